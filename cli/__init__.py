@@ -1,0 +1,1 @@
+"""How it is asked: the commands, what they print, and the page."""

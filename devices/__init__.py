@@ -1,0 +1,1 @@
+"""What could be bought: drives, flash, arrays, volumes with limits, and the catalogue."""

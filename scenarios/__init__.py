@@ -1,0 +1,1 @@
+"""What is asked: scenarios, placement, and the library of ready ones."""

@@ -1,0 +1,1 @@
+"""Where time moves: two engines of one meaning, and what they measure."""

@@ -1,0 +1,1 @@
+"""The fast engine: one event loop over arrays."""

@@ -1,0 +1,1 @@
+"""The readable engine, written with SimPy."""

@@ -1,0 +1,38 @@
+"""What can go wrong at the edges, each as one sentence for the person who gave the input.
+
+Exception
+└── TiersimError            the message names the file, the place in it, the value and the remedy
+    ├── TraceError          a trace or bundle that cannot be read, or does not say what it must
+    ├── ScenarioError       a scenario or device file with a mistake in it
+    └── OutputError         a result that cannot be written where it was asked for
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class TiersimError(Exception):
+    """A mistake in the input; ``str(error)`` is all that the user needs to see."""
+
+
+class TraceError(TiersimError):
+    """A trace or bundle that cannot be read."""
+
+
+class ScenarioError(TiersimError):
+    """A scenario or device description with a mistake in it."""
+
+
+class OutputError(TiersimError):
+    """An output that cannot be written."""
+
+
+def did_you_mean(value: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name nearest to *value*, or an empty string."""
+    near = difflib.get_close_matches(value, list(known), 1, 0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def reason(error: OSError) -> str:
+    """Say why the operating system refused, without its number."""
+    return (error.strerror or type(error).__name__).lower()

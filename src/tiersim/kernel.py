@@ -1,0 +1,73 @@
+"""The only module that touches numba: the decorator of every compiled function, and where its machine code is kept.
+
+numba does not notice that a function which another file defines has changed, so the cache folder is named by a hash of
+every source that a kernel may come from. Where no folder can be written the cache is off for this process.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+_PARTS = (".", "traces", "devices", "simulator", "scenarios")
+_KEPT_FOLDERS = 3
+
+
+def _sources_hash() -> str:
+    root = Path(__file__).parent
+    digest = hashlib.blake2b(digest_size=8)
+    for part in _PARTS:
+        pattern = "*.py" if part == "." else "**/*.py"
+        for path in sorted((root / part).resolve().glob(pattern)):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_folder() -> Path | None:
+    """Make this version's folder, drop all but the newest few, or return None where nothing can be written."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiersim" / "kernels"
+        folder = base / _sources_hash()
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        probe = folder / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+        by_age = sorted((f for f in base.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
+        for old in by_age[_KEPT_FOLDERS:]:
+            shutil.rmtree(old, ignore_errors=True)
+    except (OSError, RuntimeError):  # RuntimeError: no home at all
+        return None
+    return folder
+
+
+_config: Any = numba.config
+if _config.CACHE_DIR:  # the user's own NUMBA_CACHE_DIR wins
+    cache_folder: Path | None = Path(_config.CACHE_DIR)
+else:
+    cache_folder = _cache_folder()
+    if cache_folder is None and not _config.DISABLE_JIT:
+        print("tiersim: no writable cache folder; kernels are compiled anew in each process", file=sys.stderr)  # noqa: T201 - before any command runs
+    elif cache_folder is not None:
+        _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache_folder)  # worker processes inherit it
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Every kernel by qualified name; the warm-up and the tests go through it.
+registry: dict[str, Any] = {}
+
+
+def kernel(function: F) -> F:
+    """Compile *function* on first use; type checkers keep seeing the plain Python signature."""
+    compiled = numba.njit(cache=cache_folder is not None, nogil=True, error_model="numpy")(function)
+    registry[f"{function.__module__}.{function.__qualname__}"] = compiled
+    return cast(F, compiled)
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled at all (``NUMBA_DISABLE_JIT`` unset)."""
+    return not _config.DISABLE_JIT

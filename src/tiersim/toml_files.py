@@ -1,0 +1,112 @@
+"""TOML files that people write: strict models with units, and errors that name file, line, key and remedy."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+
+from tiersim.errors import ScenarioError, did_you_mean, reason
+from tiersim.units import parse_bytes, parse_bytes_per_s, parse_ns
+
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema({"type": "string", "examples": ["16 GiB"]})]
+Nanoseconds = Annotated[int, BeforeValidator(parse_ns), WithJsonSchema({"type": "string", "examples": ["3.4 ms"]})]
+BytesPerSecond = Annotated[
+    int, BeforeValidator(parse_bytes_per_s), WithJsonSchema({"type": "string", "examples": ["204 MB/s"]})
+]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 text file; raises ScenarioError when there is none or it is not text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({reason(error)}); check the name and the permissions") from None
+
+
+def parse_toml(text: str, path: str) -> dict[str, Any]:
+    """Parse TOML; raises ScenarioError naming *path* and the line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+), column \d+", str(error))
+        line = place[1] if place else str(text.count("\n") + 1)
+        what = re.sub(r" \(at .*\)$", "", str(error))
+        raise ScenarioError(f"{path}:{line}: is not valid TOML: {what[0].lower()}{what[1:]}") from None
+
+
+def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) -> M:
+    """Check *values*, parsed from *text*, against *model*; raises ScenarioError with one line for each mistake."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            location = tuple(str(part) for part in problem["loc"])
+            message = problem["msg"].removeprefix("Value error, ")
+            if problem["type"] == "extra_forbidden":
+                known = _known_keys(model, location[:-1])
+                message = f"unknown key {location[-1]!r}{did_you_mean(location[-1], known)}"
+            elif problem["type"] == "missing":
+                message = f"the key {location[-1]!r} is required and not there"
+            elif not problem["msg"].startswith("Value error"):
+                message = f"{problem['input']!r}: {message[0].lower()}{message[1:]}"
+            lines.append(f"{path}:{_line_of(text, location)}: {'.'.join(location)}: {message}")
+        raise ScenarioError("\n".join(lines)) from None
+
+
+def read_model(model: type[M], path: Path) -> M:
+    """Read and check one TOML file; raises ScenarioError."""
+    text = read_text(path)
+    return validate(model, parse_toml(text, str(path)), text, str(path))
+
+
+def _known_keys(model: type[BaseModel], location: Sequence[str]) -> list[str]:
+    """Keys that *model* takes at *location*: follows fields, the values of mappings, and the members of unions."""
+    models: list[type[BaseModel]] = [model]
+    for part in location:
+        inner: list[type[BaseModel]] = []
+        for candidate in models:
+            field = candidate.model_fields.get(part)
+            inner += _models_in(field.annotation) if field else [candidate]
+        models = inner or models
+    return sorted({key for candidate in models for key in candidate.model_fields})
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for argument in get_args(annotation) for found in _models_in(argument)]
+
+
+def _line_of(text: str, location: Sequence[str]) -> int:
+    """Line of the key at *location*, or of the table that it belongs to, or 1."""
+    table: tuple[str, ...] = ()
+    best_depth, best_line = 0, 1
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        header = re.fullmatch(r"\[+\s*([^\]]+?)\s*\]+\s*(#.*)?", line)
+        if header:
+            table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
+            path = table
+        elif "=" in line and not line.startswith("#"):
+            path = (*table, *(part.strip().strip("\"'") for part in line.split("=")[0].split(".")))
+        else:
+            continue
+        depth = len(path)
+        if path == tuple(location[:depth]) and depth > best_depth:
+            best_depth, best_line = depth, number
+    return best_line

@@ -1,0 +1,78 @@
+"""Quantities with units: exact integers inside (bytes, nanoseconds), text with a unit outside."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+PS_PER_NS = 1_000
+
+_SIZES: dict[str, int] = {
+    "B": 1,
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTP", 1)},
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGTP", 1)},
+}
+_DURATIONS: dict[str, int] = {
+    "ns": 1,
+    "us": NS_PER_US,
+    "µs": NS_PER_US,
+    "ms": NS_PER_MS,
+    "s": NS_PER_S,
+    "min": 60 * NS_PER_S,
+    "h": 3600 * NS_PER_S,
+}
+_RATES: dict[str, int] = {f"{unit}/s": factor for unit, factor in _SIZES.items()}
+_QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-zµ/]+)\s*")
+
+
+def _parse(value: object, units: Mapping[str, int], what: str, whole: str, example: str) -> int:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is a {what} without a unit; write for example {example!r}")
+    match = _QUANTITY.fullmatch(value)
+    if not match or match[2] not in units:
+        near = difflib.get_close_matches(match[2] if match else value, list(units), 1, 0.5)
+        hint = f" (did you mean the unit {near[0]!r}?)" if near else ""
+        raise ValueError(f"{value!r} is not a {what}; write for example {example!r}{hint}")
+    quantity = Decimal(match[1].replace("_", "")) * units[match[2]]
+    if quantity != int(quantity):
+        raise ValueError(f"{value!r} is not a whole number of {whole}")
+    if quantity >= 2**63:
+        raise ValueError(f"{value!r} is larger than 2^63 {whole}")
+    return int(quantity)
+
+
+def parse_bytes(value: object) -> int:
+    """Parse a size such as ``"64 KiB"`` (IEC) or ``"800 GB"`` (SI) to bytes; raises ValueError."""
+    return _parse(value, _SIZES, "size", "bytes", "16 GiB")
+
+
+def parse_ns(value: object) -> int:
+    """Parse a duration such as ``"3.4 ms"`` to nanoseconds; raises ValueError."""
+    return _parse(value, _DURATIONS, "duration", "nanoseconds", "3.4 ms")
+
+
+def parse_bytes_per_s(value: object) -> int:
+    """Parse a data rate such as ``"204 MB/s"`` to bytes per second; raises ValueError."""
+    return _parse(value, _RATES, "data rate", "bytes per second", "204 MB/s")
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Write a size for a person: ``65536`` becomes ``"64 KiB"``."""
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.4g} {unit}" if abs(value) < 1000 else f"{value:.0f} {unit}"
+
+
+def format_ns(duration_ns: float) -> str:
+    """Write a duration for a person: ``1500000`` becomes ``"1.5 ms"``."""
+    for unit, factor in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
+        if abs(duration_ns) >= factor:
+            value = duration_ns / factor
+            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{duration_ns:.0f} ns"

@@ -1,0 +1,1 @@
+"""What was recorded: trace bundles, the readers that make them, and their description."""

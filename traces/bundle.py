@@ -1,0 +1,319 @@
+"""Trace bundles on disk: a folder with ``manifest.json`` and Parquet tables, readable by any Arrow tool."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tiersim import __version__
+from tiersim.errors import TraceError, did_you_mean, reason
+from tiersim.files import whole_folder
+from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
+
+ROWS_PER_GROUP = 1 << 20
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_TYPES = {"int64": pa.int64(), "uint8": pa.uint8(), "text": _TEXT}
+ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in REQUEST_COLUMNS])
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is known of a recording besides its rows; every field may be empty when the source did not say."""
+
+    source_format: str = "unknown"
+    source_files: Sequence[Mapping[str, str]] = ()  # name and blake2b hash of each
+    span_ns: int = 0  # from time 0 to the last row's queue time or completion, whichever is later
+    requests: int = 0
+    unmatched: int = 0  # events that found no partner
+    dropped: Mapping[str, int] = field(default_factory=dict)  # why → how many events or bytes are lost
+    inferred: Sequence[str] = ()  # sentences: what the import concluded and from what
+    warnings: Sequence[str] = ()
+    host: Mapping[str, Any] = field(default_factory=dict)
+    tool_version: str = __version__
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the manifest as it is written."""
+        return {"schema": SCHEMA, **self.__dict__}
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A block of requests in time order, as columns of equal length.
+
+    ``time_ns``, ``offset_bytes``, ``length_bytes``, ``issue_ns``, ``command``, ``latency_ns`` are int64 (the last three
+    hold -1 where nothing was recorded); ``op``, ``purpose``, ``flags`` uint8; ``file`` and ``stream`` int32 codes into
+    the bundle's names (-1: none).
+    """
+
+    time_ns: NDArray[np.int64]
+    op: NDArray[np.uint8]
+    file: NDArray[np.int32]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    stream: NDArray[np.int32]
+    purpose: NDArray[np.uint8]
+    issue_ns: NDArray[np.int64]
+    command: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    flags: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Count the requests."""
+        return len(self.time_ns)
+
+
+class RequestWriter:
+    """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
+
+    ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open *path* for writing."""
+        self.file_names: list[str] = []
+        self.stream_names: list[str] = []
+        self.rows = 0
+        self.last_ns = 0
+        self._path = path
+        self._writer = pq.ParquetWriter(path, ARROW_SCHEMA, compression="zstd", compression_level=1)
+
+    def append(self, block: Requests) -> None:
+        """Write one block; its times must not fall, within it or against the block before."""
+        if not len(block):
+            return
+        arrays = {
+            "time_ns": pa.array(block.time_ns),
+            "op": _dictionary(block.op, OPERATIONS),
+            "file": _dictionary(block.file, self.file_names),
+            "offset_bytes": pa.array(block.offset_bytes),
+            "length_bytes": pa.array(block.length_bytes),
+            "stream": _dictionary(block.stream, self.stream_names),
+            "purpose": _dictionary(block.purpose, PURPOSES, null=UNKNOWN),
+            "issue_ns": _nullable(block.issue_ns),
+            "command": _nullable(block.command),
+            "latency_ns": _nullable(block.latency_ns),
+            "flags": pa.array(block.flags),
+        }
+        table = pa.Table.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
+        self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+        self.rows += len(block)
+        ends = block.time_ns + np.maximum(block.latency_ns, 0)
+        self.last_ns = max(self.last_ns, int(ends.max()))
+
+    def close(self) -> None:
+        """Write the Parquet footer."""
+        self._writer.close()
+
+
+def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa.DictionaryArray:
+    signed = codes.astype(np.int32, copy=False)
+    return pa.DictionaryArray.from_arrays(pa.array(signed, mask=signed == null), pa.array(names, pa.string()))
+
+
+def _nullable(values: NDArray[np.int64]) -> pa.Array:
+    return pa.array(values, mask=values == NOT_MEASURED)
+
+
+@contextmanager
+def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[RequestWriter, dict[str, Any]]]:
+    """Yield a writer and the manifest fields to fill; the bundle appears at *target* only when the block ends well.
+
+    ``requests`` and ``span_ns`` are filled in from the rows. Raises OutputError, see :func:`tiersim.files.whole_folder`.
+    """
+    with whole_folder(target, force=force) as folder:
+        writer = RequestWriter(folder / "requests.parquet")
+        fields: dict[str, Any] = {}
+        try:
+            yield writer, fields
+        finally:
+            writer.close()
+        counted = {"requests": writer.rows, "span_ns": writer.last_ns}
+        manifest = Manifest(**{**counted, **fields})
+        text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
+        (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+
+
+class Bundle:
+    """A trace bundle opened for reading; whatever wrote it, what comes out has the types of :class:`Requests`."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the bundle folder at *path*; raises TraceError when it is not one."""
+        self.path = path
+        self._table_path = path / "requests.parquet"
+        try:
+            self._file = pq.ParquetFile(self._table_path, memory_map=False)
+        except FileNotFoundError:
+            raise TraceError(f"{path}: is not a trace bundle (it has no requests.parquet)") from None
+        except OSError as error:
+            raise TraceError(f"{self._table_path}: cannot be read ({reason(error)})") from None
+        except pa.ArrowInvalid:
+            raise TraceError(f"{self._table_path}: is not a whole Parquet file; write or import it again") from None
+        self._check_columns()
+        self.file_names: list[str] = []
+        self.stream_names: list[str] = []
+        self.manifest = self._read_manifest()
+
+    @property
+    def rows(self) -> int:
+        """Number of requests."""
+        return int(self._file.metadata.num_rows)
+
+    def content_hash(self) -> str:
+        """Hash of the rows and of nothing else (blake2b, hexadecimal): the same trace has the same hash anywhere."""
+        digest = hashlib.blake2b(digest_size=16)
+        for block in self.blocks():
+            for column in REQUEST_COLUMNS:
+                digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
+        digest.update(json.dumps([self.file_names, self.stream_names]).encode())
+        return digest.hexdigest()
+
+    def requests(self) -> Requests:
+        """Read all requests at once."""
+        blocks = list(self.blocks())
+        if not blocks:
+            return _empty()
+        return Requests(*(np.concatenate([getattr(b, c.name) for b in blocks]) for c in REQUEST_COLUMNS))
+
+    def blocks(self, rows: int = ROWS_PER_GROUP) -> Iterator[Requests]:
+        """Yield the requests in blocks of at most *rows*; raises TraceError naming the first bad column and row."""
+        first_row, last_ns = 0, -(2**63)
+        try:
+            for batch in self._file.iter_batches(rows, use_threads=False):
+                block = self._convert(batch, first_row)
+                times = block.time_ns
+                if len(times):
+                    falls = np.flatnonzero(np.diff(times, prepend=last_ns if first_row else times[0]) < 0)
+                    if falls.size:
+                        row = int(falls[0])
+                        self._refuse(
+                            "time_ns", first_row + row, int(times[row]), "is before the row above; sort by time_ns"
+                        )
+                    last_ns = int(times[-1])
+                first_row += len(block)
+                yield block
+        except (pa.ArrowException, OSError) as error:
+            what = str(error).splitlines()[0]
+            raise TraceError(f"{self._table_path}: is damaged ({what}); write or import it again") from None
+
+    def _check_columns(self) -> None:
+        there = self._file.schema_arrow.names
+        for column in REQUEST_COLUMNS:
+            if column.required and column.name not in there:
+                hint = did_you_mean(column.name, there)
+                raise TraceError(f"{self._table_path}: the column {column.name!r} is required and not there{hint}")
+
+    def _read_manifest(self) -> Manifest:
+        path = self.path / "manifest.json"
+        try:
+            values = json.loads(path.read_bytes())
+            if not isinstance(values, dict):
+                raise ValueError("not an object")
+        except FileNotFoundError:
+            return Manifest(source_format="written by another tool", requests=self.rows)
+        except (OSError, ValueError):
+            raise TraceError(f"{path}: is not a JSON object; remove it or import the trace again") from None
+        schema = values.pop("schema", SCHEMA)
+        if schema != SCHEMA:
+            raise TraceError(f"{path}: schema {schema!r} is not {SCHEMA!r}; this tiersim is too old or too new for it")
+        known = Manifest.__dataclass_fields__
+        return Manifest(**{name: value for name, value in values.items() if name in known})
+
+    def _refuse(self, column: str, row: int, value: object, what: str) -> None:
+        raise TraceError(f"{self._table_path}: column {column!r}, row {row}: {value!r} {what}")
+
+    def _convert(self, batch: pa.RecordBatch, first_row: int) -> Requests:
+        rows = batch.num_rows
+        columns: dict[str, NDArray[Any]] = {}
+        for column in REQUEST_COLUMNS:
+            found = batch.column(column.name) if column.name in batch.schema.names else None
+            if column.kind == "text":
+                columns[column.name] = self._codes(column.name, found, rows, first_row)
+            else:
+                columns[column.name] = self._integers(column.name, found, rows, first_row)
+        for name in ("offset_bytes", "length_bytes", "time_ns"):
+            bad = np.flatnonzero(columns[name] < 0)
+            if bad.size:
+                self._refuse(name, first_row + int(bad[0]), int(columns[name][bad[0]]), "is negative")
+        empty = np.flatnonzero((columns["length_bytes"] == 0) & (columns["op"] != OPERATIONS.index("flush")))
+        if empty.size:
+            self._refuse("length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush")
+        return Requests(**columns)
+
+    def _integers(self, name: str, found: pa.Array | None, rows: int, first_row: int) -> NDArray[Any]:
+        nullable = name in ("issue_ns", "command", "latency_ns")
+        wanted = np.dtype(np.uint8 if name == "flags" else np.int64)
+        if found is None:
+            return np.full(rows, NOT_MEASURED if nullable else 0, wanted)
+        if not nullable and found.null_count:
+            row = int(np.flatnonzero(found.is_null())[0])
+            self._refuse(name, first_row + row, None, "is not allowed; every row needs a value")
+        if pa.types.is_duration(found.type):
+            found = found.cast(pa.duration("ns")).cast(pa.int64())
+        target = pa.uint8() if name == "flags" else pa.int64()
+        try:
+            cast = found.cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            row, value = _first_uncastable(found, target)
+            self._refuse(name, first_row + row, value, f"cannot be turned into {target} without loss")
+        return np.asarray(pc.fill_null(cast, NOT_MEASURED) if nullable else cast).astype(wanted, copy=False)
+
+    def _codes(self, name: str, found: pa.Array | None, rows: int, first_row: int) -> NDArray[Any]:
+        fixed = {"op": OPERATIONS, "purpose": PURPOSES}.get(name)
+        if found is None:
+            if name == "purpose":
+                return np.full(rows, UNKNOWN, np.uint8)
+            if name == "file":
+                return np.full(rows, self._code_of(self.file_names, "data"), np.int32)
+            return np.full(rows, -1, np.int32)
+        try:
+            encoded = found if pa.types.is_dictionary(found.type) else pc.dictionary_encode(found)
+            words = encoded.dictionary.cast(pa.string()).to_pylist()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            self._refuse(name, first_row, found[0].as_py(), "is not text")
+        indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
+        if fixed is None:
+            names = self.file_names if name == "file" else self.stream_names
+            codes = [self._code_of(names, word) for word in words]
+            null = -1
+        else:
+            codes = [fixed.index(word) if word in fixed else -1 for word in words]
+            null = UNKNOWN if name == "purpose" else -1
+        result = np.array([*codes, null], np.int32)[indices]
+        if name in ("op", "file") or fixed is not None:
+            bad = np.flatnonzero(result < 0)
+            if bad.size:
+                value = found[int(bad[0])].as_py()
+                allowed = f"is not one of {', '.join(fixed)}" if fixed else "is not allowed; every row needs a value"
+                self._refuse(name, first_row + int(bad[0]), value, allowed)
+        return result.astype(np.uint8) if fixed is not None else result
+
+    @staticmethod
+    def _code_of(names: list[str], word: str) -> int:
+        if word not in names:
+            names.append(word)
+        return names.index(word)
+
+
+def _first_uncastable(values: pa.Array, target: pa.DataType) -> tuple[int, object]:
+    for row in range(len(values)):
+        try:
+            values.slice(row, 1).cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return row, values[row].as_py()
+    return 0, values[0].as_py()
+
+
+def _empty() -> Requests:
+    kinds = {"time_ns": np.int64, "op": np.uint8, "file": np.int32, "offset_bytes": np.int64, "length_bytes": np.int64}
+    kinds |= {"stream": np.int32, "purpose": np.uint8, "issue_ns": np.int64, "command": np.int64}
+    kinds |= {"latency_ns": np.int64, "flags": np.uint8}
+    return Requests(**{name: np.zeros(0, kind) for name, kind in kinds.items()})

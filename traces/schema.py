@@ -1,0 +1,48 @@
+"""The words and columns of a trace bundle (``docs/bundle.md`` is their table for people who write bundles)."""
+
+from typing import NamedTuple
+
+SCHEMA = "tiersim.trace/1"
+
+#: Operations in the order of their codes; a code is an index into this tuple.
+OPERATIONS = ("read", "write", "flush", "discard")
+READ, WRITE, FLUSH, DISCARD = range(4)
+
+#: Purposes in the order of their codes.
+PURPOSES = ("data read", "data write", "log write", "checkpoint write", "temp", "backup", "unknown")
+DATA_READ, DATA_WRITE, LOG_WRITE, CHECKPOINT_WRITE, TEMP, BACKUP, UNKNOWN = range(7)
+
+#: Bits of the ``flags`` column.
+FLAG_SYNC, FLAG_FUA, FLAG_READAHEAD, FLAG_META = 1, 2, 4, 8
+
+#: What a measured latency is when it was not measured, inside numpy columns (Parquet holds null).
+NOT_MEASURED = -1
+
+
+class Column(NamedTuple):
+    """One column of ``requests.parquet``."""
+
+    name: str
+    kind: str  # int64, uint8, or text (stored as a dictionary)
+    required: bool
+    nullable: bool
+    meaning: str
+
+
+REQUEST_COLUMNS = (
+    Column(
+        "time_ns", "int64", True, False, "when it was queued, ns since the trace began; never falls from row to row"
+    ),
+    Column("op", "text", True, False, "read, write, flush or discard"),
+    Column("file", "text", False, False, "device or file that it went to; one file when absent"),
+    Column("offset_bytes", "int64", True, False, "first byte within the file; 0 for a flush"),
+    Column("length_bytes", "int64", True, False, "bytes; 0 for a flush"),
+    Column("stream", "text", False, True, "process that queued it"),
+    Column(
+        "purpose", "text", False, True, "data read, data write, log write, checkpoint write, temp, backup or unknown"
+    ),
+    Column("issue_ns", "int64", False, True, "when the device got it (the last time, if it was given back)"),
+    Column("command", "int64", False, True, "rows of the same number went to the device as one command"),
+    Column("latency_ns", "int64", False, True, "from queue to completion; null when it was not measured"),
+    Column("flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata"),
+)
