@@ -1,0 +1,100 @@
+"""Striped and mirrored arrays as passive machines: ``finish`` makes a request for each member that holds a part.
+
+A member's parts of one request lie next to each other on it (unit u of a stripe over n columns is unit u // n of column
+u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a column: a write goes to all of them, a read
+to the one with the fewest outstanding requests, and to the other than last time when they are equal.
+"""
+
+from tiersim.devices import queue
+from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ
+
+
+@kernel
+def column_part(offset_bytes: int, length_bytes: int, stripe_bytes: int, columns: int, column: int) -> tuple[int, int]:
+    """Where the part of a request on one column lies: (offset, length) within a member; length 0 if there is none."""
+    first_unit = offset_bytes // stripe_bytes
+    last_unit = (offset_bytes + length_bytes - 1) // stripe_bytes
+    first_own = first_unit + (column - first_unit) % columns
+    last_own = last_unit - (last_unit - column) % columns
+    if first_own > last_own:
+        return 0, 0
+    start = first_own // columns * stripe_bytes
+    if first_own == first_unit:
+        start += offset_bytes % stripe_bytes
+    end = (last_own // columns + 1) * stripe_bytes
+    if last_own == last_unit:
+        end -= stripe_bytes - 1 - (offset_bytes + length_bytes - 1) % stripe_bytes
+    return start, end - start
+
+
+@kernel
+def choose_copy(p: Plant, array: int, column: int) -> int:
+    """Which member of a mirrored column reads: the least busy one; among equals the one after the last that read."""
+    a = p.arrays[array]
+    copies = a["copies"]
+    first = a["first_member"] + column * copies
+    last_read = a["first_member"] + a["members"] + column
+    best = (p.pool[last_read] + 1) % copies
+    for step in range(1, copies):
+        copy = (p.pool[last_read] + 1 + step) % copies
+        if p.stations[p.pool[first + copy]]["outstanding"] < p.stations[p.pool[first + best]]["outstanding"]:
+            best = copy
+    p.pool[last_read] = best
+    return p.pool[first + best]
+
+
+@kernel
+def _add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    child = p.children[made]
+    child["station"] = station
+    child["op"] = op
+    child["offset_bytes"] = offset_bytes
+    child["length_bytes"] = length_bytes
+    return made + 1
+
+
+@kernel
+def accept_array(p: Plant, array: int, slot: int) -> None:
+    """Take a request into the controller's queue."""
+    queue.append(p, p.arrays[array]["queue"], slot)
+
+
+@kernel
+def choose_array(p: Plant, station: int, array: int, now: int) -> tuple[int, int, int]:
+    """Pass the oldest request on after the controller's overhead; requests do not wait for each other here."""
+    a = p.arrays[array]
+    slot = p.queues[a["queue"]]["head"]
+    if slot == NONE:
+        return NONE, NEVER, NEVER
+    queue.remove(p, a["queue"], slot, NONE)
+    return slot, now + a["overhead_ns"], NEVER
+
+
+@kernel
+def finish_array(p: Plant, array: int, slot: int) -> int:
+    """Make the members' requests; returns how many. A flush goes to every member."""
+    a = p.arrays[array]
+    request = p.requests[slot]
+    op = request["op"]
+    made = 0
+    if op == FLUSH:
+        for member in range(a["members"]):
+            made = _add_child(p, made, p.pool[a["first_member"] + member], op, 0, 0)
+        return made
+    copies = a["copies"]
+    columns = a["members"] // copies
+    stripe = a["stripe_bytes"]
+    units = (request["offset_bytes"] + request["length_bytes"] - 1) // stripe - request["offset_bytes"] // stripe + 1
+    column = request["offset_bytes"] // stripe % columns
+    for _ in range(min(units, columns)):
+        offset, length = column_part(request["offset_bytes"], request["length_bytes"], stripe, columns, column)
+        if copies == 1 or op == READ:
+            member = p.pool[a["first_member"] + column] if copies == 1 else choose_copy(p, array, column)
+            made = _add_child(p, made, member, op, offset, length)
+        else:
+            for copy in range(copies):
+                made = _add_child(p, made, p.pool[a["first_member"] + column * copies + copy], op, offset, length)
+        column = column + 1 if column + 1 < columns else 0
+    return made

@@ -1,0 +1,44 @@
+"""The catalogue: one TOML file a device, every number with its source."""
+
+from importlib.resources import files
+from pathlib import Path
+
+
+from tiersim.devices.flash import Flash
+from tiersim.devices.hdd import Hdd
+from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.volume import Device
+from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.toml_files import parse_toml, read_text, validate
+
+_KINDS: dict[str, type[Hdd | Flash | TokenBucket]] = {"hdd": Hdd, "flash": Flash, "token-bucket": TokenBucket}
+
+
+def _folder() -> Path:
+    return Path(str(files("tiersim.devices") / "catalogue"))
+
+
+def names() -> list[str]:
+    """Names of all devices in the catalogue, sorted."""
+    return sorted(path.stem for path in _folder().glob("*.toml"))
+
+
+def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
+    """Load a device by catalogue name, or from a ``.toml`` file (relative to the folder *beside*); raises ScenarioError."""
+    if name_or_path.endswith(".toml"):
+        return read_device((beside or Path()) / name_or_path)
+    if name_or_path not in names():
+        hint = did_you_mean(name_or_path, names())
+        raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint}; see: tiersim devices list")
+    return read_device(_folder() / f"{name_or_path}.toml")
+
+
+def read_device(path: Path) -> Device:
+    """Read and check one device file; raises ScenarioError."""
+    text = read_text(path)
+    values = parse_toml(text, str(path))
+    kind = values.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        hint = did_you_mean(str(kind), _KINDS)
+        raise ScenarioError(f"{path}: kind: {kind!r} is not one of {', '.join(_KINDS)}{hint}")
+    return validate(_KINDS[kind], values, text, str(path))

@@ -1,0 +1,134 @@
+"""A disk drive as a passive machine: one arm, one platter angle, a queue that knows where things are.
+
+Mechanics after Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: service =
+command overhead + seek + settle + rotation + transfer. The platter keeps its absolute angle, so a request that just
+misses its sector waits a whole revolution.
+"""
+
+from tiersim.devices import queue
+from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import DISCARD, FLUSH, WRITE
+
+SECTOR_BYTES = 512
+#: Entries of the table that says in which zone a share of the capacity begins.
+ZONE_HINTS = 1024
+PS_PER_NS = 1_000
+
+
+@kernel
+def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
+    """Angle under the head at a time, in ps of rotation; reduced first, so that now * 1000 cannot overflow."""
+    return (now_ns % revolution_ps * PS_PER_NS + phase_ps) % revolution_ps
+
+
+@kernel
+def locate(p: Plant, drive: int, first_sector: int, sectors: int) -> tuple[int, int, int, int]:
+    """Map sectors to (first track, last track, start angle in ps, transfer time in ps).
+
+    Tracks are counted over all surfaces: track // surfaces is the cylinder.
+    A transfer that runs over the end of a track goes on after the skew, which hides the switch to the next one.
+    """
+    d = p.drives[drive]
+    zone = d["first_zone"] + p.pool[d["zone_hint"] + first_sector * ZONE_HINTS // d["capacity_sectors"]]
+    while zone + 1 < d["first_zone"] + d["zones"] and p.zones[zone + 1]["first_sector"] <= first_sector:
+        zone += 1
+    z = p.zones[zone]
+    per_track = z["sectors_per_track"]
+    within = first_sector - z["first_sector"]
+    track = z["first_track"] + within // per_track
+    sector = within % per_track
+    angle = (sector * d["revolution_ps"] // per_track + track * d["skew_ps"]) % d["revolution_ps"]
+    crossed = (sector + sectors - 1) // per_track
+    transfer = sectors * d["revolution_ps"] // per_track + crossed * d["skew_ps"]
+    return track, track + crossed, angle, transfer
+
+
+@kernel
+def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
+    """Time from *angle_ps* now until the first sector of *slot* is under the head: seek, settle, rotation."""
+    d = p.drives[drive]
+    r = p.links[slot]
+    op = p.requests[slot]["op"]
+    if op == FLUSH or op == DISCARD:
+        return 0
+    distance = abs(r["cylinder"] - d["cylinder"])
+    if distance > 0:
+        move = p.pool[d["seek_table"] + distance]
+    elif r["track"] != d["track"]:
+        move = d["head_switch_ns"]
+    else:
+        move = 0
+    if op == WRITE:
+        move += d["write_settle_ns"]
+    revolution = d["revolution_ps"]
+    wait_ps = r["angle_ps"] - angle_ps - move * PS_PER_NS
+    while wait_ps < 0:
+        wait_ps += revolution
+    return move + wait_ps // PS_PER_NS
+
+
+@kernel
+def accept_drive(p: Plant, drive: int, slot: int) -> None:
+    """Take a request into the queue and work out where it lies."""
+    request = p.requests[slot]
+    if request["length_bytes"] > 0 and request["op"] != DISCARD:
+        first = request["offset_bytes"] // SECTOR_BYTES
+        last = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES
+        track, end_track, angle, transfer = locate(p, drive, first, last - first + 1)
+        link = p.links[slot]
+        link["cylinder"] = track // p.drives[drive]["surfaces"]
+        link["track"] = track
+        link["end_track"] = end_track
+        link["angle_ps"] = angle
+        link["transfer_ps"] = transfer
+    queue.append(p, p.drives[drive]["queue"], slot)
+
+
+@kernel
+def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
+    """Take the command with the least positioning time among those that the drive sees; an aged one goes first."""
+    d = p.drives[drive]
+    q = d["queue"]
+    best = p.queues[q]["head"]
+    if d["busy"] or best == NONE:
+        return NONE, NEVER, NEVER
+    angle = angle_at(now + d["overhead_ns"], d["revolution_ps"], d["phase_ps"])
+    least = positioning_ns(p, drive, best, angle)
+    before = NONE
+    if now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
+        previous = best
+        candidate = p.links[best]["next"]
+        seen = 1
+        while candidate != NONE and seen < d["queue_depth"]:
+            cost = positioning_ns(p, drive, candidate, angle)
+            if cost < least:
+                least = cost
+                best = candidate
+                before = previous
+            previous = candidate
+            candidate = p.links[candidate]["next"]
+            seen += 1
+    queue.remove(p, q, best, before)
+    op = p.requests[best]["op"]
+    service = d["overhead_ns"] + least
+    if op == FLUSH or op == DISCARD:
+        service += d["flush_ns"]
+    else:
+        link = p.links[best]
+        service += link["transfer_ps"] // PS_PER_NS
+        d["cylinder"] = link["cylinder"]
+        d["track"] = link["end_track"]
+        if link["end_track"] != link["track"]:
+            d["cylinder"] = link["end_track"] // d["surfaces"]
+    service = max(service, 1)
+    d["busy"] = 1
+    p.work_ns[station, 0] += service
+    return best, now + service, NEVER
+
+
+@kernel
+def finish_drive(p: Plant, drive: int) -> int:
+    """Free the arm; a drive makes no children."""
+    p.drives[drive]["busy"] = 0
+    return 0

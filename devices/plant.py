@@ -1,0 +1,122 @@
+"""Builds the tables of a plant: each ``add_`` function of the devices puts its rows here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices import tables
+from tiersim.devices.tables import NEVER, NONE, RESOURCES, Plant
+
+
+@dataclass(frozen=True)
+class Station:
+    """What people see of a station."""
+
+    name: str
+    kind: str
+    resources: tuple[str, ...]  # what is accounted in ``work_ns``, in order
+    servers: tuple[int, ...]  # how many of each there are
+
+
+class PlantBuilder:
+    """Collects rows and tables, then makes the arrays of a :class:`~tiersim.devices.tables.Plant`."""
+
+    def __init__(self, seed: int) -> None:
+        """Start empty; *seed* decides rotation phases and drawn service times."""
+        self.seed = seed
+        self.stations: list[Station] = []
+        self._station_rows: list[tuple[int, int]] = []
+        self._rows: dict[str, list[Mapping[str, int]]] = {}
+        self._queues = 0
+        self._pool: list[NDArray[np.int64]] = []
+        self._pool_size = 0
+        self._shared: dict[Any, int] = {}
+        self._most_children = 1
+
+    def row(self, table: str, **values: int) -> int:
+        """Append a row to the table of that name in Plant; columns not given are 0."""
+        rows = self._rows.setdefault(table, [])
+        rows.append(values)
+        return len(rows) - 1
+
+    def queue(self) -> int:
+        """Make an empty first-come list."""
+        self._queues += 1
+        return self._queues - 1
+
+    def table(self, values: Sequence[int] | NDArray[np.int64], share: Any = None) -> int:
+        """Put values into the pool and return their index; tables with the same *share* key are stored once."""
+        if share is not None and share in self._shared:
+            return self._shared[share]
+        index = self._pool_size
+        array = np.asarray(values, np.int64)
+        self._pool.append(array)
+        self._pool_size += len(array)
+        if share is not None:
+            self._shared[share] = index
+        return index
+
+    def zones(self, zones: Sequence[tuple[int, int, int]], share: Any) -> int:
+        """Append the zones of a drive (first sector, first track, sectors per track); drives with the same key share."""
+        if share not in self._shared:
+            columns = ("first_sector", "first_track", "sectors_per_track")
+            rows = [self.row("zones", **dict(zip(columns, zone, strict=True))) for zone in zones]
+            self._shared[share] = rows[0]
+        return self._shared[share]
+
+    def station(
+        self,
+        kind: int,
+        row: int,
+        name: str,
+        resources: Mapping[str, int],
+        children: int = 0,
+    ) -> int:
+        """Append a station: *resources* gives the number of servers by name, *children* the most that one request makes."""
+        self._station_rows.append((kind, row))
+        self._most_children = max(self._most_children, children)
+        self.stations.append(
+            Station(name, tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
+        )
+        return len(self.stations) - 1
+
+    def build(self, slots: int = 1024) -> Plant:
+        """Make the arrays, with places for *slots* requests."""
+        stations = np.zeros(len(self.stations), tables.STATION)
+        stations["kind"] = [kind for kind, _ in self._station_rows]
+        stations["row"] = [row for _, row in self._station_rows]
+        stations["timer_ns"] = NEVER
+        queues = np.full(max(self._queues, 1), NONE, np.int64).astype(tables.QUEUE)
+        queues["length"] = 0
+        record = {
+            "drives": tables.DRIVE_ROW,
+            "zones": tables.ZONE,
+            "flashes": tables.FLASH_ROW,
+            "buckets": tables.BUCKET_ROW,
+            "allowances": tables.ALLOWANCE,
+            "arrays": tables.ARRAY_ROW,
+            "servers": tables.SERVER_ROW,
+        }
+        filled = {name: self._fill(name, kind) for name, kind in record.items()}
+        return Plant(
+            stations=stations,
+            requests=np.zeros(slots, tables.REQUEST),
+            links=np.zeros(slots, tables.LINK),
+            queues=queues,
+            children=np.zeros(self._most_children, tables.CHILD),
+            pool=np.concatenate([np.zeros(1, np.int64), *self._pool])[1:] if self._pool else np.zeros(1, np.int64),
+            work_ns=np.zeros((len(self.stations), RESOURCES), np.int64),
+            seed=np.array([self.seed], np.int64),
+            **filled,
+        )
+
+    def _fill(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
+        rows = self._rows.get(name, [])
+        array = np.zeros(max(len(rows), 1), kind)
+        for index, values in enumerate(rows):
+            for column, value in values.items():
+                array[index][column] = value
+        return array

@@ -1,0 +1,66 @@
+"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``.
+
+Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
+the requests and the statistics. Both engines call these same three functions.
+"""
+
+from tiersim.devices.array_kernels import accept_array, choose_array, finish_array
+from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
+from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
+from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, Plant
+from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
+from tiersim.kernel import kernel
+
+
+@kernel
+def accept(p: Plant, station: int, slot: int) -> None:
+    """Hand the request in *slot* to *station*; a dispatch of the station at this instant must follow."""
+    kind = p.stations[station]["kind"]
+    row = p.stations[station]["row"]
+    if kind == DRIVE:
+        accept_drive(p, row, slot)
+    elif kind == ARRAY:
+        accept_array(p, row, slot)
+    elif kind == FLASH:
+        accept_flash(p, row, slot)
+    elif kind == BUCKET:
+        accept_bucket(p, row, slot)
+    else:
+        accept_server(p, row, slot)
+
+
+@kernel
+def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
+    """Start one request, if the station can: returns (slot, done_ns, wake_ns).
+
+    ``slot`` is NONE when nothing can start now; ``done_ns`` > now is when the chosen request ends; ``wake_ns`` > now is
+    when to ask again although nothing arrived or ended, NEVER if that is not needed. Ask until the slot is NONE.
+    """
+    kind = p.stations[station]["kind"]
+    row = p.stations[station]["row"]
+    if kind == DRIVE:
+        return choose_drive(p, station, row, now)
+    if kind == ARRAY:
+        return choose_array(p, station, row, now)
+    if kind == FLASH:
+        return choose_flash(p, station, row, now)
+    if kind == BUCKET:
+        return choose_bucket(p, station, row, now)
+    return choose_server(p, station, row, now)
+
+
+@kernel
+def finish(p: Plant, station: int, slot: int) -> int:
+    """End the service of *slot*: returns how many requests stand in ``children`` that must end before it does."""
+    kind = p.stations[station]["kind"]
+    row = p.stations[station]["row"]
+    if kind == DRIVE:
+        return finish_drive(p, row)
+    if kind == ARRAY:
+        return finish_array(p, row, slot)
+    if kind == FLASH:
+        return finish_flash(p, row)
+    if kind == BUCKET:
+        return finish_bucket(p, row, slot)
+    return finish_server(p, row)

@@ -1,0 +1,156 @@
+"""The arrays that devices live in.
+
+A device is a row in the table of its kind; a station is what the engine sees of it: a queue, servers and three functions
+(:mod:`tiersim.devices.station`). Everything is int64: times in ns, angles in ps of rotation, sizes in bytes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Kinds of station; a station's ``kind`` selects its three functions.
+DRIVE, FLASH, BUCKET, ARRAY, SERVER = range(5)
+KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server")
+
+NONE = -1  # no slot, no station, no timer
+NEVER = 1 << 62  # later than any event
+
+#: How many resources of a station are accounted apart (a drive has one, flash has three).
+RESOURCES = 3
+
+
+def _record(*names: str) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+#: One row per request that is in the plant. The engine writes it, devices read it.
+REQUEST = _record(
+    "number",  # order of creation: the last word when two events tie
+    "op",
+    "offset_bytes",  # within the station that it is at
+    "length_bytes",
+    "accepted_ns",  # when the station took it
+    "station",
+    "parent",  # slot of the request that it is a part of, or NONE
+    "pending",  # children that are not done
+    "row",  # which arrival it came from; NONE for children
+    "intended_ns",  # when it should have started: latency counts from here
+    "category",  # what it is accounted under
+    "interval",  # of its intended start, in the timeline
+)
+
+#: One row per slot, beside REQUEST. The device that holds the request writes it.
+LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_ps")
+
+#: A first-come list of slots.
+QUEUE = _record("head", "tail", "length")
+
+#: What the engine knows of a station. The engine writes it (``busy_ns`` apart: see WORK), devices read ``outstanding``.
+STATION = _record(
+    "kind",
+    "row",
+    "outstanding",
+    "changed_ns",  # when outstanding changed last
+    "area_ns",  # integral of outstanding over time
+    "residence_ns",  # sum of the times that finished requests spent here
+    "accepted",
+    "finished",
+    "marked",  # waits for its dispatch at this instant
+    "timer_ns",  # when its timer goes off, or NEVER
+)
+
+DRIVE_ROW = _record(
+    "queue",
+    "busy",
+    "cylinder",  # where the arm is
+    "track",
+    "revolution_ps",
+    "phase_ps",  # angle under the head at time 0
+    "surfaces",
+    "first_zone",  # index into ZONE
+    "zones",
+    "zone_hint",  # index into the pool: zone of each 1/ZONE_HINTS of the capacity
+    "capacity_sectors",
+    "seek_table",  # index into the pool: seek time in ns by distance in cylinders
+    "write_settle_ns",
+    "head_switch_ns",
+    "skew_ps",  # angle between the first sectors of neighbouring tracks
+    "overhead_ns",
+    "flush_ns",
+    "queue_depth",  # how many commands the drive sees at once
+    "age_limit_ns",  # a command that waited longer goes first
+)
+
+ZONE = _record("first_sector", "first_track", "sectors_per_track")
+
+FLASH_ROW = _record(
+    "queue",
+    "in_service",
+    "queue_depth",
+    "channels",
+    "dies",  # of all channels
+    "page_bytes",
+    "read_ns",
+    "program_ns",  # die time that one buffered page costs, collection included
+    "suspend_ns",  # a read waits for a program no longer than this
+    "channel_ps_per_byte",
+    "link_ps_per_byte",
+    "controller_ns",  # serial: 1 / its highest rate
+    "read_latency_ns",  # fixed, beside the parts above
+    "write_latency_ns",
+    "flush_ns",
+    "protected",  # 1: the buffer survives a power loss, so a flush does not drain it
+    "buffer_pages",
+    "pages_buffered",  # counts up: ring position and next die
+    "controller_free_ns",
+    "link_free_ns",
+    "last_program_ns",
+    "channel_free",  # index into the pool, one entry a channel
+    "read_free",  # one entry a die
+    "program_free",  # one entry a die
+    "buffer_free",  # one entry a page of the buffer
+)
+
+BUCKET_ROW = _record(
+    "read_queue",
+    "write_queue",
+    "read_requests",  # index into ALLOWANCE, or NONE for no limit
+    "read_bytes",
+    "write_requests",
+    "write_bytes",
+    "refill_interval_ns",
+    "latency_ns",
+    "write_resource",  # column of work_ns that writes are accounted in
+    "unit_bytes",  # a request costs one token for each begun unit; 0: one token whatever its size
+    "below",  # station that requests go on to, or NONE
+)
+
+#: Tokens are counted in billionths, so that a rate per second times an interval in ns is exact.
+ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_seen")
+
+ARRAY_ROW = _record("queue", "stripe_bytes", "members", "first_member", "copies", "overhead_ns")
+
+SERVER_ROW = _record("queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity")
+
+CHILD = _record("station", "op", "offset_bytes", "length_bytes")
+
+
+class Plant(NamedTuple):
+    """Every table of every device of a scenario, by slot or by row."""
+
+    stations: NDArray[Any]  # STATION[stations]
+    requests: NDArray[Any]  # REQUEST[slots]
+    links: NDArray[Any]  # LINK[slots]
+    queues: NDArray[Any]  # QUEUE
+    drives: NDArray[Any]
+    zones: NDArray[Any]
+    flashes: NDArray[Any]
+    buckets: NDArray[Any]
+    allowances: NDArray[Any]
+    arrays: NDArray[Any]
+    servers: NDArray[Any]
+    children: NDArray[Any]  # CHILD: what `finish` just made
+    pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
+    work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out
+    seed: NDArray[np.int64]  # (1,)

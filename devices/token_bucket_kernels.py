@@ -1,0 +1,122 @@
+"""A volume with limits as a passive machine: a request goes on when its allowance covers it.
+
+Each ``refill_interval`` an allowance of rate x interval arrives, counted from time 0; what is not used lapses but for
+``carry_over``. Reads and writes may have allowances of their own; a flush counts as a write of no bytes. A request that
+costs more than an allowance can ever hold goes when the allowance is full and leaves a debt.
+"""
+
+from tiersim.devices import queue
+from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import READ
+
+#: Tokens are kept in billionths: a rate per second times an interval in ns is a whole number of them.
+TOKEN = 1_000_000_000
+
+
+@kernel
+def refilled(level: int, ceiling: int, per_refill: int, refills: int) -> int:
+    """Level after a number of refills."""
+    if refills > 0 and per_refill > 0:
+        missing = (ceiling - level + per_refill - 1) // per_refill
+        return ceiling if refills >= missing else level + refills * per_refill
+    return level
+
+
+@kernel
+def refills_until(level: int, ceiling: int, per_refill: int, cost: int) -> int:
+    """How many refills until *cost* is covered, or the allowance is full; 0: it is now."""
+    wanted = min(cost, ceiling)
+    if level >= wanted:
+        return 0
+    return (wanted - level + per_refill - 1) // per_refill
+
+
+@kernel
+def covered_at(p: Plant, bucket: int, allowance: int, cost: int, now: int) -> int:
+    """When *allowance* covers *cost*; refills it up to now."""
+    if allowance == NONE:
+        return now
+    a = p.allowances[allowance]
+    interval = p.buckets[bucket]["refill_interval_ns"]
+    refill = now // interval
+    a["level"] = refilled(a["level"], a["ceiling"], a["per_refill"], refill - a["refills_seen"])
+    a["refills_seen"] = refill
+    more = refills_until(a["level"], a["ceiling"], a["per_refill"], cost)
+    return now if more == 0 else (refill + more) * interval
+
+
+@kernel
+def request_cost(p: Plant, bucket: int, slot: int) -> int:
+    """Tokens, in billionths, that a request takes from an allowance of requests."""
+    unit = p.buckets[bucket]["unit_bytes"]
+    length = p.requests[slot]["length_bytes"]
+    return TOKEN if unit == 0 or length <= unit else (length + unit - 1) // unit * TOKEN
+
+
+@kernel
+def accept_bucket(p: Plant, bucket: int, slot: int) -> None:
+    """Take a request into the queue of its direction."""
+    b = p.buckets[bucket]
+    queue.append(p, b["read_queue"] if p.requests[slot]["op"] == READ else b["write_queue"], slot)
+
+
+@kernel
+def _ready_at(p: Plant, bucket: int, slot: int, requests: int, length: int, now: int) -> int:
+    if slot == NONE:
+        return NEVER
+    by_requests = covered_at(p, bucket, requests, request_cost(p, bucket, slot), now)
+    by_bytes = covered_at(p, bucket, length, p.requests[slot]["length_bytes"] * TOKEN, now)
+    return max(by_requests, by_bytes)
+
+
+@kernel
+def _take(p: Plant, bucket: int, slot: int, requests: int, length: int) -> int:
+    """Pay for a request; returns the time in ns that its dearest allowance needs to earn the payment."""
+    worth = 0
+    if requests != NONE:
+        cost = request_cost(p, bucket, slot)
+        p.allowances[requests]["level"] -= cost
+        worth = cost // p.allowances[requests]["rate_per_s"]
+    if length != NONE:
+        cost = p.requests[slot]["length_bytes"] * TOKEN
+        p.allowances[length]["level"] -= cost
+        worth = max(worth, cost // p.allowances[length]["rate_per_s"])
+    return worth
+
+
+@kernel
+def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, int, int]:
+    """Let the older of the two oldest requests go whose allowances cover it, or say when one will be covered."""
+    b = p.buckets[bucket]
+    read = p.queues[b["read_queue"]]["head"]
+    write = p.queues[b["write_queue"]]["head"]
+    read_at = _ready_at(p, bucket, read, b["read_requests"], b["read_bytes"], now)
+    write_at = _ready_at(p, bucket, write, b["write_requests"], b["write_bytes"], now)
+    if read_at > now and write_at > now:
+        return NONE, NEVER, min(read_at, write_at)
+    first_read = read_at <= now
+    if first_read and write_at <= now:
+        first_read = p.requests[read]["number"] < p.requests[write]["number"]
+    if first_read:
+        queue.remove(p, b["read_queue"], read, NONE)
+        p.work_ns[station, 0] += _take(p, bucket, read, b["read_requests"], b["read_bytes"])
+        return read, now + b["latency_ns"], NEVER
+    queue.remove(p, b["write_queue"], write, NONE)
+    p.work_ns[station, b["write_resource"]] += _take(p, bucket, write, b["write_requests"], b["write_bytes"])
+    return write, now + b["latency_ns"], NEVER
+
+
+@kernel
+def finish_bucket(p: Plant, bucket: int, slot: int) -> int:
+    """Send the request on to the device below, if there is one."""
+    below = p.buckets[bucket]["below"]
+    if below == NONE:
+        return 0
+    request = p.requests[slot]
+    child = p.children[0]
+    child["station"] = below
+    child["op"] = request["op"]
+    child["offset_bytes"] = request["offset_bytes"]
+    child["length_bytes"] = request["length_bytes"]
+    return 1

@@ -1,0 +1,60 @@
+"""A volume: devices of one sort in a layout, as one station that requests are sent to."""
+
+from dataclasses import dataclass
+
+from tiersim.devices.array import COPIES, Layout, add_array, usable_bytes
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.token_bucket import TokenBucket, add_bucket
+
+Device = Hdd | Flash | TokenBucket
+
+#: Time that an array's controller takes to pass a request on when the scenario does not say: none but the rule that
+#: every service takes at least 1 ns.
+PASS_ON_NS = 1
+
+
+@dataclass(frozen=True)
+class Volume:
+    """*count* devices in a *layout*."""
+
+    name: str
+    device: Device
+    count: int
+    layout: Layout
+    stripe_bytes: int
+    controller_overhead_ns: int = PASS_ON_NS
+
+    @property
+    def capacity_bytes(self) -> int:
+        """What can be stored on it."""
+        return usable_bytes(self.device.capacity, self.count, self.layout, self.stripe_bytes)
+
+
+def problem_with(layout: Layout, count: int) -> str | None:
+    """Say why *count* devices cannot form *layout*, or None."""
+    if layout == "single" and count != 1:
+        return f"count = {count} devices need a layout; write layout = \"raid0\" or \"raid10\""
+    if layout != "single" and count % COPIES[layout]:
+        return f"layout = \"{layout}\" needs an even count, not {count}"
+    return None
+
+
+def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
+    """Put one device of any sort into the plant and return its station."""
+    if isinstance(device, Hdd):
+        return add_drive(builder, device, name)
+    if isinstance(device, Flash):
+        return add_flash(builder, device, name)
+    return add_bucket(builder, device, name)
+
+
+def add_volume(builder: PlantBuilder, volume: Volume) -> int:
+    """Put a volume into the plant and return the station that takes its requests."""
+    if volume.layout == "single":
+        return add_device(builder, volume.device, volume.name)
+    members = [add_device(builder, volume.device, f"{volume.name}.{index}") for index in range(volume.count)]
+    return add_array(
+        builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name
+    )

@@ -1,0 +1,118 @@
+"""Feeds the event loop: blocks of arrivals in, room when it asks for it, progress out."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.tables import NEVER, Plant
+from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.compiled import loop
+from tiersim.simulator.compiled.calendar import Calendar
+from tiersim.simulator.compiled.loop import Arrivals, Engine
+from tiersim.simulator.metrics import Metrics
+
+#: Events between two looks at the keyboard and two steps of the progress bar: a quarter of a second or so.
+_EVENTS_PER_STEP = 1_000_000
+
+
+def run(
+    plant: Plant,
+    blocks: Iterable[Commands],
+    metrics: Metrics,
+    *,
+    keep_done: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Plant, Outcome]:
+    """Run all commands to their completion; *metrics* is filled, the plant is returned (its tables may have grown).
+
+    *progress* is called with the number of commands that have arrived so far.
+    """
+    engine = _new_engine(plant, metrics)
+    done = np.zeros(0, np.int64)
+    arrived = last_arrival_ns = 0
+    status = loop.NEEDS_ARRIVALS
+    events = 0
+    source = iter(blocks)
+    block = next(source, None)
+    while block is not None:
+        following = next(source, None)
+        if keep_done:
+            done = np.concatenate([done, np.full(len(block), NEVER, np.int64)])
+        arrivals = _arrivals(block, done, arrived)
+        engine.control[loop.NEXT_ARRIVAL] = 0
+        while True:
+            status = loop.advance(plant, engine, arrivals, following is None, NEVER, _EVENTS_PER_STEP)
+            if status == loop.NEEDS_ROOM:
+                plant, engine = _grow(plant, engine)
+            elif status != loop.PAUSED:
+                break
+            if progress is not None:
+                progress(arrived + int(engine.control[loop.NEXT_ARRIVAL]))
+        arrived += len(block)
+        if len(block):
+            last_arrival_ns = int(block.time_ns[-1])
+        block = following
+    in_plant = int(engine.control[loop.IN_PLANT])
+    events = int(engine.control[loop.NUMBER])
+    return plant, Outcome(
+        last_arrival_ns=last_arrival_ns,
+        end_ns=int(engine.control[loop.NOW]),
+        arrived=arrived,
+        left=arrived - in_plant,
+        events=events,
+        done_ns=done if keep_done else None,
+    )
+
+
+def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
+    slots, stations = plant.requests.size, plant.stations.size
+    control = np.zeros(loop.CONTROL_SIZE, np.int64)
+    control[loop.FREE] = slots
+    control[loop.INTERVAL_END] = metrics.interval_ns[0]
+    return Engine(
+        calendar=_new_calendar(slots, stations),
+        metrics=metrics,
+        free=np.arange(slots, dtype=np.int64)[::-1].copy(),
+        dispatches=np.zeros(stations, np.int64),
+        control=control,
+    )
+
+
+def _new_calendar(slots: int, stations: int) -> Calendar:
+    # every request in service has one event; timers that were overtaken stay until their time comes
+    size = 2 * slots + 4 * stations + 64
+    return Calendar(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64))
+
+
+def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:
+    """Double the places for requests and events."""
+    slots, stations = plant.requests.size, plant.stations.size
+    plant = plant._replace(requests=_doubled(plant.requests), links=_doubled(plant.links))
+    calendar = _new_calendar(2 * slots, stations)
+    for new, old in zip(calendar, engine.calendar, strict=True):
+        new[: old.size] = old
+    free_count = int(engine.control[loop.FREE])
+    free = np.zeros(2 * slots, np.int64)
+    free[:slots] = np.arange(2 * slots - 1, slots - 1, -1)
+    free[slots : slots + free_count] = engine.free[:free_count]
+    engine.control[loop.FREE] = slots + free_count
+    return plant, engine._replace(calendar=calendar, free=free)
+
+
+def _doubled(rows: NDArray[np.void]) -> NDArray[np.void]:
+    return np.concatenate([rows, np.zeros_like(rows)])
+
+
+def _arrivals(block: Commands, done: NDArray[np.int64], first_row: int) -> Arrivals:
+    return Arrivals(
+        time_ns=np.ascontiguousarray(block.time_ns, np.int64),
+        intended_ns=np.ascontiguousarray(block.intended_ns, np.int64),
+        station=np.ascontiguousarray(block.station, np.int32),
+        op=np.ascontiguousarray(block.op, np.uint8),
+        offset_bytes=np.ascontiguousarray(block.offset_bytes, np.int64),
+        length_bytes=np.ascontiguousarray(block.length_bytes, np.int64),
+        category=np.ascontiguousarray(block.category, np.uint8),
+        done_ns=done,
+        first_row=np.array([first_row], np.int64),
+    )

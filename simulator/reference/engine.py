@@ -1,0 +1,253 @@
+"""The specification: one SimPy process per actor, readable from top to bottom, slow.
+
+An actor is the stream of arrivals or a station. A station waits to be called, then starts whatever its device chooses;
+each service is an event whose end finishes the request, which may make children at other stations. Anybody's device in
+plain Python can stand in for a station: it needs the three methods of :class:`Device`.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from simpy import Environment
+from simpy.events import Event
+
+from tiersim.devices import station as kernels
+from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_rank, key_round, round_for
+from tiersim.simulator.metrics import Metrics, record_completion
+from tiersim.simulator.reference.wake import Wake
+from tiersim.simulator.statistics_kernels import note_accepted, note_finished
+
+
+@dataclass(frozen=True)
+class Part:
+    """A request that a device makes of another: it goes to *station* and must end before its parent does."""
+
+    station: int
+    op: int
+    offset_bytes: int
+    length_bytes: int
+
+
+class Device(Protocol):
+    """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
+
+    def accept(self, now: int, slot: int) -> None:
+        """Take a request."""
+
+    def choose(self, now: int) -> tuple[int, int, int]:
+        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.choose`."""
+
+    def finish(self, slot: int, now: int) -> Sequence[Part]:
+        """End the service of a request; returns its children, if there are any."""
+
+
+class KernelDevice:
+    """The device of a station as the tables and kernels of :mod:`tiersim.devices` describe it."""
+
+    def __init__(self, engine: "ReferenceEngine", station: int) -> None:
+        """Stand for *station* of the engine's plant."""
+        self._engine, self._station = engine, station
+
+    def accept(self, now: int, slot: int) -> None:
+        """Take a request."""
+        kernels.accept(self._engine.plant, self._station, slot)
+
+    def choose(self, now: int) -> tuple[int, int, int]:
+        """Start one request."""
+        return kernels.choose(self._engine.plant, self._station, now)
+
+    def finish(self, slot: int, now: int) -> Sequence[Part]:
+        """End the service of a request."""
+        made = kernels.finish(self._engine.plant, self._station, slot)
+        return [Part(*(int(value) for value in row)) for row in self._engine.plant.children[:made]]
+
+
+class ReferenceEngine:
+    """One run; make it, then :meth:`run` it."""
+
+    def __init__(
+        self,
+        plant: Plant,
+        blocks: Iterable[Commands],
+        metrics: Metrics,
+        devices: Mapping[int, Callable[["ReferenceEngine"], Device]] | None = None,
+    ) -> None:
+        """Prepare a run; *devices* gives stations that a device in plain Python stands in for."""
+        self.env = Environment(initial_time=0)
+        self.plant, self.metrics = plant, metrics
+        self._blocks = list(blocks)
+        own = devices or {}
+        stations = range(plant.stations.size)
+        self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
+        self._called = [Wake(self.env) for _ in stations]
+        self._free = list(range(plant.requests.size))[::-1]
+        self._round = 0
+        self._number = 0
+        self._interval = 0
+        self._arrived = self._left = 0
+        self._done: list[int] = []
+
+    def run(self) -> Outcome:
+        """Run to the end."""
+        self._done = [NEVER] * sum(len(block) for block in self._blocks)
+        for station in range(len(self.devices)):
+            self._start(self._station(station))
+        self._start(self._arrivals())
+        self.env.run()
+        times = [int(block.time_ns[-1]) for block in self._blocks if len(block)]
+        return Outcome(
+            last_arrival_ns=times[-1] if times else 0,
+            end_ns=int(self.env.now),
+            arrived=self._arrived,
+            left=self._left,
+            events=self._number,
+            done_ns=np.array(self._done, np.int64),
+        )
+
+    # ---- actors
+
+    def _arrivals(self) -> Generator[Event]:
+        """Bring every command to its station at its time."""
+        for block in self._blocks:
+            for row in range(len(block)):
+                yield Wake(self.env).set(int(block.time_ns[row]), event_key(0, ARRIVAL, 0, 0))
+                self._reach(0)
+                slot = self._new_request(
+                    int(block.op[row]), int(block.offset_bytes[row]), int(block.length_bytes[row]), NONE
+                )
+                request = self.plant.requests[slot]
+                request["row"] = self._arrived
+                request["intended_ns"] = block.intended_ns[row]
+                request["category"] = block.category[row]
+                request["interval"] = self._interval
+                self.metrics.arrivals[self._interval, block.category[row]] += 1
+                self._arrived += 1
+                self._enter(slot, int(block.station[row]))
+
+    def _station(self, station: int) -> Generator[Event]:
+        """Wait to be called; start what the device chooses until it chooses nothing."""
+        row = self.plant.stations[station]  # this table does not grow
+        while True:
+            yield self._called[station]
+            self._called[station] = Wake(self.env)
+            row["marked"] = 0
+            while True:
+                slot, done, wake = self.devices[station].choose(self.env.now)
+                if slot == NONE:
+                    break
+                number = int(self.plant.requests[slot]["number"])
+                self._at(done, COMPLETION, station, number, lambda _, slot=slot: self._complete(station, slot))
+            if wake not in (NEVER, row["timer_ns"]):
+                row["timer_ns"] = wake
+                self._at(wake, TIMER, station, 0, lambda _: self._timer(station))
+
+    # ---- what they do
+
+    def _enter(self, slot: int, station: int) -> None:
+        """Hand a request to a station and call it."""
+        request = self.plant.requests[slot]
+        request["station"] = station
+        request["accepted_ns"] = self.env.now
+        note_accepted(self.plant, station, self.env.now)
+        self.devices[station].accept(self.env.now, slot)
+        self._call(station)
+
+    def _call(self, station: int) -> None:
+        """Let a station choose, after everything else of this round."""
+        if not self.plant.stations[station]["marked"]:
+            self.plant.stations[station]["marked"] = 1
+            self._called[station].set(self.env.now, event_key(self._round, DISPATCH, station, 0))
+
+    def _complete(self, station: int, slot: int) -> None:
+        """End a service: the request waits for its children, or leaves with every parent that waited for it."""
+        parts = self.devices[station].finish(slot, self.env.now)
+        self.plant.requests[slot]["pending"] = len(parts)
+        for part in parts:
+            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, slot)
+            self._enter(child, part.station)
+        if not parts:
+            self._leave(slot)
+        self._call(station)
+
+    def _leave(self, slot: int) -> None:
+        request = self.plant.requests[slot]
+        now = self.env.now
+        note_finished(self.plant, int(request["station"]), now, int(request["accepted_ns"]))
+        self._free.append(slot)
+        parent = int(request["parent"])
+        if parent != NONE:
+            self.plant.requests[parent]["pending"] -= 1
+            if self.plant.requests[parent]["pending"] == 0:
+                self._leave(parent)
+            return
+        self._done[int(request["row"])] = now
+        self._left += 1
+        record_completion(
+            self.metrics,
+            int(request["category"]),
+            int(request["interval"]),
+            self._interval,
+            now - int(request["intended_ns"]),
+            int(request["length_bytes"]),
+        )
+
+    def _timer(self, station: int) -> None:
+        """A timer that a later choice has not moved calls its station."""
+        if self.plant.stations[station]["timer_ns"] == self.env.now:
+            self.plant.stations[station]["timer_ns"] = NEVER
+            self._call(station)
+
+    # ---- time and places
+
+    def _at(self, at_ns: int, rank: int, station: int, number: int, then: Callable[[Event], None]) -> None:
+        """Do something at a time, in the total order."""
+        round_ = round_for(self.env.now, self._round, DISPATCH, at_ns, rank)
+        key = event_key(round_, rank, station, number)
+
+        def fire(event: Event) -> None:
+            self._reach(key_round(key))
+            then(event)
+
+        wake = Wake(self.env).set(at_ns, key)
+        assert wake.callbacks is not None
+        wake.callbacks.append(fire)
+
+    def _reach(self, round_: int) -> None:
+        """Note the round that time has come to, and close the intervals of the timeline that ended."""
+        self._round = round_
+        m = self.metrics
+        while self.env.now >= (self._interval + 1) * m.interval_ns[0] and self._interval < len(m.outstanding) - 1:
+            m.outstanding[self._interval] = self.plant.stations["outstanding"]
+            m.work_ns[self._interval] = self.plant.work_ns
+            self._interval += 1
+
+    def _new_request(self, op: int, offset_bytes: int, length_bytes: int, parent: int) -> int:
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        request = self.plant.requests[slot]
+        request["number"] = self._number
+        request["op"] = op
+        request["offset_bytes"] = offset_bytes
+        request["length_bytes"] = length_bytes
+        request["parent"] = parent
+        request["pending"] = 0
+        request["row"] = NONE
+        self._number += 1
+        return slot
+
+    def _grow(self) -> None:
+        """Double the places for requests."""
+        slots = self.plant.requests.size
+        requests, links = (
+            np.concatenate([rows, np.zeros_like(rows)]) for rows in (self.plant.requests, self.plant.links)
+        )
+        self.plant = self.plant._replace(requests=requests, links=links)
+        self._free = list(range(slots, 2 * slots))[::-1]
+
+    def _start(self, process: Generator[Event]) -> None:
+        self.env.process(process)
