@@ -3,7 +3,6 @@
 from importlib.resources import files
 from pathlib import Path
 
-
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.token_bucket import TokenBucket

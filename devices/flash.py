@@ -80,12 +80,10 @@ def describe(drive: Flash) -> dict[str, Any]:
     pages = -(-size // drive.page)
     transfer_ns = min(size, drive.page) * 10**9 // drive.channel_rate
     read_ns = (
-        10**9 // drive.controller_iops
-        + drive.read
-        + transfer_ns
-        + size * 10**9 // drive.link_rate
-        + drive.read_latency
+        10**9 // drive.controller_iops + drive.read + transfer_ns + size * 10**9 // drive.link_rate + drive.read_latency
     )
-    reads = min(drive.controller_iops, drive.dies * 10**9 // (pages * (drive.read + transfer_ns)), drive.link_rate // size)
+    reads = min(
+        drive.controller_iops, drive.dies * 10**9 // (pages * (drive.read + transfer_ns)), drive.link_rate // size
+    )
     writes = min(drive.controller_iops, drive.dies * 10**9 // (pages * drive.program), drive.link_rate // size)
     return {"random_read_ns": read_ns, "random_reads_per_s": reads, "sustained_random_writes_per_s": writes}

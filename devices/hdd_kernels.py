@@ -50,7 +50,7 @@ def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
     d = p.drives[drive]
     r = p.links[slot]
     op = p.requests[slot]["op"]
-    if op == FLUSH or op == DISCARD:
+    if op in (FLUSH, DISCARD):
         return 0
     distance = abs(r["cylinder"] - d["cylinder"])
     if distance > 0:
@@ -112,7 +112,7 @@ def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
     queue.remove(p, q, best, before)
     op = p.requests[best]["op"]
     service = d["overhead_ns"] + least
-    if op == FLUSH or op == DISCARD:
+    if op in (FLUSH, DISCARD):
         service += d["flush_ns"]
     else:
         link = p.links[best]

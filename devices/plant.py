@@ -36,7 +36,7 @@ class PlantBuilder:
         self._shared: dict[Any, int] = {}
         self._most_children = 1
 
-    def row(self, table: str, **values: int) -> int:
+    def row(self, table: str, /, **values: int) -> int:
         """Append a row to the table of that name in Plant; columns not given are 0."""
         rows = self._rows.setdefault(table, [])
         rows.append(values)
@@ -78,9 +78,7 @@ class PlantBuilder:
         """Append a station: *resources* gives the number of servers by name, *children* the most that one request makes."""
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
-        self.stations.append(
-            Station(name, tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
-        )
+        self.stations.append(Station(name, tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values())))
         return len(self.stations) - 1
 
     def build(self, slots: int = 1024) -> Plant:

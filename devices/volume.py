@@ -1,7 +1,9 @@
 """A volume: devices of one sort in a layout, as one station that requests are sent to."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from tiersim.devices import flash, hdd, token_bucket
 from tiersim.devices.array import COPIES, Layout, add_array, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
@@ -35,9 +37,9 @@ class Volume:
 def problem_with(layout: Layout, count: int) -> str | None:
     """Say why *count* devices cannot form *layout*, or None."""
     if layout == "single" and count != 1:
-        return f"count = {count} devices need a layout; write layout = \"raid0\" or \"raid10\""
+        return f'count = {count} devices need a layout; write layout = "raid0" or "raid10"'
     if layout != "single" and count % COPIES[layout]:
-        return f"layout = \"{layout}\" needs an even count, not {count}"
+        return f'layout = "{layout}" needs an even count, not {count}'
     return None
 
 
@@ -55,6 +57,13 @@ def add_volume(builder: PlantBuilder, volume: Volume) -> int:
     if volume.layout == "single":
         return add_device(builder, volume.device, volume.name)
     members = [add_device(builder, volume.device, f"{volume.name}.{index}") for index in range(volume.count)]
-    return add_array(
-        builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name
-    )
+    return add_array(builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name)
+
+
+def describe(device: Device) -> dict[str, Any]:
+    """Figures that a person checks any device by."""
+    if isinstance(device, Hdd):
+        return hdd.describe(device)
+    if isinstance(device, Flash):
+        return flash.describe(device)
+    return token_bucket.describe(device)

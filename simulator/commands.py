@@ -35,5 +35,5 @@ class Outcome:
     end_ns: int  # when the last request was done
     arrived: int
     left: int  # requests that came out; equal to arrived in a sound run
-    events: int
+    requests: int  # commands and everything that stations made of them
     done_ns: NDArray[np.int64] | None  # completion of each command, in arrival order, when it was kept

@@ -5,17 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel
-
-#: Latency histogram: 128 bins an octave, so a bin is at most 0.78 % wide.
-FINE_BITS = 7
-#: Histogram of one interval of the timeline: 16 bins an octave, at most 6.3 % wide.
-COARSE_BITS = 4
-#: Latencies from 1 ns to 2^46 ns (19 hours); longer ones fall into the last bin.
-OCTAVES = 46
-
-_MANTISSA_BITS = 52
-_EXPONENT_BIAS = 1023
 
 
 class Metrics(NamedTuple):
@@ -32,25 +23,6 @@ class Metrics(NamedTuple):
     completed_bytes: NDArray[np.int64]  # (intervals, categories), by completion
     outstanding: NDArray[np.int64]  # (intervals, stations) at the end of the interval
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
-
-
-def bins(bits: int) -> int:
-    """Count the bins of a histogram with 2^bits bins an octave."""
-    return OCTAVES << bits
-
-
-@kernel
-def bin_of(value_ns: int, bits: int) -> int:
-    """Bin of a latency: octave and the leading bits of the mantissa, read off the float's own representation."""
-    word = np.float64(max(value_ns, 1)).view(np.int64)
-    index = (word >> (_MANTISSA_BITS - bits)) - (_EXPONENT_BIAS << bits)
-    return min(index, (OCTAVES << bits) - 1)
-
-
-def bin_edges_ns(bits: int) -> NDArray[np.float64]:
-    """Return the lower edges of all bins and the upper edge of the last, float64[bins + 1]."""
-    index = np.arange(bins(bits) + 1)
-    return np.ldexp(1 + (index & (1 << bits) - 1) / (1 << bits), index >> bits)
 
 
 def new_metrics(categories: int, stations: int, resources: int, intervals: int, interval_ns: int) -> Metrics:
@@ -82,3 +54,9 @@ def record_completion(
     m.latency_min_ns[category] = min(m.latency_min_ns[category], latency_ns)
     m.completions[now_interval, category] += 1
     m.completed_bytes[now_interval, category] += length_bytes
+
+
+def close(m: Metrics, interval: int, outstanding: NDArray[np.int64], work_ns: NDArray[np.int64]) -> None:
+    """End the current interval and those that nothing happened in: the stations stay as they are."""
+    m.outstanding[interval:] = outstanding
+    m.work_ns[interval:] = work_ns

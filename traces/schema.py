@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-SCHEMA = "tiersim.trace/1"
+from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 
-#: Operations in the order of their codes; a code is an index into this tuple.
-OPERATIONS = ("read", "write", "flush", "discard")
-READ, WRITE, FLUSH, DISCARD = range(4)
+__all__ = ["DISCARD", "FLUSH", "OPERATIONS", "READ", "WRITE"]  # what readers need besides the names below
+
+SCHEMA = "tiersim.trace/1"
 
 #: Purposes in the order of their codes.
 PURPOSES = ("data read", "data write", "log write", "checkpoint write", "temp", "backup", "unknown")

@@ -10,7 +10,7 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import loop
 from tiersim.simulator.compiled.calendar import Calendar
 from tiersim.simulator.compiled.loop import Arrivals, Engine
-from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.metrics import Metrics, close
 
 #: Events between two looks at the keyboard and two steps of the progress bar: a quarter of a second or so.
 _EVENTS_PER_STEP = 1_000_000
@@ -32,7 +32,6 @@ def run(
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = loop.NEEDS_ARRIVALS
-    events = 0
     source = iter(blocks)
     block = next(source, None)
     while block is not None:
@@ -54,13 +53,13 @@ def run(
             last_arrival_ns = int(block.time_ns[-1])
         block = following
     in_plant = int(engine.control[loop.IN_PLANT])
-    events = int(engine.control[loop.NUMBER])
+    close(metrics, int(engine.control[loop.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
     return plant, Outcome(
         last_arrival_ns=last_arrival_ns,
         end_ns=int(engine.control[loop.NOW]),
         arrived=arrived,
         left=arrived - in_plant,
-        events=events,
+        requests=int(engine.control[loop.NUMBER]),
         done_ns=done if keep_done else None,
     )
 

@@ -7,6 +7,7 @@ plain Python can stand in for a station: it needs the three methods of :class:`D
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +17,8 @@ from simpy.events import Event
 from tiersim.devices import station as kernels
 from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.simulator.commands import Commands, Outcome
-from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_rank, key_round, round_for
-from tiersim.simulator.metrics import Metrics, record_completion
+from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
+from tiersim.simulator.metrics import Metrics, close, record_completion
 from tiersim.simulator.reference.wake import Wake
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 
@@ -98,15 +99,21 @@ class ReferenceEngine:
             self._start(self._station(station))
         self._start(self._arrivals())
         self.env.run()
+        close(self.metrics, self._interval, self.plant.stations["outstanding"], self.plant.work_ns)
         times = [int(block.time_ns[-1]) for block in self._blocks if len(block)]
         return Outcome(
             last_arrival_ns=times[-1] if times else 0,
-            end_ns=int(self.env.now),
+            end_ns=int(self.now),
             arrived=self._arrived,
             left=self._left,
-            events=self._number,
+            requests=self._number,
             done_ns=np.array(self._done, np.int64),
         )
+
+    @property
+    def now(self) -> int:
+        """Simulated time in ns."""
+        return int(self.env.now)
 
     # ---- actors
 
@@ -136,14 +143,14 @@ class ReferenceEngine:
             self._called[station] = Wake(self.env)
             row["marked"] = 0
             while True:
-                slot, done, wake = self.devices[station].choose(self.env.now)
+                slot, done, wake = self.devices[station].choose(self.now)
                 if slot == NONE:
                     break
                 number = int(self.plant.requests[slot]["number"])
-                self._at(done, COMPLETION, station, number, lambda _, slot=slot: self._complete(station, slot))
+                self._at(done, COMPLETION, station, number, partial(self._complete, station, slot))
             if wake not in (NEVER, row["timer_ns"]):
                 row["timer_ns"] = wake
-                self._at(wake, TIMER, station, 0, lambda _: self._timer(station))
+                self._at(wake, TIMER, station, 0, partial(self._timer, station))
 
     # ---- what they do
 
@@ -151,20 +158,20 @@ class ReferenceEngine:
         """Hand a request to a station and call it."""
         request = self.plant.requests[slot]
         request["station"] = station
-        request["accepted_ns"] = self.env.now
-        note_accepted(self.plant, station, self.env.now)
-        self.devices[station].accept(self.env.now, slot)
+        request["accepted_ns"] = self.now
+        note_accepted(self.plant, station, self.now)
+        self.devices[station].accept(self.now, slot)
         self._call(station)
 
     def _call(self, station: int) -> None:
         """Let a station choose, after everything else of this round."""
         if not self.plant.stations[station]["marked"]:
             self.plant.stations[station]["marked"] = 1
-            self._called[station].set(self.env.now, event_key(self._round, DISPATCH, station, 0))
+            self._called[station].set(self.now, event_key(self._round, DISPATCH, station, 0))
 
     def _complete(self, station: int, slot: int) -> None:
         """End a service: the request waits for its children, or leaves with every parent that waited for it."""
-        parts = self.devices[station].finish(slot, self.env.now)
+        parts = self.devices[station].finish(slot, self.now)
         self.plant.requests[slot]["pending"] = len(parts)
         for part in parts:
             child = self._new_request(part.op, part.offset_bytes, part.length_bytes, slot)
@@ -175,7 +182,7 @@ class ReferenceEngine:
 
     def _leave(self, slot: int) -> None:
         request = self.plant.requests[slot]
-        now = self.env.now
+        now = self.now
         note_finished(self.plant, int(request["station"]), now, int(request["accepted_ns"]))
         self._free.append(slot)
         parent = int(request["parent"])
@@ -197,20 +204,20 @@ class ReferenceEngine:
 
     def _timer(self, station: int) -> None:
         """A timer that a later choice has not moved calls its station."""
-        if self.plant.stations[station]["timer_ns"] == self.env.now:
+        if self.plant.stations[station]["timer_ns"] == self.now:
             self.plant.stations[station]["timer_ns"] = NEVER
             self._call(station)
 
     # ---- time and places
 
-    def _at(self, at_ns: int, rank: int, station: int, number: int, then: Callable[[Event], None]) -> None:
+    def _at(self, at_ns: int, rank: int, station: int, number: int, then: Callable[[], None]) -> None:
         """Do something at a time, in the total order."""
-        round_ = round_for(self.env.now, self._round, DISPATCH, at_ns, rank)
+        round_ = round_for(self.now, self._round, DISPATCH, at_ns, rank)
         key = event_key(round_, rank, station, number)
 
-        def fire(event: Event) -> None:
+        def fire(_: Event) -> None:
             self._reach(key_round(key))
-            then(event)
+            then()
 
         wake = Wake(self.env).set(at_ns, key)
         assert wake.callbacks is not None
@@ -220,7 +227,7 @@ class ReferenceEngine:
         """Note the round that time has come to, and close the intervals of the timeline that ended."""
         self._round = round_
         m = self.metrics
-        while self.env.now >= (self._interval + 1) * m.interval_ns[0] and self._interval < len(m.outstanding) - 1:
+        while self.now >= (self._interval + 1) * m.interval_ns[0] and self._interval < len(m.outstanding) - 1:
             m.outstanding[self._interval] = self.plant.stations["outstanding"]
             m.work_ns[self._interval] = self.plant.work_ns
             self._interval += 1

@@ -7,7 +7,6 @@ every source that a kernel may come from. Where no folder can be written the cac
 import hashlib
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,6 +15,7 @@ import numba
 
 _PARTS = (".", "traces", "devices", "simulator", "scenarios")
 _KEPT_FOLDERS = 3
+_WARM_MARK = "all-compiled"
 
 
 def _sources_hash() -> str:
@@ -31,7 +31,8 @@ def _sources_hash() -> str:
 def _cache_folder() -> Path | None:
     """Make this version's folder, drop all but the newest few, or return None where nothing can be written."""
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiersim" / "kernels"
+        own = os.environ.get("NUMBA_CACHE_DIR")
+        base = Path(own or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiersim" / "kernels"
         folder = base / _sources_hash()
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -47,14 +48,10 @@ def _cache_folder() -> Path | None:
 
 
 _config: Any = numba.config
-if _config.CACHE_DIR:  # the user's own NUMBA_CACHE_DIR wins
-    cache_folder: Path | None = Path(_config.CACHE_DIR)
-else:
-    cache_folder = _cache_folder()
-    if cache_folder is None and not _config.DISABLE_JIT:
-        print("tiersim: no writable cache folder; kernels are compiled anew in each process", file=sys.stderr)  # noqa: T201 - before any command runs
-    elif cache_folder is not None:
-        _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache_folder)  # worker processes inherit it
+#: Where machine code is kept; None: nowhere can be written, so each process compiles anew.
+cache_folder = _cache_folder()
+if cache_folder is not None:
+    _config.CACHE_DIR = str(cache_folder)
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: Every kernel by qualified name; the warm-up and the tests go through it.
@@ -79,3 +76,14 @@ def kernel(function: F) -> F:
 def jit_enabled() -> bool:
     """Whether kernels are compiled at all (``NUMBA_DISABLE_JIT`` unset)."""
     return not _config.DISABLE_JIT
+
+
+def is_warm() -> bool:
+    """Whether this version's kernels have been compiled before and can be loaded (all of them: see ``mark_warm``)."""
+    return cache_folder is not None and (cache_folder / _WARM_MARK).exists()
+
+
+def mark_warm() -> None:
+    """Note that every kernel is in the cache folder."""
+    if cache_folder is not None and jit_enabled():
+        (cache_folder / _WARM_MARK).touch()

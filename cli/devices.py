@@ -1,0 +1,63 @@
+"""``tiersim devices``: the catalogue."""
+
+from typing import Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.units import format_bytes, format_ns
+
+app = typer.Typer(help="The catalogue of devices, every number with its source.", no_args_is_help=True)
+
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")]
+
+
+@app.command("list")
+def list_devices(json: _Json = False) -> None:
+    """List the devices of the catalogue."""
+    from tiersim.devices.catalogue import load_device, names
+
+    devices = [{"id": name, **_figures(load_device(name))} for name in names()]
+    if json:
+        terminal.print_json({"schema": "tiersim.devices/1", "devices": devices})
+        return
+    columns = ["device", "name", "kind", "capacity", "8 KiB random read alone", "random reads/s"]
+    rows = [
+        [d["id"], d["name"], d["kind"], format_bytes(d["capacity_bytes"]), format_ns(d["random_read_ns"]), f"{d['random_reads_per_s']:,}"]
+        for d in devices
+    ]  # fmt: skip
+    terminal.show_table("catalogue", columns, rows)
+
+
+@app.command("show")
+def show_device(
+    name: Annotated[str, typer.Argument(help="A device of the catalogue, or a .toml file.")], json: _Json = False
+) -> None:
+    """Show every number of a device with its source."""
+    from tiersim.devices.catalogue import load_device
+
+    device = load_device(name)
+    if json:
+        document = {"schema": "tiersim.device/1", "id": name, **_figures(device), "parameters": device.model_dump()}
+        terminal.print_json(document)
+        return
+    values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
+    rows = [[key, _text(key, value, type(device)), device.sources[key]] for key, value in values.items()]
+    terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes)
+
+
+def _figures(device: Any) -> dict[str, Any]:
+    from tiersim.devices.volume import describe
+
+    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **describe(device)}
+
+
+def _text(key: str, value: Any, model: Any) -> str:
+    metadata = str(model.model_fields[key].metadata) + str(model.model_fields[key].annotation)
+    if "parse_bytes_per_s" in metadata:
+        return f"{format_bytes(value)}/s"
+    if "parse_bytes" in metadata:
+        return format_bytes(value)
+    if "parse_ns" in metadata:
+        return format_ns(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,54 @@
+"""``tiersim import``: recorded files become a trace bundle."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.cli.warmup import announce_if_cold
+from tiersim.units import format_ns
+
+
+def import_trace(
+    files: Annotated[
+        list[Path], typer.Argument(help="Recorded files; for blktrace one of the per-CPU files is enough.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The bundle, NAME.trace.")],
+    format: Annotated[str | None, typer.Option("--format", help="Force a format instead of detecting it.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")] = False,
+) -> None:
+    """Import what was recorded; says what it found, dropped and inferred.
+
+    Example: tiersim import sdb.blktrace.0 -o prod.trace
+    """
+    from tiersim.traces.readers import import_trace as run
+
+    announce_if_cold()
+    with terminal.progress_bar("importing", 1) as update:
+        progress = None if update is None else lambda done, total: update(done / max(total, 1))
+        manifest = run(files, output, format=format, force=force, progress=progress)
+    if json:
+        document = {
+            "schema": "tiersim.import/1",
+            "trace": str(output),
+            "format": manifest.source_format,
+            "requests": manifest.requests,
+            "statements": 0,
+            "unmatched": manifest.unmatched,
+            "dropped": dict(manifest.dropped),
+            "inferred": list(manifest.inferred),
+            "span_ns": manifest.span_ns,
+            "warnings": list(manifest.warnings),
+        }
+        terminal.print_json(document)
+        return
+    print(f"{output}: {manifest.requests:,} requests in {format_ns(manifest.span_ns)} ({manifest.source_format})")
+    print(f"  events without a partner: {manifest.unmatched:,}")
+    for why, count in manifest.dropped.items():
+        print(f"  not imported: {count:,} {why}")
+    for sentence in manifest.inferred:
+        print(f"  inferred: {sentence}")
+    for sentence in manifest.warnings:
+        terminal.notice(f"warning: {sentence}")

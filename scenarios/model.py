@@ -1,0 +1,131 @@
+"""A scenario as people write it: volumes on devices, what lives where, how to replay."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import Field, model_validator
+
+from tiersim.devices.array import Layout
+from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.volume import PASS_ON_NS, Volume, problem_with
+from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.scenarios import library
+from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, read_text, validate
+from tiersim.units import parse_bytes
+
+
+class VolumeModel(StrictModel):
+    """``[volumes.NAME]``: devices of one sort in a layout."""
+
+    device: str
+    count: int = Field(default=1, gt=0, le=1024)
+    layout: Layout = "single"
+    stripe: Bytes = parse_bytes("64 KiB")
+    controller_overhead: Nanoseconds | None = None
+    used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
+
+    @model_validator(mode="after")
+    def _layout_is_possible(self) -> "VolumeModel":
+        problem = problem_with(self.layout, self.count)
+        if problem:
+            raise ValueError(problem)
+        if self.stripe <= 0 or self.stripe % 512:
+            raise ValueError("stripe is not a positive multiple of 512 bytes")
+        return self
+
+
+class ReplayModel(StrictModel):
+    """``[replay]``: how the recording is played."""
+
+    mode: Literal["open"] = "open"
+    addresses: Literal["keep", "pack"] = "keep"
+    seed: int = Field(default=1, ge=0, lt=2**62)
+
+
+class Scenario(StrictModel):
+    """A scenario file."""
+
+    description: str = ""
+    volumes: dict[str, VolumeModel] = Field(min_length=1)
+    placement: dict[str, str] = Field(default_factory=dict)
+    replay: ReplayModel = ReplayModel()
+
+    @model_validator(mode="after")
+    def _placement_names_volumes(self) -> "Scenario":
+        for key, volume in self.placement.items():
+            if volume not in self.volumes:
+                hint = did_you_mean(volume, self.volumes)
+                raise ValueError(f"placement: {key} = {volume!r} is not one of the volumes{hint}")
+            if key not in ("default", "log") and not key.startswith("file:"):
+                hint = did_you_mean(key, ("default", "log"))
+                raise ValueError(f"placement: {key!r} is not default, log or file:NAME{hint}")
+        if "default" not in self.placement and len(self.volumes) > 1:
+            raise ValueError('placement: several volumes and no default; add for example default = "data"')
+        return self
+
+    @property
+    def default_volume(self) -> str:
+        """Where everything goes that no other rule places."""
+        return self.placement.get("default", next(iter(self.volumes)))
+
+
+class NamedScenario:
+    """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
+
+    def __init__(self, name: str, model: Scenario, folder: Path | None) -> None:
+        """Load the devices; *folder* is what relative device files are beside. Raises ScenarioError."""
+        self.name, self.model = name, model
+        self.volumes = {key: self._volume(key, volume, folder) for key, volume in model.volumes.items()}
+
+    @staticmethod
+    def _volume(name: str, model: VolumeModel, folder: Path | None) -> Volume:
+        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
+        device = load_device(model.device, beside=folder)
+        return Volume(name, device, model.count, model.layout, model.stripe, overhead)
+
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        if self.model.description:
+            return self.model.description
+        parts = [f"{v.count} × {v.device.name}" + ("" if v.layout == "single" else f", {v.layout.upper()}")
+                 for v in self.volumes.values()]  # fmt: skip
+        return "; ".join(parts)
+
+    def to_toml(self) -> str:
+        """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
+        return tomli_w.dumps(_with_units(self.model))
+
+
+def _with_units(model: Scenario) -> dict[str, Any]:
+    values = model.model_dump(exclude_none=True)
+    for volume in values["volumes"].values():
+        for key, unit in (("stripe", "B"), ("used", "B"), ("controller_overhead", "ns")):
+            if key in volume:
+                volume[key] = f"{volume[key]} {unit}"
+    return values
+
+
+def load_scenario(name_or_path: str) -> NamedScenario:
+    """Load a scenario: a TOML file, a name of the library, or a catalogue device (one of it); raises ScenarioError."""
+    path = Path(name_or_path)
+    if name_or_path.endswith(".toml"):
+        return _parse(path.stem, read_text(path), str(path), path.parent)
+    if name_or_path in library.names():
+        file = library.path_of(name_or_path)
+        return _parse(name_or_path, read_text(file), str(file), None)
+    if name_or_path in names():
+        model = Scenario.model_validate({"volumes": {"data": {"device": name_or_path}}})
+        return NamedScenario(name_or_path, model, None)
+    known = [*library.names(), *names()]
+    raise ScenarioError(
+        f"{name_or_path!r} is not a scenario, a device, or a .toml file{did_you_mean(name_or_path, known)}; "
+        "see: tiersim devices list"
+    )
+
+
+def _parse(name: str, text: str, path: str, folder: Path | None) -> NamedScenario:
+    values: Mapping[str, Any] = parse_toml(text, path)
+    return NamedScenario(name, validate(Scenario, values, text, path), folder)

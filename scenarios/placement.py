@@ -1,0 +1,117 @@
+"""Where what was recorded would live: files to volumes, recorded addresses to addresses on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.model import NamedScenario
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.schema import LOG_WRITE
+from tiersim.units import format_bytes
+
+#: Addresses are packed in extents of this size.
+EXTENT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileUse:
+    """What a trace does with one of its files."""
+
+    name: str
+    end_bytes: int  # behind the last byte touched
+    is_log: bool  # its writes are log writes
+    extents: NDArray[np.int64]  # numbers of the touched extents, ascending
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a file lives: address = base + offset, or by extent when ``packed`` is there."""
+
+    volume: str
+    base_bytes: int
+    extents: NDArray[np.int64] | None = None
+    packed: NDArray[np.int64] | None = None  # address of each extent
+
+    def place(self, offset_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Map offsets within the file to offsets on the volume, int64."""
+        if self.extents is None or self.packed is None:
+            return offset_bytes + self.base_bytes
+        index = np.searchsorted(self.extents, offset_bytes // EXTENT_BYTES)
+        return self.packed[index] + offset_bytes % EXTENT_BYTES
+
+
+def file_uses(bundle: Bundle) -> list[FileUse]:
+    """Go through a trace once and say what it does with each file, in the order of the bundle's file names."""
+    ends: dict[int, int] = {}
+    logs: set[int] = set()
+    touched: dict[int, list[NDArray[np.int64]]] = {}
+    for block in bundle.blocks():
+        data = block.length_bytes > 0
+        for code in np.unique(block.file):
+            rows = data & (block.file == code)
+            if not rows.any():
+                continue
+            first, end = block.offset_bytes[rows], block.offset_bytes[rows] + block.length_bytes[rows]
+            ends[code] = max(ends.get(code, 0), int(end.max()))
+            extents = np.union1d(first // EXTENT_BYTES, (end - 1) // EXTENT_BYTES)
+            touched[code] = [np.union1d(extents, touched[code][0])] if code in touched else [extents]
+            if (block.purpose[rows] == LOG_WRITE).any():
+                logs.add(int(code))
+    empty = np.zeros(0, np.int64)
+    return [
+        FileUse(name, ends.get(code, 0), code in logs, touched[code][0] if code in touched else empty)
+        for code, name in enumerate(bundle.file_names)
+    ]
+
+
+def volume_of(scenario: NamedScenario, use: FileUse) -> str:
+    """Volume that a file is placed on: the rule for the file, then the one for logs, then the default."""
+    rules = scenario.model.placement
+    if f"file:{use.name}" in rules:
+        return rules[f"file:{use.name}"]
+    if use.is_log and "log" in rules:
+        return rules["log"]
+    return scenario.model.default_volume
+
+
+def place_files(scenario: NamedScenario, uses: list[FileUse]) -> list[Home]:
+    """Give every file its home; raises ScenarioError when a volume is too small."""
+    by_volume: dict[str, list[int]] = {}
+    for index, use in enumerate(uses):
+        by_volume.setdefault(volume_of(scenario, use), []).append(index)
+    homes: dict[int, Home] = {}
+    for volume, members in by_volume.items():
+        homes |= _place_on(scenario, volume, {index: uses[index] for index in members})
+    return [homes[index] for index in range(len(uses))]
+
+
+def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse]) -> dict[int, Home]:
+    capacity = scenario.volumes[volume].capacity_bytes
+    if scenario.model.replay.addresses == "keep":
+        homes, base = {}, 0
+        for index, use in uses.items():
+            homes[index] = Home(volume, base)
+            base += -(-use.end_bytes // EXTENT_BYTES) * EXTENT_BYTES
+        _check_fit(scenario, volume, base, capacity, 'write addresses = "pack" under [replay], or choose more capacity')
+        return homes
+    total = sum(len(use.extents) for use in uses.values())
+    wanted = scenario.model.volumes[volume].used or total * EXTENT_BYTES
+    spread = max(wanted // EXTENT_BYTES, total)
+    _check_fit(scenario, volume, spread * EXTENT_BYTES, capacity, "choose more capacity or a smaller `used`")
+    homes, before = {}, 0
+    for index, use in uses.items():
+        numbers = np.arange(before, before + len(use.extents), dtype=np.int64)
+        homes[index] = Home(volume, 0, use.extents, numbers * spread // max(total, 1) * EXTENT_BYTES)
+        before += len(use.extents)
+    return homes
+
+
+def _check_fit(scenario: NamedScenario, volume: str, needed: int, capacity: int, remedy: str) -> None:
+    if needed > capacity:
+        raise ScenarioError(
+            f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, the trace needs "
+            f"{format_bytes(needed)}; {remedy}"
+        )

@@ -1,0 +1,144 @@
+"""One trace on one scenario: recorded requests become commands at stations, a run becomes a result."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.volume import add_volume
+from tiersim.errors import TraceError
+from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.scenarios.model import NamedScenario
+from tiersim.scenarios.placement import Home, file_uses, place_files
+from tiersim.simulator.categories import CATEGORIES, categorise
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.result import Result
+from tiersim.simulator.summary import measured_latencies, summarise
+from tiersim.traces.bundle import Bundle, Requests
+
+#: Intervals of the timeline over the recording; one more takes what ends after it.
+INTERVALS = 240
+
+
+def replay(
+    bundle: Bundle,
+    scenario: NamedScenario,
+    *,
+    keep_requests: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Result:
+    """Replay a block trace, open: every command at its recorded time, latency from its intended start.
+
+    *progress* is called with the number of commands that have arrived. Raises ScenarioError when the trace does not fit
+    and TraceError when there is nothing to replay.
+    """
+    uses = file_uses(bundle)
+    homes = place_files(scenario, uses)
+    builder = PlantBuilder(scenario.model.replay.seed)
+    entry = {name: add_volume(builder, volume) for name, volume in scenario.volumes.items()}
+    stations = np.array([entry[home.volume] for home in homes], np.int32)
+    span_ns = _span_ns(bundle)
+    interval_ns = -(-span_ns // INTERVALS)
+    metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+    blocks = commands(bundle, homes, stations)
+    plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
+    described = {
+        "description": scenario.description,
+        "seed": scenario.model.replay.seed,
+        "trace": {
+            "name": bundle.path.name.removesuffix(".trace"),
+            "hash": bundle.content_hash(),
+            "requests": bundle.rows,
+            "span_ns": span_ns,
+            "source_format": bundle.manifest.source_format,
+            "inferred": list(bundle.manifest.inferred),
+            "warnings": list(bundle.manifest.warnings),
+        },
+        "verdict": {"arrivals": "recorded"},
+        "measured_latency_ns": _measured(bundle),
+        "assumed": _assumed(scenario),
+    }
+    return summarise(scenario.name, plant, builder.stations, metrics, outcome, span_ns, described, scenario.to_toml())
+
+
+def _span_ns(bundle: Bundle) -> int:
+    """Time over which requests were queued; what came after the last of them is not load."""
+    last = -1
+    for block in bundle.blocks():
+        last = int(block.time_ns[-1])
+    if last < 0:
+        raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
+    return last + 1
+
+
+def merge_commands(block: Requests) -> tuple[NDArray[np.int64], Requests, NDArray[np.int64]]:
+    """Join the rows that went to the device as one command: (arrival, joined rows, intended start).
+
+    A command can arrive when the last of its rows was queued; latency counts from the first. Rows of a command lie next
+    to each other on the device, so the joined row reaches from the lowest to the highest address.
+    """
+    single = Requests(**{name: getattr(block, name) for name in Requests.__dataclass_fields__})
+    numbered = block.command >= 0
+    commands, first, counts = np.unique(block.command[numbered], return_index=True, return_counts=True)
+    if not (counts > 1).any():
+        return single.time_ns, single, single.time_ns
+    rows = np.flatnonzero(numbered)
+    group = np.searchsorted(commands, block.command[rows])
+    low, end, last = (np.zeros(len(commands), np.int64) for _ in range(3))
+    low[:] = np.iinfo(np.int64).max
+    np.minimum.at(low, group, block.offset_bytes[rows])
+    np.maximum.at(end, group, block.offset_bytes[rows] + block.length_bytes[rows])
+    np.maximum.at(last, group, block.time_ns[rows])
+    offset, length, arrival = block.offset_bytes.copy(), block.length_bytes.copy(), block.time_ns.copy()
+    leaders = rows[first]
+    offset[leaders], length[leaders], arrival[leaders] = low, end - low, last
+    kept = np.ones(len(block), bool)
+    kept[rows] = False
+    kept[leaders] = True
+    order = np.flatnonzero(kept)
+    order = order[np.argsort(arrival[order], kind="stable")]
+    columns: dict[str, Any] = {name: getattr(block, name)[order] for name in Requests.__dataclass_fields__}
+    columns |= {"offset_bytes": offset[order], "length_bytes": length[order]}
+    return arrival[order], Requests(**columns), block.time_ns[order]
+
+
+def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32]) -> Iterator[Commands]:
+    """Yield the trace as blocks of commands; *homes* and *stations* are by file."""
+    last_ns = 0
+    for block in bundle.blocks():
+        arrival, rows, intended = merge_commands(block)
+        # a command at the end of a block may have been completed by a row after the next block's first
+        arrival = np.maximum(arrival, last_ns)
+        last_ns = int(arrival[-1])
+        address = rows.offset_bytes.copy()
+        for code, home in enumerate(homes):
+            own = (rows.file == code) & (rows.length_bytes > 0)
+            if own.any():
+                address[own] = home.place(rows.offset_bytes[own])
+        category = categorise(rows.op, rows.purpose)
+        yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
+
+
+def _measured(bundle: Bundle) -> dict[str, Any]:
+    """What the trace itself measured, by category: mean and percentiles of the recorded latencies in ns."""
+    histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
+    sums = np.zeros(len(CATEGORIES), np.int64)
+    for block in bundle.blocks():
+        count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+    return measured_latencies(histograms, sums)
+
+
+def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
+    """Every parameter that is assumed or fitted, and from what."""
+    found = []
+    for name, volume in scenario.volumes.items():
+        for key, source in sorted(volume.device.sources.items()):
+            if source.startswith(("assumed", "fitted")):
+                value = str(getattr(volume.device, key))
+                found.append({"what": f"{name}: {volume.device.name}, {key}", "value": value, "source": source})
+    return found

@@ -1,0 +1,68 @@
+"""Compiles every kernel by using it: a small import, a small replay on every kind of device, in both engines."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tiersim import kernel
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+
+#: A few hundred records of the bundled recording.
+_SAMPLE_BYTES = 48 * 400
+
+
+def _plant() -> tuple[Plant, int, list[int]]:
+    builder = PlantBuilder(1)
+    entries = [
+        add_volume(builder, Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)),
+        add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536)),
+        add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
+        add_server(builder, "link", 1, 1000, "exponential"),
+    ]
+    return builder.build(), len(builder.stations), entries
+
+
+def compile_all() -> None:
+    """Compile all kernels into the cache folder and mark it as warm."""
+    rows = 64
+    times = np.arange(rows, dtype=np.int64) * 1000
+    for reference in (False, True):
+        plant, stations, entries = _plant()
+        commands = Commands(
+            time_ns=times,
+            intended_ns=times,
+            station=np.resize(np.array(entries, np.int32), rows),
+            op=(np.arange(rows) // 4 % 3).astype(np.uint8),
+            offset_bytes=times * 8192,
+            length_bytes=np.where(np.arange(rows) // 4 % 3 == 2, 0, 8192),
+            category=np.zeros(rows, np.uint8),
+        )
+        metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
+        if reference:
+            ReferenceEngine(plant, [commands], metrics).run()
+        else:
+            engine.run(plant, [commands], metrics, keep_done=True)
+    _import_and_describe()
+    kernel.mark_warm()
+
+
+def _import_and_describe() -> None:
+    from tiersim.traces.bundle import Bundle
+    from tiersim.traces.description import describe
+    from tiersim.traces.readers import import_trace
+    from tiersim.traces.samples import pgbench
+
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
+        recording, target = Path(folder) / "sample.blktrace", Path(folder) / "sample.trace"
+        recording.write_bytes(pgbench()[:_SAMPLE_BYTES])
+        import_trace([recording], target, format=None, force=False)
+        describe(Bundle(target))

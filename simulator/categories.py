@@ -1,0 +1,19 @@
+"""What latencies are counted under: the purpose of a read or write; flushes and discards by themselves."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.operations import DISCARD, FLUSH
+from tiersim.traces.schema import LOG_WRITE, PURPOSES
+
+CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
+_LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
+
+
+def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Category of each request, uint8 index into CATEGORIES."""
+    category = purpose.copy()
+    category[op == FLUSH] = _FLUSH
+    category[(op == FLUSH) & (purpose == LOG_WRITE)] = _LOG_FLUSH
+    category[op == DISCARD] = _DISCARD
+    return category

@@ -1,0 +1,60 @@
+"""Results: what a run says, as it is kept on disk (``NAME.result/``)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiersim.errors import TraceError, reason
+from tiersim.files import whole_folder
+
+SCHEMA = "tiersim.result/1"
+_TABLES = ("latency", "timeline", "stations")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run of one trace on one scenario; ``docs/result.md`` lists every column and key.
+
+    ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates and
+    latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns that
+    hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was asked for.
+    """
+
+    summary: dict[str, Any]
+    latency: pa.Table
+    timeline: pa.Table
+    stations: pa.Table
+    scenario_toml: str
+    requests: pa.Table | None = None
+
+
+def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, force: bool = False) -> None:
+    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible."""
+    with whole_folder(target, force=force) as folder:
+        for name in _TABLES:
+            pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
+        if result.requests is not None:
+            pq.write_table(result.requests, folder / "requests.parquet", compression="zstd")
+        (folder / "summary.json").write_text(json.dumps(result.summary, indent=1, sort_keys=True) + "\n")
+        (folder / "scenario.toml").write_text(result.scenario_toml)
+        (folder / "run.json").write_text(json.dumps(run_facts, indent=1, sort_keys=True) + "\n")
+
+
+def load_result(path: Path) -> Result:
+    """Read a result bundle; raises TraceError when it is not a whole one."""
+    try:
+        summary = json.loads((path / "summary.json").read_bytes())
+        if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
+            raise TraceError(f"{path / 'summary.json'}: schema is not {SCHEMA!r}; run the replay again")
+        tables = {name: pq.read_table(path / f"{name}.parquet") for name in _TABLES}
+        kept = path / "requests.parquet"
+        requests = pq.read_table(kept) if kept.exists() else None
+        return Result(summary, **tables, scenario_toml=(path / "scenario.toml").read_text(), requests=requests)
+    except OSError as error:
+        raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
+    except (pa.ArrowException, ValueError) as error:
+        raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None

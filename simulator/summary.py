@@ -1,0 +1,224 @@
+"""Makes a result of what a run left behind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiersim import __version__
+from tiersim.devices.plant import Station
+from tiersim.devices.tables import Plant
+from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
+from tiersim.simulator import figures
+from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.commands import Outcome
+from tiersim.simulator.figures import PERCENTILES, Figure
+from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.result import SCHEMA, Result
+from tiersim.simulator.verdict import Load, judge, utilisation
+from tiersim.units import NS_PER_S
+
+
+def summarise(
+    name: str,
+    plant: Plant,
+    stations: Sequence[Station],
+    metrics: Metrics,
+    outcome: Outcome,
+    span_ns: int,
+    described: Mapping[str, Any],
+    scenario_toml: str,
+) -> Result:
+    """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is."""
+    load = judge(metrics, stations, span_ns, outcome.end_ns)
+    intervals = len(metrics.arrivals) - 1
+    busiest = max(utilisation(metrics, stations, 0, intervals - 1), default=(0.0, 0, 0))
+    summary: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": name,
+        "tool_version": __version__,
+        **described,
+        "verdict": {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
+        | dict(described.get("verdict", {})),
+        "load": {
+            "explanation": load.explanation,
+            "station": load.station,
+            "resource": load.resource,
+            "since_ns": load.since_ns,
+            "sustainable_load": load.sustainable_load,
+        },
+        "bottleneck": {
+            "station": stations[busiest[1]].name,
+            "resource": stations[busiest[1]].resources[busiest[2]],
+            "utilisation": busiest[0],
+        },
+        "commands": outcome.arrived,
+        "throughput_per_s": {"requests": _throughput(metrics, span_ns)},
+        "throughput_shortfall_pct": load.shortfall_pct,
+        "latency_ns": _latencies(metrics, load),
+        "stations": _stations(plant, stations, metrics, outcome, intervals),
+        "conservation": conservation(plant, stations, outcome),
+    }
+    return Result(
+        summary=summary,
+        latency=_latency_table(metrics),
+        timeline=_timeline(metrics),
+        stations=_station_timeline(metrics, stations),
+        scenario_toml=scenario_toml,
+        requests=None if outcome.done_ns is None else pa.table({"done_ns": outcome.done_ns}),
+    )
+
+
+def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) -> dict[str, Any]:
+    """What every sound run satisfies: all that went in came out, Little's law holds exactly, nothing was busier than time.
+
+    Little's law in integers: the integral of the number at a station equals the sum of the times spent there.
+    """
+    table = plant.stations
+    little = bool((table["area_ns"] == table["residence_ns"]).all())
+    accepted = bool((table["accepted"] == table["finished"]).all() and (table["outstanding"] == 0).all())
+    # flash plans programs beyond the last completion, so its time runs until the last of them is done
+    end_ns = max(outcome.end_ns, int(plant.flashes["last_program_ns"].max()))
+    busy = all(
+        int(plant.work_ns[index, resource]) <= servers * end_ns
+        for index, station in enumerate(stations)
+        if station.kind != "token bucket"  # an allowance may be spent before it is earned
+        for resource, servers in enumerate(station.servers)
+    )
+    return {
+        "requests_in": outcome.arrived,
+        "requests_out": outcome.left,
+        "stations_empty": accepted,
+        "little": little,
+        "busy": busy,
+    }
+
+
+def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> dict[str, Any]:
+    """Mean and percentiles of recorded latencies by category; *histograms* (categories, fine bins)."""
+    result = {}
+    for index, category in enumerate(CATEGORIES):
+        count = int(histograms[index].sum())
+        if count:
+            result[category] = {"count": count, "mean": float(sums_ns[index]) / count} | {
+                key: quantile_ns(histograms[index], probability * count) for key, probability in PERCENTILES.items()
+            }
+    return result
+
+
+def _throughput(metrics: Metrics, span_ns: int) -> Figure:
+    completed = int(metrics.completions[:-1].sum())
+    rate = completed * NS_PER_S / span_ns if span_ns else 0.0
+    return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed while the recording ran")
+
+
+def _latencies(metrics: Metrics, load: Load) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for index, category in enumerate(CATEGORIES):
+        count = int(metrics.latency[index].sum())
+        if not count:
+            continue
+        by_key: dict[str, Figure] = {
+            "mean": figures.mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
+        } | {
+            key: figures.percentile(metrics.latency[index], metrics.latency_over_time[:, index], probability)
+            for key, probability in PERCENTILES.items()
+        }
+        if load.verdict == "saturated":
+            by_key = {key: figures.withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
+        result[category] = {"count": count, **by_key, "max": int(metrics.latency_max_ns[index])}
+        if load.verdict == "saturated":
+            result[category]["max"] = None
+    return result
+
+
+def _stations(
+    plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
+) -> dict[str, Any]:
+    shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
+    for share, index, resource in utilisation(metrics, stations, 0, intervals - 1):
+        shares[index][stations[index].resources[resource]] = share
+    return {
+        station.name: {
+            "kind": station.kind,
+            "utilisation": shares[index],
+            "queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),
+            "requests": int(plant.stations["finished"][index]),
+        }
+        for index, station in enumerate(stations)
+    }
+
+
+def _latency_table(metrics: Metrics) -> pa.Table:
+    category, index = np.nonzero(metrics.latency)
+    return pa.table(
+        {
+            "class": pa.array([CATEGORIES[c] for c in category], pa.string()),
+            "low_ns": np.ceil(FINE_EDGES_NS[index]).astype(np.int64),
+            "high_ns": np.ceil(FINE_EDGES_NS[index + 1]).astype(np.int64),
+            "count": metrics.latency[category, index],
+        }
+    )
+
+
+def _bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    start = np.arange(intervals, dtype=np.int64) * interval_ns
+    return start, start + interval_ns
+
+
+def _coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
+    """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
+    cumulative = np.cumsum(histograms, axis=1)
+    rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
+    index = (cumulative < rank[:, None]).sum(axis=1).clip(max=histograms.shape[1] - 1)
+    middle = np.sqrt(COARSE_EDGES_NS[index] * COARSE_EDGES_NS[index + 1])
+    return np.where(cumulative[:, -1] > 0, middle, np.nan)
+
+
+def _timeline(metrics: Metrics) -> pa.Table:
+    intervals, categories = metrics.arrivals.shape
+    start, end = _bounds(intervals, int(metrics.interval_ns[0]))
+    there = [c for c in range(categories) if metrics.arrivals[:, c].any()]
+    tables = []
+    for c in there:
+        counts = metrics.latency_over_time[:, c].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = metrics.latency_sum_ns[:, c] / counts
+        quantiles = {
+            key: _coarse_quantiles(metrics.latency_over_time[:, c], PERCENTILES[key]) for key in ("p50", "p99")
+        }
+        columns: dict[str, Any] = {
+            "start_ns": start,
+            "end_ns": end,
+            "class": pa.array([CATEGORIES[c]] * intervals, pa.string()),
+            "arrivals": metrics.arrivals[:, c],
+            "completions": metrics.completions[:, c],
+            "bytes": metrics.completed_bytes[:, c],
+            "mean_ns": pa.array(means, from_pandas=True),
+            "p50_ns": pa.array(quantiles["p50"], from_pandas=True),
+            "p99_ns": pa.array(quantiles["p99"], from_pandas=True),
+        }
+        tables.append(pa.table(columns))
+    return pa.concat_tables(tables) if tables else pa.table({"start_ns": pa.array([], pa.int64())})
+
+
+def _station_timeline(metrics: Metrics, stations: Sequence[Station]) -> pa.Table:
+    intervals = len(metrics.arrivals)
+    start, end = _bounds(intervals, int(metrics.interval_ns[0]))
+    tables = []
+    for index, station in enumerate(stations):
+        for resource, servers in enumerate(station.servers):
+            work = np.diff(metrics.work_ns[:, index, resource], prepend=0)
+            columns: dict[str, Any] = {
+                "start_ns": start,
+                "end_ns": end,
+                "station": pa.array([station.name] * intervals, pa.string()),
+                "resource": pa.array([station.resources[resource]] * intervals, pa.string()),
+                "utilisation": np.minimum(work / (servers * (end - start)), 1.0),
+                "outstanding": metrics.outstanding[:, index],
+            }
+            # the last interval is open: how long it was is not known here
+            tables.append(pa.table(columns).slice(0, intervals - 1))
+    return pa.concat_tables(tables)

@@ -1,0 +1,65 @@
+"""Log-linear histograms of durations: 2^bits bins an octave, counted fast, merged by adding."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+
+#: 128 bins an octave, so a bin is at most 0.78 % wide.
+FINE_BITS = 7
+#: 16 bins an octave, at most 6.3 % wide: for one interval of a timeline.
+COARSE_BITS = 4
+#: Durations from 1 ns to 2^46 ns (19 hours); longer ones fall into the last bin.
+OCTAVES = 46
+
+_MANTISSA_BITS = 52
+_EXPONENT_BIAS = 1023
+
+
+def bins(bits: int) -> int:
+    """Count the bins of a histogram with 2^bits bins an octave."""
+    return OCTAVES << bits
+
+
+@kernel
+def bin_of(value_ns: int, bits: int) -> int:
+    """Bin of a duration: octave and the leading bits of the mantissa, read off the float's own representation."""
+    word = np.float64(max(value_ns, 1)).view(np.int64)
+    index = (word >> (_MANTISSA_BITS - bits)) - (_EXPONENT_BIAS << bits)
+    return int(min(index, (OCTAVES << bits) - 1))
+
+
+def bin_edges_ns(bits: int) -> NDArray[np.float64]:
+    """Return the lower edges of all bins and the upper edge of the last, float64[bins + 1]."""
+    index = np.arange(bins(bits) + 1)
+    edges: NDArray[np.float64] = np.ldexp(1 + (index & (1 << bits) - 1) / (1 << bits), index >> bits)
+    return edges
+
+
+FINE_EDGES_NS = bin_edges_ns(FINE_BITS)
+COARSE_EDGES_NS = bin_edges_ns(COARSE_BITS)
+
+
+@kernel
+def count_durations(
+    histograms: NDArray[np.int64],
+    sums_ns: NDArray[np.int64],
+    group: NDArray[np.uint8],
+    duration_ns: NDArray[np.int64],
+) -> None:
+    """Add durations (negative: not measured) to *histograms* (groups, fine bins) and *sums_ns* (groups,)."""
+    for row in range(duration_ns.size):
+        if duration_ns[row] >= 0:
+            histograms[group[row], bin_of(duration_ns[row], FINE_BITS)] += 1
+            sums_ns[group[row]] += duration_ns[row]
+
+
+def quantile_ns(histogram: NDArray[np.int64], rank: float) -> float:
+    """Value below which *rank* samples of a fine histogram lie, interpolated within its bin."""
+    cumulative = np.cumsum(histogram)
+    index = int(np.searchsorted(cumulative, rank, "left"))
+    index = min(index, len(histogram) - 1)
+    before = cumulative[index] - histogram[index]
+    share = (rank - before) / histogram[index] if histogram[index] else 0.0
+    low, high = FINE_EDGES_NS[index], FINE_EDGES_NS[index + 1]
+    return float(low + min(max(share, 0.0), 1.0) * (high - low))
