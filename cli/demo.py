@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tiersim.cli import terminal
-from tiersim.cli.replay import run_one, show
+from tiersim.cli.replay import run_all, show
 from tiersim.cli.report import write_page
 from tiersim.cli.warmup import announce_if_cold
 from tiersim.files import refuse_existing
@@ -36,11 +36,7 @@ def demo(
         raw = Path(folder) / "pgbench.blktrace"
         raw.write_bytes(pgbench())
         import_trace([raw], trace, format=None, force=force)
-    bundle = Bundle(trace)
-    results = [
-        run_one(bundle, load_scenario(name), target, requests=False, force=force)
-        for name, target in zip(_SCENARIOS, targets, strict=True)
-    ]
-    show(results)
+    scenarios = [load_scenario(name) for name in _SCENARIOS]
+    show(run_all(Bundle(trace), scenarios, targets, requests=False, force=force))
     write_page(targets, page, "pgbench on three storage tiers", force=force)
     terminal.notice(f"open {page} in a browser")

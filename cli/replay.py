@@ -1,5 +1,6 @@
 """``tiersim replay``: one trace on several scenarios."""
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from tiersim.files import refuse_existing
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:
+    from tiersim.scenarios.model import NamedScenario
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
 
@@ -39,27 +41,30 @@ def replay(
         refuse_existing(target, force=force)
     announce_if_cold()
     with open_trace(trace) as bundle:
-        results = [
-            run_one(bundle, scenario, target, requests=requests, force=force)
-            for scenario, target in zip(scenarios, targets, strict=True)
-        ]
+        results = run_all(bundle, scenarios, targets, requests=requests, force=force)
     if json:
         terminal.print_json({"schema": results[0].summary["schema"], "scenarios": [r.summary for r in results]})
     else:
         show(results)
 
 
-def run_one(bundle: "Bundle", scenario: Any, target: Path, *, requests: bool, force: bool) -> "Result":
-    """Run one scenario and write its result bundle."""
-    from tiersim.scenarios.replay import replay as run
+def run_all(
+    bundle: "Bundle", scenarios: "list[NamedScenario]", targets: list[Path], *, requests: bool, force: bool
+) -> "list[Result]":
+    """Run every scenario and write its result bundle."""
+    from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.survey import survey
     from tiersim.simulator.result import save_result
 
     began = time.time()
-    with terminal.progress_bar(scenario.name, bundle.rows) as progress:
-        result = run(bundle, scenario, keep_requests=requests, progress=progress)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    save_result(result, target, {"began_unix_s": began, "seconds": time.time() - began}, force=force)
-    return result
+    workers = min(len(scenarios), os.cpu_count() or 1)
+    with terminal.progress_bar("replaying", bundle.rows * len(scenarios)) as progress:
+        results = replay_all(survey(bundle), scenarios, workers=workers, keep_requests=requests, progress=progress)
+    facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
+    for result, target in zip(results, targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        save_result(result, target, facts, force=force)
+    return results
 
 
 def show(results: "list[Result]") -> None:

@@ -1,6 +1,6 @@
 """Where what was recorded would live: files to volumes, recorded addresses to addresses on them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,22 +8,8 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import NamedScenario
-from tiersim.traces.bundle import Bundle
-from tiersim.traces.schema import LOG_WRITE
+from tiersim.scenarios.survey import EXTENT_BYTES, FileUse
 from tiersim.units import format_bytes
-
-#: Addresses are packed in extents of this size.
-EXTENT_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class FileUse:
-    """What a trace does with one of its files."""
-
-    name: str
-    end_bytes: int  # behind the last byte touched
-    is_log: bool  # its writes are log writes
-    extents: NDArray[np.int64]  # numbers of the touched extents, ascending
 
 
 @dataclass(frozen=True)
@@ -43,30 +29,6 @@ class Home:
         return self.packed[index] + offset_bytes % EXTENT_BYTES
 
 
-def file_uses(bundle: Bundle) -> list[FileUse]:
-    """Go through a trace once and say what it does with each file, in the order of the bundle's file names."""
-    ends: dict[int, int] = {}
-    logs: set[int] = set()
-    touched: dict[int, list[NDArray[np.int64]]] = {}
-    for block in bundle.blocks():
-        data = block.length_bytes > 0
-        for code in np.unique(block.file):
-            rows = data & (block.file == code)
-            if not rows.any():
-                continue
-            first, end = block.offset_bytes[rows], block.offset_bytes[rows] + block.length_bytes[rows]
-            ends[code] = max(ends.get(code, 0), int(end.max()))
-            extents = np.union1d(first // EXTENT_BYTES, (end - 1) // EXTENT_BYTES)
-            touched[code] = [np.union1d(extents, touched[code][0])] if code in touched else [extents]
-            if (block.purpose[rows] == LOG_WRITE).any():
-                logs.add(int(code))
-    empty = np.zeros(0, np.int64)
-    return [
-        FileUse(name, ends.get(code, 0), code in logs, touched[code][0] if code in touched else empty)
-        for code, name in enumerate(bundle.file_names)
-    ]
-
-
 def volume_of(scenario: NamedScenario, use: FileUse) -> str:
     """Volume that a file is placed on: the rule for the file, then the one for logs, then the default."""
     rules = scenario.model.placement
@@ -77,7 +39,7 @@ def volume_of(scenario: NamedScenario, use: FileUse) -> str:
     return scenario.model.default_volume
 
 
-def place_files(scenario: NamedScenario, uses: list[FileUse]) -> list[Home]:
+def place_files(scenario: NamedScenario, uses: Sequence[FileUse]) -> list[Home]:
     """Give every file its home; raises ScenarioError when a volume is too small."""
     by_volume: dict[str, list[int]] = {}
     for index, use in enumerate(uses):

@@ -1,6 +1,7 @@
 """One trace on one scenario: recorded requests become commands at stations, a run becomes a result."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,50 @@ from numpy.typing import NDArray
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import add_volume
-from tiersim.errors import TraceError
-from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.scenarios.model import NamedScenario
-from tiersim.scenarios.placement import Home, file_uses, place_files
+from tiersim.scenarios.placement import Home, place_files
+from tiersim.scenarios.survey import Survey
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.simulator.summary import measured_latencies, summarise
+from tiersim.simulator.summary import summarise
 from tiersim.traces.bundle import Bundle, Requests
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
 INTERVALS = 240
 
 
+def replay_all(
+    found: Survey,
+    scenarios: Sequence[NamedScenario],
+    *,
+    workers: int,
+    keep_requests: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
+
+    The results do not depend on the number of workers. *progress* is called with the commands that have arrived in all
+    runs together. Raises ScenarioError when the trace does not fit one of them.
+    """
+    arrived = [0] * len(scenarios)
+
+    def run(index: int) -> Result:
+        def note(count: int) -> None:
+            arrived[index] = count
+            if progress is not None:
+                progress(sum(arrived))
+
+        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note)
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(run, range(len(scenarios))))
+
+
 def replay(
-    bundle: Bundle,
+    found: Survey,
     scenario: NamedScenario,
     *,
     keep_requests: bool = False,
@@ -34,46 +61,35 @@ def replay(
 ) -> Result:
     """Replay a block trace, open: every command at its recorded time, latency from its intended start.
 
-    *progress* is called with the number of commands that have arrived. Raises ScenarioError when the trace does not fit
-    and TraceError when there is nothing to replay.
+    *progress* is called with the number of commands that have arrived. Raises ScenarioError when the trace does not fit.
     """
-    uses = file_uses(bundle)
-    homes = place_files(scenario, uses)
+    homes = place_files(scenario, found.files)
     builder = PlantBuilder(scenario.model.replay.seed)
     entry = {name: add_volume(builder, volume) for name, volume in scenario.volumes.items()}
     stations = np.array([entry[home.volume] for home in homes], np.int32)
-    span_ns = _span_ns(bundle)
-    interval_ns = -(-span_ns // INTERVALS)
+    interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    blocks = commands(bundle, homes, stations)
+    blocks = commands(Bundle(found.path), homes, stations)
     plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     described = {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
         "trace": {
-            "name": bundle.path.name.removesuffix(".trace"),
-            "hash": bundle.content_hash(),
-            "requests": bundle.rows,
-            "span_ns": span_ns,
-            "source_format": bundle.manifest.source_format,
-            "inferred": list(bundle.manifest.inferred),
-            "warnings": list(bundle.manifest.warnings),
+            "name": found.path.name.removesuffix(".trace"),
+            "hash": found.content_hash,
+            "requests": found.requests,
+            "span_ns": found.span_ns,
+            "source_format": found.manifest.source_format,
+            "inferred": list(found.manifest.inferred),
+            "warnings": list(found.manifest.warnings),
         },
         "verdict": {"arrivals": "recorded"},
-        "measured_latency_ns": _measured(bundle),
+        "measured_latency_ns": found.measured,
         "assumed": _assumed(scenario),
     }
-    return summarise(scenario.name, plant, builder.stations, metrics, outcome, span_ns, described, scenario.to_toml())
-
-
-def _span_ns(bundle: Bundle) -> int:
-    """Time over which requests were queued; what came after the last of them is not load."""
-    last = -1
-    for block in bundle.blocks():
-        last = int(block.time_ns[-1])
-    if last < 0:
-        raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
-    return last + 1
+    return summarise(
+        scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml()
+    )
 
 
 def merge_commands(block: Requests) -> tuple[NDArray[np.int64], Requests, NDArray[np.int64]]:
@@ -122,15 +138,6 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
                 address[own] = home.place(rows.offset_bytes[own])
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
-
-
-def _measured(bundle: Bundle) -> dict[str, Any]:
-    """What the trace itself measured, by category: mean and percentiles of the recorded latencies in ns."""
-    histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
-    sums = np.zeros(len(CATEGORIES), np.int64)
-    for block in bundle.blocks():
-        count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
-    return measured_latencies(histograms, sums)
 
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:

@@ -1,6 +1,5 @@
 """Trace bundles on disk: a folder with ``manifest.json`` and Parquet tables, readable by any Arrow tool."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -166,15 +165,6 @@ class Bundle:
     def rows(self) -> int:
         """Number of requests."""
         return int(self._file.metadata.num_rows)
-
-    def content_hash(self) -> str:
-        """Hash of the rows and of nothing else (blake2b, hexadecimal): the same trace has the same hash anywhere."""
-        digest = hashlib.blake2b(digest_size=16)
-        for block in self.blocks():
-            for column in REQUEST_COLUMNS:
-                digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
-        digest.update(json.dumps([self.file_names, self.stream_names]).encode())
-        return digest.hexdigest()
 
     def requests(self) -> Requests:
         """Read all requests at once."""

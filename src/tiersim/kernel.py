@@ -66,7 +66,8 @@ def kernel(function: F) -> F:
     are inlined by LLVM, and the reference counting of numba's runtime is off; a kernel therefore cannot allocate, and
     what it returns is made by its caller.
     """
-    compiled = numba.njit(
+    njit: Any = numba.njit  # its types do not know the switch of the runtime
+    compiled = njit(
         cache=cache_folder is not None, nogil=True, error_model="numpy", forceinline=True, _nrt=False
     )(function)
     registry[f"{function.__module__}.{function.__qualname__}"] = compiled

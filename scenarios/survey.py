@@ -1,0 +1,107 @@
+"""What must be known of a trace before it can be replayed anywhere: found in one pass, shared by all scenarios."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.errors import TraceError
+from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.simulator.categories import CATEGORIES, categorise
+from tiersim.simulator.summary import measured_latencies
+from tiersim.traces.bundle import Bundle, Manifest, Requests
+from tiersim.traces.schema import LOG_WRITE, REQUEST_COLUMNS
+
+#: Touched addresses are noted, and packed, in extents of this size.
+EXTENT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileUse:
+    """What a trace does with one of its files."""
+
+    name: str
+    end_bytes: int  # behind the last byte touched
+    is_log: bool  # its writes are log writes
+    extents: NDArray[np.int64]  # numbers of the touched extents, ascending
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One trace, surveyed."""
+
+    path: Path
+    manifest: Manifest
+    requests: int
+    span_ns: int  # over which requests were queued; what came after the last of them is not load
+    content_hash: str  # of the rows and of nothing else: the same trace has the same hash anywhere
+    measured: dict[str, Any]  # latencies of the recorded hardware by category
+    files: tuple[FileUse, ...]  # by file code
+
+
+def survey(bundle: Bundle) -> Survey:
+    """Read a trace once; raises TraceError when it holds no requests or is damaged."""
+    digest = hashlib.blake2b(digest_size=16)
+    histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
+    sums = np.zeros(len(CATEGORIES), np.int64)
+    files = _Files()
+    last_ns = -1
+    for block in bundle.blocks():
+        for column in REQUEST_COLUMNS:
+            digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
+        count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+        files.add(block)
+        last_ns = int(block.time_ns[-1]) if len(block) else last_ns
+    if last_ns < 0:
+        raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
+    digest.update(json.dumps([bundle.file_names, bundle.stream_names]).encode())
+    return Survey(
+        path=bundle.path,
+        manifest=bundle.manifest,
+        requests=bundle.rows,
+        span_ns=last_ns + 1,
+        content_hash=digest.hexdigest(),
+        measured=measured_latencies(histograms, sums),
+        files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
+    )
+
+
+class _Files:
+    """Running account of what is touched in each file."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, int] = {}
+        self._logs: set[int] = set()
+        self._touched: dict[int, NDArray[np.int64]] = {}
+
+    def add(self, block: Requests) -> None:
+        data = block.length_bytes > 0
+        for code in (int(found) for found in np.unique(block.file)):
+            rows = data & (block.file == code)
+            if not rows.any():
+                continue
+            first, end = block.offset_bytes[rows], block.offset_bytes[rows] + block.length_bytes[rows]
+            self._ends[code] = max(self._ends.get(code, 0), int(end.max()))
+            touched = self._touched.get(code, np.zeros(0, np.int64))
+            self._touched[code] = np.union1d(touched, _extents(first, end))
+            if (block.purpose[rows] == LOG_WRITE).any():
+                self._logs.add(code)
+
+    def use(self, code: int, name: str) -> FileUse:
+        extents = self._touched.get(code, np.zeros(0, np.int64))
+        return FileUse(name, self._ends.get(code, 0), code in self._logs, extents)
+
+
+def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of all extents that requests touch, with those between their first and last byte."""
+    first, last = first_byte // EXTENT_BYTES, (end_byte - 1) // EXTENT_BYTES
+    parts = [np.unique(first)]
+    step = 1
+    while (reaches := first[first + step <= last] + step).size:
+        parts.append(np.unique(reaches))
+        step += 1
+    return np.unique(np.concatenate(parts))

@@ -1,0 +1,18 @@
+"""Where recorded data that the project does not ship may lie, and helpers on the path of every test."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder of recorded data beside the project; tests that need it are skipped where it is absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the recorded data beside the project is not there")
+    return SHARED / "data"

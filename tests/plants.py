@@ -1,0 +1,143 @@
+"""Plants and loads drawn at random, small enough for the SimPy engine and nasty enough to find what differs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from tiersim.devices.array import add_array
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.token_bucket import TokenBucket, add_bucket
+from tiersim.operations import FLUSH
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.metrics import Metrics, new_metrics
+
+SPAN_BYTES = 64 << 20
+CATEGORIES = 3
+
+
+def hdd(**changes: Any) -> Hdd:
+    device = load_device("seagate-cheetah-15k7-300")
+    assert isinstance(device, Hdd)
+    return device.model_copy(update=changes)
+
+
+def flash(**changes: Any) -> Flash:
+    device = load_device("micron-p410m-400")
+    assert isinstance(device, Flash)
+    return device.model_copy(update=changes)
+
+
+def bucket(**changes: Any) -> TokenBucket:
+    device = load_device("aws-gp3")
+    assert isinstance(device, TokenBucket)
+    return device.model_copy(update=changes)
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to build a plant, again and again alike, and what to feed it."""
+
+    build: Callable[[PlantBuilder], int]
+    commands: Commands
+    seed: int
+    slots: int
+
+    def fresh(self) -> tuple[PlantBuilder, int]:
+        builder = PlantBuilder(self.seed)
+        return builder, self.build(builder)
+
+    def metrics(self, builder: PlantBuilder) -> Metrics:
+        span = int(self.commands.time_ns[-1]) + 1 if len(self.commands) else 1
+        return new_metrics(CATEGORIES, len(builder.stations), RESOURCES, 5, -(-span // 4))
+
+
+def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: str) -> int:
+    """Put one drawn device into the plant."""
+    if kind == "hdd":
+        drive = hdd(queue_depth=numbers["depth"], age_limit=numbers["age_ms"] * 1_000_000)
+        return add_drive(builder, drive, name)
+    if kind == "flash":
+        changes = {"buffer": numbers["pages"] * 8192, "queue_depth": numbers["depth"], "dies": 8 * numbers["dies"]}
+        return add_flash(builder, flash(**changes, power_loss_protection=numbers["protected"] == 1), name)
+    if kind == "server":
+        law = "exponential" if numbers["protected"] else "fixed"
+        return add_server(builder, name, numbers["dies"], numbers["depth"] * 10_000, law, 100_000_000)
+    limits: dict[str, Any] = {"iops": None, "rate": None, "accounting_unit": None}
+    if numbers["protected"]:
+        limits |= {"read_iops": 20 * numbers["depth"], "write_iops": 300, "rate": 20_000_000}
+    else:
+        limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384}
+    waits = {"refill_interval": numbers["dies"] * 10_000_000, "carry_over": numbers["age_ms"] * 1_000_000}
+    below = NONE_BELOW
+    if kind == "bucket over hdd":
+        below = add_leaf(builder, "hdd", numbers, f"{name}.below")
+    return add_bucket(builder, bucket(**limits, **waits, latency=numbers["depth"] * 1000), name, below)
+
+
+NONE_BELOW = -1
+KINDS = ("hdd", "flash", "server", "bucket", "bucket over hdd")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Draw a plant (a device, or an array of them, or an array of arrays) and up to 200 commands with many ties."""
+    kind = draw(st.sampled_from(KINDS))
+    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid0 of raid10"]))
+    columns = draw(st.integers(1, 4))
+    stripe = draw(st.sampled_from([4096, 16384, 65536]))
+    overhead = draw(st.sampled_from([1, 1000, 100_000]))
+    numbers = {
+        "depth": draw(st.integers(1, 40)),
+        "age_ms": draw(st.integers(0, 40)),
+        "pages": draw(st.integers(1, 32)),
+        "dies": draw(st.integers(1, 4)),
+        "protected": draw(st.integers(0, 1)),
+    }
+
+    def build(builder: PlantBuilder) -> int:
+        def array(layout: Any, members: list[int], name: str) -> int:
+            return add_array(builder, members, layout, stripe, overhead, name)
+
+        def leaves(count: int, name: str) -> list[int]:
+            return [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
+
+        if layout == "single":
+            return add_leaf(builder, kind, numbers, "data")
+        if layout == "raid0":
+            return array("raid0", leaves(columns, "d"), "data")
+        if layout == "raid10":
+            return array("raid10", leaves(2 * columns, "d"), "data")
+        mirrors = [array("raid10", leaves(2, f"m{index}."), f"m{index}") for index in range(columns)]
+        return array("raid0", mirrors, "data")
+
+    commands = draw(loads(stripe))
+    return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
+
+
+@st.composite
+def loads(draw: st.DrawFn, stripe: int) -> Commands:
+    count = draw(st.integers(1, 200))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    clock = draw(st.sampled_from([1, 1_000_000, 10_000_000]))  # a coarse clock makes ties
+    spread = draw(st.sampled_from([1e5, 1e6, 1e7]))
+    times = np.cumsum(generator.exponential(spread, count)).astype(np.int64) // clock * clock
+    op = generator.choice(4, count, p=[0.55, 0.35, 0.07, 0.03]).astype(np.uint8)
+    sizes = np.array([512, 8192, 8192, 8192, stripe, 3 * stripe + 512, 10 * stripe])
+    length = generator.choice(sizes, count)
+    offset = generator.integers(0, (SPAN_BYTES - length) // 512) * 512
+    return Commands(
+        time_ns=times,
+        intended_ns=times - generator.integers(0, 1000, count) * (times > 1000),
+        station=np.zeros(count, np.int32),
+        op=op,
+        offset_bytes=np.where(op == FLUSH, 0, offset),
+        length_bytes=np.where(op == FLUSH, 0, length),
+        category=(op % CATEGORIES).astype(np.uint8),
+    )

@@ -1,0 +1,113 @@
+"""Both engines mean the same: every request, every statistic, to the nanosecond."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.reference.engine import Part, ReferenceEngine
+from tiersim.simulator.summary import conservation
+
+from plants import Case, cases
+
+pytestmark = pytest.mark.kernels
+
+
+def commands_at(case: Case, station: int) -> Commands:
+    return replace(case.commands, station=np.full(len(case.commands), station, np.int32))
+
+
+def run_compiled(case: Case, blocks: int = 1, slots: int | None = None) -> tuple[Plant, Outcome, Metrics, PlantBuilder]:
+    builder, station = case.fresh()
+    metrics = case.metrics(builder)
+    whole = commands_at(case, station)
+    columns = {name: np.array_split(getattr(whole, name), blocks) for name in Commands.__dataclass_fields__}
+    parts = [Commands(**{name: values[index] for name, values in columns.items()}) for index in range(blocks)]
+    plant, outcome = engine.run(builder.build(slots or case.slots), parts, metrics, keep_done=True)
+    return plant, outcome, metrics, builder
+
+
+def assert_same_metrics(a: Metrics, b: Metrics) -> None:
+    for name, left, right in zip(Metrics._fields, a, b, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_engines_agree_on_every_request(case: Case) -> None:
+    plant, outcome, metrics, _ = run_compiled(case)
+    builder, station = case.fresh()
+    reference_metrics = case.metrics(builder)
+    reference = ReferenceEngine(builder.build(case.slots), [commands_at(case, station)], reference_metrics)
+    expected = reference.run()
+    assert outcome.done_ns is not None
+    np.testing.assert_array_equal(outcome.done_ns, expected.done_ns)
+    assert (outcome.end_ns, outcome.arrived, outcome.left, outcome.requests) == (
+        expected.end_ns, expected.arrived, expected.left, expected.requests,
+    )  # fmt: skip
+    assert_same_metrics(metrics, reference_metrics)
+    np.testing.assert_array_equal(plant.stations, reference.plant.stations)
+    np.testing.assert_array_equal(plant.work_ns, reference.plant.work_ns)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_everything_that_goes_in_comes_out_and_littles_law_is_exact(case: Case) -> None:
+    plant, outcome, metrics, builder = run_compiled(case)
+    assert conservation(plant, builder.stations, outcome) == {
+        "requests_in": len(case.commands),
+        "requests_out": len(case.commands),
+        "stations_empty": True,
+        "little": True,
+        "busy": True,
+    }
+    assert outcome.done_ns is not None
+    assert (outcome.done_ns > case.commands.time_ns).all()
+    assert metrics.latency.sum() == metrics.completions.sum() == metrics.arrivals.sum() == len(case.commands)
+    assert metrics.latency_sum_ns.sum() == (outcome.done_ns - case.commands.intended_ns).sum()
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_blocks_and_room_do_not_matter(case: Case) -> None:
+    _, whole, metrics, _ = run_compiled(case, slots=4096)
+    _, pieces, other, _ = run_compiled(case, blocks=7, slots=1)
+    np.testing.assert_array_equal(whole.done_ns, pieces.done_ns)
+    assert_same_metrics(metrics, other)
+
+
+def test_a_device_in_plain_python_stands_in_for_a_station() -> None:
+    class Slow:
+        """Serves one request at a time in 1 ms, youngest first."""
+
+        def __init__(self, _: ReferenceEngine) -> None:
+            self.stack: list[int] = []
+            self.busy = False
+
+        def accept(self, now: int, slot: int) -> None:
+            self.stack.append(slot)
+
+        def choose(self, now: int) -> tuple[int, int, int]:
+            if self.busy or not self.stack:
+                return -1, 0, 1 << 62
+            self.busy = True
+            return self.stack.pop(), now + 1_000_000, 1 << 62
+
+        def finish(self, slot: int, now: int) -> list[Part]:
+            self.busy = False
+            return []
+
+    zeros, codes = np.zeros(3, np.int64), np.zeros(3, np.uint8)
+    commands = Commands(zeros, zeros, np.zeros(3, np.int32), codes, zeros, zeros + 512, codes)
+    builder = PlantBuilder(1)
+    add_server(builder, "stand-in", 1, 1)
+    metrics = new_metrics(1, 1, RESOURCES, 2, 1)
+    outcome = ReferenceEngine(builder.build(2), [commands], metrics, {0: Slow}).run()
+    assert outcome.done_ns is not None
+    assert outcome.done_ns.tolist() == [3_000_000, 2_000_000, 1_000_000]

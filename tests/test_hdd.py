@@ -1,0 +1,136 @@
+"""Drives: geometry, seek curve, rotation, scheduling."""
+
+import numpy as np
+import pytest
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.hdd import Hdd, add_drive, seek_table_ns, zone_table
+from tiersim.devices.plant import PlantBuilder
+from tiersim.operations import FLUSH, READ, WRITE
+
+from plants import hdd
+from runs import commands, poisson, run
+
+pytestmark = pytest.mark.kernels
+
+
+def naive_service_ns(drive: Hdd, phase_ps: int, cylinder: int, track: int, now: int, offset: int, length: int, write: bool) -> tuple[int, int]:  # fmt: skip
+    """Service time and last track, straight from the definition."""
+    first, last = offset // 512, (offset + length - 1) // 512
+    zones = zone_table(drive)
+    start_sector, start_track, per_track = [zone for zone in zones if zone[0] <= first][-1]
+    here = start_track + (first - start_sector) // per_track
+    sector = (first - start_sector) % per_track
+    crossed = (sector + last - first) // per_track
+    skew_ps = drive.track_switch * 1000
+    revolution = drive.revolution_ps
+    distance = abs(here // drive.surfaces - cylinder)
+    move = int(seek_table_ns(drive)[distance]) if distance else drive.track_switch if here != track else 0
+    move += drive.write_settle if write else 0
+    target_ps = (sector * revolution // per_track + here * skew_ps) % revolution
+    arrived_ps = ((now + drive.command_overhead + move) * 1000 + phase_ps) % revolution
+    wait = (target_ps - arrived_ps) % revolution // 1000
+    transfer = ((last - first + 1) * revolution // per_track + crossed * skew_ps) // 1000
+    return drive.command_overhead + move + wait + transfer, here + crossed
+
+
+@pytest.mark.parametrize("queue_depth", [1, 64])
+def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None:
+    drive = hdd(queue_depth=queue_depth)
+    generator = np.random.default_rng(2)
+    count = 300
+    offsets = generator.integers(0, drive.capacity // 512 - 4096, count) * 512
+    offsets[::3] = offsets[1::3][: len(offsets[::3])] + 8192  # some on the same track as their successor
+    lengths = generator.choice([512, 8192, 1 << 20], count)
+    writes = generator.random(count) < 0.4
+    times = np.cumsum(generator.integers(40_000_000, 60_000_000, count))
+    builder = PlantBuilder(9)
+    station = add_drive(builder, drive, "drive")
+    phase = int(builder.build().drives[0]["phase_ps"])
+    found = run(builder, commands(times, station, writes.astype(np.uint8), offsets, lengths))
+    track = 0
+    for index in range(count):
+        cylinder = track // drive.surfaces
+        expected, track = naive_service_ns(
+            drive, phase, cylinder, track, int(times[index]), int(offsets[index]), int(lengths[index]), bool(writes[index])
+        )  # fmt: skip
+        assert found.latency_ns[index] == expected
+
+
+@pytest.mark.parametrize("name", ["seagate-cheetah-15k7-300", "seagate-savvio-10k4-600"])
+def test_seek_curve_goes_through_the_datasheet(name: str) -> None:
+    drive = load_device(name)
+    assert isinstance(drive, Hdd)
+    curve = seek_table_ns(drive)
+    n = len(curve)
+    assert curve[0] == 0
+    assert curve[1] == drive.seek_single_cylinder
+    assert curve[-1] == pytest.approx(drive.seek_full_stroke, rel=0.001)
+    assert (np.diff(curve) >= 0).all()
+    # random pairs of cylinders: distance d has density 2 (n - d) / n^2
+    distance = np.arange(n)
+    weights = 2.0 * (n - distance)
+    weights[0] = n
+    assert (curve * weights).sum() / weights.sum() == pytest.approx(drive.seek_average, rel=0.005)
+
+
+@pytest.mark.parametrize("name", ["seagate-cheetah-15k7-300", "seagate-savvio-10k4-600"])
+def test_zones_hold_the_capacity_and_give_the_datasheet_rates(name: str) -> None:
+    drive = load_device(name)
+    assert isinstance(drive, Hdd)
+    zones = zone_table(drive)
+    tracks = [*(zone[1] for zone in zones[1:]), drive.cylinders * drive.surfaces]
+    held = sum((end - zone[1]) * zone[2] for zone, end in zip(zones, tracks, strict=True))
+    assert drive.capacity // 512 <= held <= 1.002 * drive.capacity // 512
+    for (_, _, per_track), rate in ((zones[0], drive.outer_rate), (zones[-1], drive.inner_rate)):
+        sustained = per_track * 512 / (drive.revolution_ps / 1e12 + drive.track_switch / 1e9)
+        assert sustained == pytest.approx(rate, rel=0.04)
+
+
+def test_a_long_read_runs_at_the_sustained_rate() -> None:
+    drive = hdd()
+    builder = PlantBuilder(1)
+    length = 100 << 20
+    found = run(builder, commands([0], add_drive(builder, drive, "drive"), READ, 0, length))
+    assert length / (found.latency_ns[0] / 1e9) == pytest.approx(drive.outer_rate, rel=0.04)
+
+
+def test_random_reads_alone_take_overhead_average_seek_and_half_a_turn() -> None:
+    drive = hdd()
+    builder = PlantBuilder(1)
+    count = 20_000
+    offsets = np.random.default_rng(1).integers(0, drive.capacity // 8192, count) * 8192
+    found = run(builder, commands(np.arange(count) * 50_000_000, add_drive(builder, drive, "drive"), READ, offsets))
+    expected = drive.command_overhead + drive.seek_average + drive.revolution_ps / 2000 + 8192 / drive.outer_rate * 1e9
+    assert found.latency_ns.mean() == pytest.approx(expected, rel=0.02)
+
+
+def test_choosing_by_position_beats_first_come_and_starves_nobody() -> None:
+    offsets = np.random.default_rng(1).integers(0, 300_000_000_000 // 8192, 30_000) * 8192
+    times = poisson(30_000, 195)
+    latencies = {}
+    for depth in (1, 64):
+        builder = PlantBuilder(1)
+        station = add_drive(builder, hdd(queue_depth=depth), "drive")
+        latencies[depth] = run(builder, commands(times, station, READ, offsets)).latency_ns
+    assert latencies[64].mean() < 0.2 * latencies[1].mean()
+    # nobody waits much longer than the age limit and the aged ones ahead of it
+    assert latencies[64].max() < 3 * hdd().age_limit
+
+
+def test_short_stroked_reads_at_depth_one_are_as_fast_as_measured() -> None:
+    """Cheetah 15K.7, 4 KiB random reads within 1 GiB: 358/s; the one fitted number of the drive is fitted to this."""
+    drive = hdd()
+    builder = PlantBuilder(1)
+    count = 20_000
+    offsets = np.random.default_rng(1).integers(0, (1 << 30) // 4096, count) * 4096
+    found = run(builder, commands(np.arange(count) * 50_000_000, add_drive(builder, drive, "d"), READ, offsets, 4096))
+    assert 1e9 / found.latency_ns.mean() == pytest.approx(358, rel=0.05)
+
+
+def test_write_settles_and_flush_costs_its_overhead() -> None:
+    drive = hdd()
+    builder = PlantBuilder(1)
+    station = add_drive(builder, drive, "drive")
+    times = np.arange(3) * 100_000_000
+    found = run(builder, commands(times, station, [READ, WRITE, FLUSH], [0, 0, 0], [8192, 8192, 0]))
+    assert found.latency_ns[2] == drive.command_overhead + drive.flush

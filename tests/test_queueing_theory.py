@@ -1,0 +1,55 @@
+"""The engine against queues that have closed forms (Kleinrock, Queueing Systems I, chapters 3 and 5)."""
+
+import math
+
+import numpy as np
+import pytest
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+
+from runs import commands, poisson, run
+
+COUNT = 4_000_000
+SERVICE_NS = 1_000_000
+
+
+def mean_latency_ns(servers: int, law: str, load: float, seed: int) -> float:
+    builder = PlantBuilder(seed)
+    station = add_server(builder, "queue", servers, SERVICE_NS, "exponential" if law == "M" else "fixed")
+    times = poisson(COUNT, load * servers * 1e9 / SERVICE_NS, seed)
+    found = run(builder, commands(times, station))
+    # the exact mean needs the load that was drawn, not the one that was asked for
+    return float(found.latency_ns[COUNT // 50 :].mean())
+
+
+def erlang_c(servers: int, load: float) -> float:
+    offered = servers * load
+    terms = [offered**k / math.factorial(k) for k in range(servers)]
+    last = offered**servers / math.factorial(servers) / (1 - load)
+    return last / (sum(terms) + last)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_mm1(load: float) -> None:
+    assert mean_latency_ns(1, "M", load, 3) == pytest.approx(SERVICE_NS / (1 - load), rel=0.01)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_md1(load: float) -> None:
+    expected = SERVICE_NS * (1 + load / (2 * (1 - load)))
+    assert mean_latency_ns(1, "D", load, 3) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("servers", "load"), [(2, 0.6), (4, 0.7), (16, 0.8)])
+def test_mmc(servers: int, load: float) -> None:
+    expected = SERVICE_NS * (1 + erlang_c(servers, load) / (servers * (1 - load)))
+    assert mean_latency_ns(servers, "M", load, 3) == pytest.approx(expected, rel=0.01)
+
+
+def test_exponential_service_has_the_right_mean_and_spread() -> None:
+    builder = PlantBuilder(5)
+    station = add_server(builder, "free", 1, SERVICE_NS, "exponential")
+    alone = run(builder, commands(np.arange(200_000) * 100 * SERVICE_NS, station)).latency_ns
+    assert alone.mean() == pytest.approx(SERVICE_NS, rel=0.01)
+    assert alone.std() == pytest.approx(SERVICE_NS, rel=0.01)
+    assert np.median(alone) == pytest.approx(SERVICE_NS * math.log(2), rel=0.01)

@@ -1,0 +1,89 @@
+"""Steady, behind, saturated: the verdict on load, and what it withholds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.summary import summarise
+
+from runs import commands, poisson
+
+
+def summary_of(times: Any, servers: int = 1, seed: int = 1) -> dict[str, Any]:
+    """Summary of exponential 1 ms services."""
+    builder = PlantBuilder(seed)
+    station = add_server(builder, "disk", servers, 1_000_000, "exponential")
+    fed = commands(times, station)
+    span = int(fed.time_ns[-1]) + 1
+    metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span // 240))
+    plant, outcome = engine.run(builder.build(), [fed], metrics)
+    return summarise("x", plant, builder.stations, metrics, outcome, span, {}, "").summary
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_stable_queue_is_steady(load: float, seed: int) -> None:
+    summary = summary_of(poisson(60_000, 1000 * load, seed))
+    assert summary["verdict"]["load"] == "steady"
+    assert summary["throughput_shortfall_pct"] < 1
+
+
+@pytest.mark.parametrize("load", [1.1, 1.5, 4.0])
+def test_an_overloaded_queue_is_saturated_from_the_start(load: float) -> None:
+    summary = summary_of(poisson(60_000, 1000 * load))
+    assert summary["verdict"]["load"] == "saturated"
+    assert (summary["load"]["station"], summary["load"]["resource"]) == ("disk", "servers")
+    assert summary["load"]["sustainable_load"] == pytest.approx(1 / load, rel=0.05)
+    assert summary["load"]["since_ns"] < 0.3 * 60 / load * 1e9
+    for figure in summary["latency_ns"]["data read"].values():
+        assert figure is None or isinstance(figure, int) or figure["value"] is None
+    assert summary["latency_ns"]["data read"]["max"] is None
+
+
+def test_saturation_in_the_middle_is_dated() -> None:
+    calm, storm = poisson(20_000, 500), poisson(40_000, 1600, 2)
+    summary = summary_of(np.concatenate([calm, calm[-1] + storm]))
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["since_ns"] == pytest.approx(calm[-1], rel=0.15)
+
+
+def test_a_burst_that_is_worked_off_is_steady_and_one_at_the_end_is_behind() -> None:
+    calm = poisson(20_000, 500)
+    burst = np.sort(np.concatenate([calm, np.full(3000, calm[5000])]))
+    assert summary_of(burst)["verdict"]["load"] == "steady"
+    late = np.concatenate([calm, np.full(5000, calm[-1])])
+    summary = summary_of(late)
+    assert summary["verdict"]["load"] == "behind"
+    assert summary["throughput_shortfall_pct"] > 5
+
+
+def test_a_wide_station_that_never_empties_is_not_saturated() -> None:
+    assert summary_of(poisson(100_000, 50_000), servers=100)["verdict"]["load"] == "steady"
+
+
+def test_intervals_cover_what_independent_runs_show() -> None:
+    """An 80 % interval holds the long-run value four times in five; the tail of a short run is not resolved."""
+    truth = 1_000_000 / (1 - 0.7)
+    held = 0
+    for seed in range(60):
+        mean = summary_of(poisson(20_000, 700, seed), seed=seed)["latency_ns"]["data read"]["mean"]
+        held += mean["low"] <= truth <= mean["high"]
+    assert 0.62 <= held / 60 <= 0.96
+    short = summary_of(poisson(500, 700))["latency_ns"]["data read"]
+    assert short["p50"]["value"] is not None
+    assert short["p999"]["value"] is None
+    assert not short["p999"]["resolved"]
+
+
+def test_percentiles_of_exponential_latencies() -> None:
+    """M/M/1 response times are exponential with mean 1 / (mu - lambda)."""
+    latency = summary_of(poisson(400_000, 500))["latency_ns"]["data read"]
+    for key, probability in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        assert latency[key]["value"] == pytest.approx(-2e6 * np.log(1 - probability), rel=0.04)
+        assert latency[key]["low"] <= latency[key]["value"] <= latency[key]["high"]
