@@ -116,13 +116,16 @@ def _series(
     step = SPAN_NS // INTERVALS
     for name, counts in arrivals.items():
         parts = []
+        before = 0
         for i, count in enumerate(counts):
             slow = 1 + hardware.burst * bool(during[i])
             typical_ns = hardware.typical_ms[name] * 1e6 * slow
             part = rng.lognormal(np.log(typical_ns), hardware.spread, count).astype(np.int64) + int(backlog_ns[i])
             parts.append(part)
             values = [part.mean(), np.median(part), np.percentile(part, 99)] if count else [None] * 3
-            completions = int(count * (0.83 if saturated else 1))
+            under_way = int(rng.poisson(part.sum() / step)) if count else 0  # Little's law
+            completions = int(count * 0.83) if saturated else max(int(count) + before - under_way, 0)
+            before += int(count) - completions
             row = [i * step, (i + 1) * step, name, int(count), completions, int(count) * 8192, *values]
             for column, value in zip(rows.values(), row, strict=True):
                 column.append(value)

@@ -16,6 +16,7 @@
   const measuredFor = (scenario, purpose) => traceOf(scenario).measured_latency_ns[purpose];
 
   function readHash() {
+    if (location.hash && !location.hash.includes('=')) return; // a place on the page, not a state
     const wanted = new URLSearchParams(location.hash.slice(1));
     const index = name => data.scenarios.findIndex(scenario => scenario.name === wanted.get(name));
     state.scenario = Math.max(index('scenario'), 0);
@@ -43,6 +44,7 @@
     return value === 0 ? '0' : value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-9)));
   };
   const count = value => (value >= 9.95 || Number.isInteger(value) ? whole.format(value) : significant(value));
+  const trimmed = value => significant(value).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
   const percent = share => (share > 0 && share < 0.01 ? `<${NBSP}1` : whole.format(share * 100)) + NBSP + '%';
 
   const UNITS = [['s', 1e6], ['ms', 1e3], ['µs', 1], ['ns', 1e-3]];
@@ -51,7 +53,10 @@
     const [unit, factor] = unitOf(us);
     return significant(us / factor) + NBSP + unit;
   };
-  const shortDuration = us => duration(us).replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D)/, '');
+  const shortDuration = us => {
+    const [unit, factor] = unitOf(us);
+    return trimmed(us / factor) + NBSP + unit;
+  };
   const spread = (figure, us) => {
     if (!known(figure.low) || !known(figure.high)) return '';
     const factor = unitOf(us)[1];
@@ -62,11 +67,11 @@
   const timeUnit = span => TIME_UNITS.find(([, , from]) => span >= from);
   const moment = seconds => {
     const [unit, factor] = timeUnit(spanShown());
-    return significant(seconds / factor) + NBSP + unit;
+    return trimmed(seconds / factor) + NBSP + unit;
   };
   const span = seconds => {
     const [unit, factor] = TIME_UNITS.find(([, size]) => seconds >= size * 2) ?? TIME_UNITS.at(-1);
-    return significant(seconds / factor).replace(/\.0+$/, '') + NBSP + unit;
+    return trimmed(seconds / factor) + NBSP + unit;
   };
 
   const PLURAL = {
@@ -77,14 +82,16 @@
   const plural = purpose => PLURAL[purpose] ?? purpose;
   const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
   const list = items => new Intl.ListFormat('en').format(items);
-  const ordinal = key => ({ p50: '50th', p95: '95th', p99: '99th', p999: '99.9th' })[key];
 
   const VERDICTS = {
-    steady: { word: 'Steady', means: 'keeps up with the recorded load' },
-    behind: { word: 'Behind', means: 'falls behind the recorded load' },
-    saturated: { word: 'Saturated', means: 'cannot carry the recorded load' },
+    steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
+    behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
+    saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
   };
-  const verdictOf = scenario => VERDICTS[scenario.verdict.load] ?? { word: capital(scenario.verdict.load), means: '' };
+  const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
+
+  const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
+  const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
 
   /** What may be said of one figure of a scenario: `{us}` or, where there is no number, `{word}`. */
   function latency(scenario, purpose, statistic) {
@@ -170,20 +177,16 @@
 
   // ---------------------------------------------------------------------------------------------- head and cards
   function sentenceOfVerdicts() {
-    const by = load => data.scenarios.filter(scenario => scenario.verdict.load === load).map(scenario => scenario.name);
     const total = data.scenarios.length;
-    const parts = [];
-    const steady = by('steady');
-    if (steady.length) {
-      const who = steady.length === total && total > 1 ? `All ${total} scenarios keep` : total === 1 ? `${steady[0]} keeps`
-        : `${steady.length} of ${total} scenarios ${steady.length > 1 ? 'keep' : 'keeps'}`;
-      parts.push(`${who} up with the recorded load`);
-    }
-    for (const load of ['behind', 'saturated']) {
-      const names = by(load);
-      if (names.length) parts.push(`${list(names)} ${names.length > 1 ? VERDICTS[load].means.replace(/^falls/, 'fall') : VERDICTS[load].means}`);
-    }
-    return parts.length ? parts.join('; ') + '.' : '';
+    const parts = Object.entries(VERDICTS).map(([load, { one, many }]) => {
+      const names = data.scenarios.filter(scenario => scenario.verdict.load === load).map(scenario => scenario.name);
+      if (!names.length) return null;
+      if (load === 'steady' && total > 1 && names.length === total) return `All ${total} scenarios ${many}`;
+      if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}`;
+      return `${list(names)} ${names.length > 1 ? many : one}`;
+    });
+    const said = parts.filter(known);
+    return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
   }
 
   function sentenceOfRange(purpose) {
@@ -193,8 +196,8 @@
     const [best, worst] = [numbers[0], numbers.at(-1)];
     const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.p99 : null;
     const recorded = known(measured) ? `; the recorded hardware took ${duration(measured / 1e3)}` : '';
-    if (numbers.length === 1) return `99 % of ${plural(purpose)} end within ${duration(best.us)} on ${best.name}${recorded}.`;
-    return `99 % of ${plural(purpose)} end within ${duration(best.us)} on ${best.name} and ${duration(worst.us)} on ${worst.name}${recorded}.`;
+    if (numbers.length === 1) return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name}${recorded}.`;
+    return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name} and ${duration(worst.us)} on ${worst.name}${recorded}.`;
   }
 
   function headlinePurposes() {
@@ -208,7 +211,8 @@
     const main = headlinePurposes()[0];
     $('lead').textContent = [sentenceOfVerdicts(), main ? sentenceOfRange(main) : ''].filter(Boolean).join(' ');
     const about = trace => `${trace.name}: ${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
-    $('facts').textContent = data.traces.map(about).join(' · ');
+    const doubts = data.scenarios.filter(scenario => scenario.verdict.calibration !== 'calibrated').map(scenario => meaning(scenario, 'calibration'));
+    $('facts').replaceChildren(data.traces.map(about).join(' · '), ...[...new Set(doubts)].map(text => element('span', { className: 'doubt' }, warning(text))));
   }
 
   function headlineFigure(scenario, purpose, big) {
@@ -224,22 +228,21 @@
     const { bottleneck, load } = scenario;
     const rate = scenario.throughput_per_s.requests;
     const purposes = headlinePurposes();
-    const row = (label, value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value));
-    const shortfall = scenario.throughput_shortfall_pct;
+    const row = (label, ...value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value.flat().filter(known)));
     const busiest = bottleneck?.station ? `${bottleneck.station}, ${bottleneck.resource} ${percent(bottleneck.utilisation)}` : null;
     const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
       element('span', { className: 'name' }, scenario.name), swatch(style(index)));
-    const sustained = known(load.sustainable_load) ? ` It would carry ${significant(load.sustainable_load)} × the recorded load.` : '';
+    const sustained = known(load.sustainable_load) ? ` It would carry ${trimmed(load.sustainable_load)} × the recorded load.` : '';
     return element('article', { className: `card ${scenario.verdict.load}`, 'aria-label': scenario.name },
       element('div', { className: 'card-head' },
         element('h2', {}, choose),
         element('p', { className: 'description' }, scenario.description ?? '')),
-      element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictOf(scenario).word)),
+      element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario))),
       element('dl', { className: 'headline' }, purposes.slice(0, 1).map(purpose => headlineFigure(scenario, purpose, true))),
       element('dl', {},
         purposes.slice(1).map(purpose => headlineFigure(scenario, purpose, false)),
-        row('Throughput', rate && known(rate.value) && rate.resolved ? `${count(rate.value)} requests/s` : 'not resolved'),
-        shortfall >= 0.5 ? row('Below the recorded', `${count(Math.round(shortfall))}${NBSP}%`) : null,
+        row('Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
+          isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
         busiest ? row('Busiest', busiest) : null),
       element('p', { className: 'explanation' }, load.explanation + sustained));
   }
@@ -280,9 +283,9 @@
     const { bottleneck } = scenario;
     return element('tr', { className: index === state.scenario ? 'selected' : '' },
       element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(style(index)), scenario.name),
-        element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictOf(scenario).word)),
+        element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
       element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
-        scenario.throughput_shortfall_pct >= 0.5 ? element('small', {}, `${count(Math.round(scenario.throughput_shortfall_pct))}${NBSP}% short`) : null),
+        isShort(scenario) ? element('small', {}, shortfall(scenario)) : null),
       element('td', { className: 'text' }, bottleneck?.station ?? '–', bottleneck?.station
         ? element('small', {}, `${bottleneck.resource} ${percent(bottleneck.utilisation)}`) : null),
       data.purposes.map(purpose => comparisonCell(scenario, purpose)));
@@ -320,13 +323,13 @@
     const rule = css('--rule');
     return {
       gridcolor: rule, zerolinecolor: rule, linecolor: rule, tickcolor: rule, showline: false, zeroline: false, ticks: '',
-      tickfont: { size: 12, color: css('--soft') }, title: { font: { size: 12, color: css('--soft') }, standoff: 8 }, ...extra,
+      ticklabelstandoff: 4, tickfont: { size: 12, color: css('--soft') }, ...extra,
     };
   }
 
   function layout(extra) {
     return {
-      margin: { l: 58, r: 14, t: 10, b: 40 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false,
+      margin: { l: 58, r: 20, t: 10, b: 40 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false,
       font: { family: css('--font'), size: 12, color: css('--ink') }, hovermode: 'x unified', dragmode: matchMedia('(pointer: coarse)').matches ? false : 'zoom',
       hoverlabel: { bgcolor: css('--card'), bordercolor: css('--rule'), font: { color: css('--ink'), size: 12 } },
       modebar: { bgcolor: 'rgba(0,0,0,0)', color: css('--faint'), activecolor: css('--ink') }, ...extra,
@@ -366,7 +369,7 @@
   function timeAxis(extra) {
     const [unit, factor] = timeUnit(spanShown());
     const range = (state.window ?? [0, spanShown()]).map(value => value / factor);
-    return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, nticks: narrow() ? 5 : 8, hoverformat: '.4~g', ...extra });
+    return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, ticklabeloverflow: 'allow', nticks: narrow() ? 5 : 8, hoverformat: '.4~g', ...extra });
   }
 
   /** The area between two series, in pieces where they are unknown. */
@@ -444,7 +447,7 @@
     const bold = index === state.scenario;
     return {
       x: curve.rank, y: curve.us, text: curve.us.map((us, i) => `${percentileAt(curve.rank[i])}: ${duration(us)}`), name: plain(scenario.name), customdata: curve.rank.map(() => index),
-      ...hoverLatency(scenario.name), mode: 'lines+markers', opacity: bold || index === state.compare ? 1 : 0.75,
+      ...hoverLatency(scenario.name), mode: 'lines+markers', opacity: bold || index === state.compare ? 1 : 0.85,
       line: { color: colour, dash, width: bold ? 3.5 : 1.75 }, marker: { color: colour, symbol, size: bold ? 9 : 7, maxdisplayed: 9 },
     };
   }
@@ -463,15 +466,16 @@
   function percentileReading() {
     const what = plural(state.purpose);
     const scenario = selected();
-    const own = latency(scenario, state.purpose, 'p99');
-    const said = [];
-    if (known(own.us)) said.push(`99 % of ${what} end within ${duration(own.us)} on ${scenario.name}`);
-    else if (own.word === 'saturated') said.push(`${scenario.name} is saturated, so its ${what} have no steady latency`);
-    else if (own.word === 'none') said.push(`${scenario.name} saw no ${what}`);
-    else said.push(`too few ${what} to resolve their 99th percentile on ${scenario.name}`);
-    const others = data.scenarios.map((other, i) => ({ i, name: other.name, us: latency(other, state.purpose, 'p99').us }))
-      .filter(other => other.i !== state.scenario && known(other.us) && (state.compare < 0 || other.i === state.compare)).sort((a, b) => a.us - b.us);
-    if (others.length) said.push(`${known(own.us) ? '' : '99 % end '}${known(own.us) ? 'on' : 'on'} ${others[0].name} within ${duration(others[0].us)}`);
+    const { us, word } = latency(scenario, state.purpose, 'p99');
+    const words = {
+      saturated: `${scenario.name} is saturated, so its ${what} have no steady latency`,
+      none: `${scenario.name} saw no ${what}`,
+      'not resolved': `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
+    };
+    const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
+    const others = data.scenarios.filter((other, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
+      .map(other => ({ name: other.name, us: latency(other, state.purpose, 'p99').us })).filter(other => known(other.us)).sort((a, b) => a.us - b.us);
+    if (others.length) said.push(`${known(us) ? '' : `99${NBSP}% of them end `}on ${others[0].name} within ${duration(others[0].us)}`);
     const measured = measuredFor(scenario, state.purpose)?.p99;
     if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
     return capital(said.join('; ')) + '.';
@@ -527,18 +531,26 @@
     ];
   }
 
-  function latencyTimeReading(scenario) {
-    const series = scenario.time.by_class[state.purpose];
+  /** The p99 of the typical and of the worst interval of a scenario, or null. */
+  function typicalAndWorst({ time }) {
+    const values = time.by_class[state.purpose]?.p99_us ?? [];
+    const ordered = values.filter(known).toSorted((a, b) => a - b);
+    if (!ordered.length) return null;
+    const worst = ordered.at(-1);
+    return { typical: ordered[Math.floor(ordered.length / 2)], worst, when: middles(time)[values.indexOf(worst)] };
+  }
+
+  function latencyTimeReading() {
+    const scenario = selected();
     const what = plural(state.purpose);
-    if (!series) return `${scenario.name} saw no ${what}.`;
-    const values = series.p99_us ?? series.mean_us;
-    const numbers = values.filter(known);
-    if (!numbers.length) return `No ${what} arrived.`;
-    const worst = values.indexOf(Math.max(...numbers));
-    const when = moment(middles(scenario.time)[worst]);
-    if (!series.p99_us) return `${scenario.name} is saturated: the mean wait of ${what} follows the backlog and says how far behind it is, not how fast it is.`;
-    const typical = numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
-    return `In a typical interval 99 % of ${what} end within ${duration(typical)} on ${scenario.name}; in the worst, at ${when}, within ${duration(values[worst])}.`;
+    if (!scenario.time.by_class[state.purpose]) return `${scenario.name} saw no ${what}.`;
+    if (isSaturated(scenario)) return `${scenario.name} is saturated: the mean latency of its ${what} follows the backlog and says how far behind it is, not how fast it is.`;
+    const own = typicalAndWorst(scenario);
+    if (!own) return `No ${what} arrived.`;
+    const other = compared() && typicalAndWorst(compared());
+    const interval = trimmed(scenario.time.end_s[0] - scenario.time.start_s[0]) + NBSP + 's';
+    return `In a typical interval of ${interval} 99${NBSP}% of ${what} end within ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, within ${duration(own.worst)}.`
+      + (other ? ` On ${compared().name} it is ${duration(other.typical)} and ${duration(other.worst)}.` : '');
   }
 
   function latencyTimeNumbers() {
@@ -559,7 +571,7 @@
     const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : [])];
     const values = traces.filter(trace => trace.hoverinfo !== 'skip').flatMap(trace => trace.y).filter(known);
     return show('latency-time', {
-      title: `Latency of ${plural(state.purpose)} over time`, legend, traces, reading: latencyTimeReading(scenario), numbers: latencyTimeNumbers,
+      title: `Latency of ${plural(state.purpose)} over time`, legend, traces, reading: latencyTimeReading(), numbers: latencyTimeNumbers,
       layout: values.length ? layout({ xaxis: timeAxis(), yaxis: { ...latencyAxis(values), fixedrange: true } }) : nothing(`No ${plural(state.purpose)} here.`),
     });
   }
@@ -581,7 +593,7 @@
       });
       row.traces.forEach(trace => { trace.yaxis = `y${suffix}`; });
     });
-    return layout({ ...how, margin: { l: 58, r: 14, t: 22, b: 40 }, hoversubplots: 'axis' });
+    return layout({ ...how, margin: { l: 58, r: 20, t: 22, b: 40 }, hoversubplots: 'axis' });
   }
 
   // 3. requests over time by purpose
@@ -608,7 +620,7 @@
       label: `${plural(purpose)}, ${count(mean)}/s`, prominent, top, ticks: ['0', `${count(top)}/s`],
       traces: [
         { ...line(x, completions, 'completions', { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, prominent ? 0.45 : 0.35), ...hover('completions') },
-        { ...line(x, arrivals, 'arrivals', { color: css('--ink'), width: 1, dash: 'dot' }), mode: 'lines', ...hover('arrivals') },
+        { ...line(x, arrivals, 'arrivals', { color: css('--soft'), width: 1, dash: 'dot' }), mode: 'lines', ...hover('arrivals') },
       ],
     };
   }
@@ -620,8 +632,9 @@
     const seconds = Math.max(endOf(scenario) - (time.start_s[0] ?? 0), 1e-9);
     const sum = key => total(time, key).reduce((a, b) => a + b, 0);
     const peak = arrivals.indexOf(Math.max(...arrivals));
-    const ending = isSaturated(scenario) || sum('completions') < 0.95 * sum('arrivals')
-      ? `only ${count(sum('completions') / seconds)} complete, so the rest queue up` : `all but ${whole.format(Math.max(sum('arrivals') - sum('completions'), 0))} of them complete`;
+    const left = Math.max(sum('arrivals') - sum('completions'), 0);
+    const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
+    const ending = queues ? `only ${count(sum('completions') / seconds)} complete, so the rest queue up` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the end`;
     return `${count(sum('arrivals') / seconds)} requests/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.`;
   }
 
@@ -638,7 +651,7 @@
     const rows = data.purposes.filter(purpose => purpose in time.by_class).map(requestRow);
     const legend = [
       legendItem(area(alpha(style(state.scenario).colour, 0.55)), 'completions'),
-      legendItem(swatch({ colour: css('--ink'), dash: 'dot' }), 'arrivals'),
+      legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'arrivals'),
     ];
     return show('requests', {
       title: `Requests over time on ${selected().name}`, legend, traces: rows.flatMap(row => row.traces), height: Math.max(narrow() ? 300 : 350, 62 * rows.length + 60),
@@ -654,16 +667,25 @@
     return arrivals.map((value, i) => { waiting += value - completions[i]; return Math.max(waiting, 0); });
   }
 
-  const NONE = 0.5; // where none outstanding is drawn on the logarithmic axis
+  const HARDLY_ANY = 0.1; // the foot of the logarithmic axis
+  const MOST_POINTS = 60;
+
+  /** Averages of neighbouring values, so that a curve between none and one can be read. */
+  function averaged(values, ends) {
+    const size = Math.max(1, Math.ceil(values.length / MOST_POINTS));
+    const starts = values.map((_, i) => i).filter(i => i % size === 0);
+    const mean = part => part.reduce((a, b) => a + b, 0) / part.length;
+    return { x: starts.map(i => mean(ends.slice(i, i + size))), y: starts.map(i => mean(values.slice(i, i + size))) };
+  }
 
   function outstandingTrace(scenario, index) {
-    const values = outstanding(scenario);
+    const { x, y } = averaged(outstanding(scenario), scenario.time.end_s);
     const { colour, dash } = style(index);
     const bold = index === state.scenario;
     return {
-      x: inUnit(scenario.time.end_s), y: values.map(value => Math.max(value, NONE)), text: values.map(value => whole.format(value)), name: plain(scenario.name),
-      hovertemplate: `%{text} outstanding<extra>${plain(scenario.name)}</extra>`, mode: 'lines', opacity: bold || index === state.compare ? 1 : 0.7,
-      line: { color: colour, dash, width: bold ? 2.5 : 1.25, shape: 'hv' },
+      x: inUnit(x), y: y.map(value => Math.max(value, HARDLY_ANY)), text: y.map(count), name: plain(scenario.name),
+      hovertemplate: `%{text} outstanding<extra>${plain(scenario.name)}</extra>`, mode: 'lines', opacity: bold || index === state.compare ? 1 : 0.85,
+      line: { color: colour, dash, width: bold ? 2.5 : 1.5 },
     };
   }
 
@@ -681,14 +703,14 @@
     const order = data.scenarios.map((_, i) => i).sort((a, b) => (a === state.scenario) - (b === state.scenario));
     const traces = order.map(i => outstandingTrace(data.scenarios[i], i));
     const most = Math.max(10, ...traces.flatMap(trace => trace.y));
-    const range = [Math.log10(NONE) - 0.12, Math.log10(most) + 0.15];
+    const range = [Math.log10(HARDLY_ANY) - 0.06, Math.log10(most) + 0.15];
     const powers = Array.from({ length: Math.ceil(range[1]) + 1 }, (_, i) => 10 ** i);
     const shown = [selected(), compared()].filter(known);
     return show('outstanding', {
       title: 'Outstanding requests', traces, reading: outstandingReading(),
       legend: data.scenarios.map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), scenario.name)),
       layout: layout({
-        xaxis: timeAxis(), yaxis: axis({ type: 'log', range, tickvals: [NONE, ...powers], ticktext: ['0', ...powers.map(power => whole.format(power))], fixedrange: true }),
+        xaxis: timeAxis(), yaxis: axis({ type: 'log', range, tickvals: [HARDLY_ANY, ...powers], ticktext: ['≤ 0.1', ...powers.map(power => whole.format(power))], fixedrange: true }),
       }),
       numbers: () => table(['Until', ...shown.map(scenario => scenario.name)], selected().time.end_s.map((end, i) => [
         moment(end), ...shown.map(scenario => (known(outstanding(scenario)[i]) ? whole.format(outstanding(scenario)[i]) : null))])),
@@ -696,7 +718,6 @@
   }
 
   // 5. stations over time
-  const CIVIDIS = 'Cividis';
   const FEW_STATIONS = 3;
   const stationMiddles = ({ start_s: starts }) => {
     const step = starts.length > 1 ? starts[1] - starts[0] : spanShown();
@@ -726,7 +747,7 @@
     const ticks = places.filter(i => i % every === 0);
     const most = niceAbove(Math.max(1, ...rows.flatMap(row => row.outstanding)));
     const traces = [{
-      type: 'heatmap', x, y: places, z: rows.map(row => row[state.stations]), zmin: 0, zmax: utilisation ? 100 : most, colorscale: CIVIDIS,
+      type: 'heatmap', x, y: places, z: rows.map(row => row[state.stations]), zmin: 0, zmax: utilisation ? 100 : most, colorscale: 'Cividis',
       ygap: height / rows.length > 14 ? 2 : 0, text: rows.map(row => x.map(() => plain(`${row.name}, ${row.resource}`))),
       hovertemplate: `%{text}<br>%{z:.3~r}${utilisation ? ' %' : ' outstanding'}<extra></extra>`,
       colorbar: {
@@ -738,7 +759,7 @@
     const yaxis = axis({
       tickvals: ticks, ticktext: ticks.map(i => plain(shortened(rows[i].name, narrow() ? 14 : 28)) + ' '), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true,
     });
-    return { traces, how: layout({ hovermode: 'closest', margin: { l: 58, r: 14, t: 44, b: 40 }, xaxis: timeAxis(), yaxis }) };
+    return { traces, how: layout({ hovermode: 'closest', margin: { l: 58, r: 20, t: 44, b: 40 }, xaxis: timeAxis(), yaxis }) };
   }
 
   function stationsReading({ rows, left_out: leftOut }) {
@@ -907,6 +928,7 @@
     addFigure('stations', { className: 'wide', control: measure });
     fillSelect('scenario', names, value => select({ scenario: Number(value) }));
     fillSelect('compare', [[-1, 'nothing'], ...names], value => select({ compare: Number(value) }));
+    $('compare').closest('label').hidden = names.length < 2;
     fillSelect('purpose', data.purposes.map(purpose => [purpose, capital(plural(purpose))]), value => select({ purpose: value }));
     fillSelect('statistic', Object.entries(STATISTICS), value => select({ statistic: value }));
     fillSelect('measure', Object.entries(MEASURES).map(([value, text]) => [value, capital(text)]), value => select({ stations: value }));

@@ -34,8 +34,8 @@ CURVE_POINTS_PER_DECADE = 24
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
-    "description", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "latency_ns",
-    "conservation", "assumed", "seed", "tool_version",
+    "description", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "conservation",
+    "assumed", "seed", "tool_version",
 )  # fmt: skip
 
 
@@ -93,6 +93,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "name": name,
         "trace": summary["trace"]["hash"],
         **_finite({key: summary.get(key) for key in _COPIED}),
+        "latency_ns": _finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "curves": {} if saturated else _curves(result.latency),
         "time": _time(result.timeline, merged, with_percentiles=not saturated),
         "stations": _stations(result, merged),
@@ -100,13 +101,18 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
     }
 
 
+def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:
+    """How many there were: of a system whose backlog grows nothing else can be said."""
+    return {purpose: {"count": figures["count"]} for purpose, figures in latency_ns.items()}
+
+
 def _intervals_to_merge(results: Sequence[Result]) -> int:
     """How many neighbouring intervals become one, so that the page stays small."""
-    numbers = sum(result.timeline.num_rows * 5 + result.stations.num_rows * 2 for result in results)
+    numbers: int = sum(result.timeline.num_rows * 5 + result.stations.num_rows * 2 for result in results)
     return max(1, math.ceil(numbers / MOST_NUMBERS))
 
 
-def _curves(latency: pa.Table) -> dict[str, dict[str, list[float]]]:
+def _curves(latency: pa.Table) -> dict[str, dict[str, list[float | None]]]:
     """Latency by percentile for each class: ``rank`` is 1/(1-p), ``us`` the latency at or below which p end."""
     import numpy as np
 
@@ -145,7 +151,9 @@ def _time(timeline: pa.Table, merged: int, *, with_percentiles: bool) -> dict[st
         known = ~np.isnan(values) & (weight > 0)
         total = np.add.reduceat(np.where(known, values * weight, 0.0), groups)
         weights = np.add.reduceat(np.where(known, weight, 0.0), groups)
-        return np.divide(total, weights, out=np.full(len(groups), np.nan), where=weights > 0)
+        means = np.full(len(groups), np.nan)
+        np.divide(total, weights, out=means, where=weights > 0)
+        return means
 
     by_class = {}
     for name in sorted(set(classes)):
@@ -169,7 +177,7 @@ def _time(timeline: pa.Table, merged: int, *, with_percentiles: bool) -> dict[st
 
 
 def _stations(result: Result, merged: int) -> dict[str, Any]:
-    """The busiest resource of each station over time, the busiest stations first to be kept, in their natural order."""
+    """The busiest resource of each station over time; of too many stations the busiest ones, in their own order."""
     import numpy as np
 
     table = result.stations
