@@ -318,7 +318,15 @@ def test_every_chart_has_its_numbers(html: str, open_page: Open) -> None:
     page = open_page(html)
     for chart in CHARTS:
         page.locator(f"#{chart} ~ details summary").click()
-        assert page.locator(f"#{chart} ~ details tbody tr").count() >= 4
+        page.locator(f"#{chart} ~ details tbody tr").nth(3).wait_for()
+
+
+@pytest.mark.browser
+def test_pointing_at_a_chart_tells_its_values(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    for chart, said in (("percentiles", "%"), ("latency-time", "p99"), ("requests", "/s"), ("stations", "data.drive")):
+        page.locator(f"#{chart} .nsewdrag").first.hover()
+        assert said in (page.locator(f"#{chart} .hoverlayer").text_content(timeout=5000) or ""), chart
 
 
 @pytest.mark.browser

@@ -274,7 +274,7 @@
     const rate = trace.span_ns ? trace.requests / (trace.span_ns / 1e9) : null;
     return element('tr', { className: 'recorded' },
       element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-      element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), element('td', { className: 'text' }, '–'), cells);
+      element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), cells, element('td', { className: 'text' }, '–'));
   }
 
   function scenarioRow(scenario) {
@@ -286,21 +286,21 @@
         element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
       element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
         isShort(scenario) ? element('small', {}, shortfall(scenario)) : null),
+      data.purposes.map(purpose => comparisonCell(scenario, purpose)),
       element('td', { className: 'text' }, bottleneck?.station ?? '–', bottleneck?.station
-        ? element('small', {}, `${bottleneck.resource} ${percent(bottleneck.utilisation)}`) : null),
-      data.purposes.map(purpose => comparisonCell(scenario, purpose)));
+        ? element('small', {}, `${bottleneck.resource} ${percent(bottleneck.utilisation)}`) : null));
   }
 
   function drawComparison() {
-    const heads = ['Scenario', 'Requests/s', 'Busiest'].map((text, i) => element('th', { scope: 'col', className: i === 1 ? '' : 'text' }, text));
-    const purposes = data.purposes.map(purpose => element('th', { scope: 'col', className: purpose === state.purpose ? 'chosen' : '' }, capital(plural(purpose))));
+    const head = (text, className) => element('th', { scope: 'col', className }, text);
+    const purposes = data.purposes.map(purpose => head(capital(plural(purpose)), purpose === state.purpose ? 'chosen' : ''));
     const rows = data.traces.flatMap(trace => [
       ...(Object.keys(trace.measured_latency_ns).length ? [recordedRow(trace)] : []),
       ...data.scenarios.filter(scenario => scenario.trace === trace.hash).map(scenarioRow),
     ]);
     $('comparison').replaceChildren(
       element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-      element('thead', {}, element('tr', {}, heads, purposes)), element('tbody', {}, rows));
+      element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest', 'text'))), element('tbody', {}, rows));
     const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures.p99?.basis).find(known);
     $('comparison-note').textContent = [
       `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}.`,
