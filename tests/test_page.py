@@ -330,6 +330,13 @@ def test_pointing_at_a_chart_tells_its_values(html: str, open_page: Open) -> Non
 
 
 @pytest.mark.browser
+def test_no_button_offers_to_send_a_chart_away(html: str, open_page: Open) -> None:
+    buttons = open_page(html).eval_on_selector_all(".modebar-btn", "es => es.map(e => e.dataset.title)")
+    assert len(buttons) == len(CHARTS)
+    assert all(title.startswith("Download plot") for title in buttons)
+
+
+@pytest.mark.browser
 def test_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
     page = open_page(html)
     page.locator("#scenario").focus()

@@ -315,7 +315,7 @@
   const plain = text => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/%\{/g, '% {');
   const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const CONFIG = {
-    responsive: true, displaylogo: false, doubleClick: false,
+    responsive: true, displaylogo: false, doubleClick: false, showSendToCloud: false, plotlyServerURL: '', // nothing leaves the page
     modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d', 'resetScale2d', 'pan2d', 'zoom2d', 'zoomIn2d', 'zoomOut2d'],
   };
 
@@ -369,7 +369,7 @@
   function timeAxis(extra) {
     const [unit, factor] = timeUnit(spanShown());
     const range = (state.window ?? [0, spanShown()]).map(value => value / factor);
-    return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, ticklabeloverflow: 'allow', nticks: narrow() ? 5 : 8, hoverformat: '.4~g', ...extra });
+    return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, ticklabeloverflow: 'allow', nticks: narrow() ? 5 : 8, hoverformat: '.4~g', spikecolor: css('--faint'), spikethickness: 1, spikedash: 'solid', ...extra });
   }
 
   /** The area between two series, in pieces where they are unknown. */
@@ -614,13 +614,13 @@
     const prominent = purpose === state.purpose;
     const colour = prominent ? style(state.scenario).colour : css('--faint');
     const top = niceAbove(Math.max(...arrivals, ...completions, 1e-3));
-    const hover = what => ({ hovertemplate: `%{y:,.3~r}/s<extra>${plain(purpose)}, ${what}</extra>` });
+    const text = completions.map((value, i) => `${count(value)}/s, arrived ${count(arrivals[i])}/s`);
     const mean = series.completions.reduce((a, b) => a + b, 0) / Math.max(endOf(selected()) - time.start_s[0], 1e-9);
     return {
       label: `${plural(purpose)}, ${count(mean)}/s`, prominent, top, ticks: ['0', `${count(top)}/s`],
       traces: [
-        { ...line(x, completions, 'completions', { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, prominent ? 0.45 : 0.35), ...hover('completions') },
-        { ...line(x, arrivals, 'arrivals', { color: css('--soft'), width: 1, dash: 'dot' }), mode: 'lines', ...hover('arrivals') },
+        { ...line(x, completions, 'completions', { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, prominent ? 0.45 : 0.35), text, hovertemplate: `%{text}<extra>${plain(plural(purpose))}</extra>` },
+        { ...line(x, arrivals, 'arrivals', { color: css('--soft'), width: 1, dash: 'dot' }), mode: 'lines', hoverinfo: 'skip' },
       ],
     };
   }
@@ -820,6 +820,12 @@
     return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
   }
 
+  /** To stay small, a page of many scenarios draws fewer points. */
+  function coarseness() {
+    const merged = data.merged_intervals;
+    return merged > 1 ? [`Each point over time stands for ${merged} intervals of the result: the worst p99 and the average of the rest.`] : [];
+  }
+
   function drawKnown() {
     const scenario = selected();
     const trace = traceOf(scenario);
@@ -831,7 +837,7 @@
         measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : 'The trace holds no latency of the recorded hardware.',
         ...(trace.warnings ?? []).map(warning), selfCheck(scenario)])),
       element('div', {}, element('h3', {}, 'Inferred'), items([...(trace.inferred ?? []), meaning(scenario, 'arrivals')])),
-      element('div', {}, element('h3', {}, 'Left out'), items(['calibration', 'cache', 'locks'].map(what => meaning(scenario, what)))),
+      element('div', {}, element('h3', {}, 'Left out'), items([...['calibration', 'cache', 'locks'].map(what => meaning(scenario, what)), ...coarseness()])),
       element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
         assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Value', 'Source'], assumed.map(one => [one.what, one.value, one.source]), { className: 'numbers words' }))
           : element('p', {}, 'Nothing beyond the scenario file.'),
