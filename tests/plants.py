@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+
 from tiersim.devices.array import add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.flash import Flash, add_flash

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.operations import READ

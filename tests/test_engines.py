@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from plants import Case, cases
+
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
@@ -13,8 +15,6 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Part, ReferenceEngine
 from tiersim.simulator.summary import conservation
-
-from plants import Case, cases
 
 pytestmark = pytest.mark.kernels
 

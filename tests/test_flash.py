@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from plants import flash
 from pydantic import ValidationError
+from runs import Run, commands, poisson, run
+
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.flash import Flash, add_flash, describe
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
-
-from plants import flash
-from runs import Run, commands, poisson, run
 
 pytestmark = pytest.mark.kernels
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from plants import hdd
+from runs import commands, poisson, run
+
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd import Hdd, add_drive, seek_table_ns, zone_table
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
-
-from plants import hdd
-from runs import commands, poisson, run
 
 pytestmark = pytest.mark.kernels
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from runs import commands, poisson, run
+
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-
-from runs import commands, poisson, run
 
 COUNT = 4_000_000
 SERVICE_NS = 1_000_000

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from runs import commands, poisson
+
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
@@ -11,8 +13,6 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
-
-from runs import commands, poisson
 
 
 def summary_of(times: Any, servers: int = 1, seed: int = 1) -> dict[str, Any]:

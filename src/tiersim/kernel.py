@@ -67,9 +67,9 @@ def kernel(function: F) -> F:
     what it returns is made by its caller.
     """
     njit: Any = numba.njit  # its types do not know the switch of the runtime
-    compiled = njit(
-        cache=cache_folder is not None, nogil=True, error_model="numpy", forceinline=True, _nrt=False
-    )(function)
+    compiled = njit(cache=cache_folder is not None, nogil=True, error_model="numpy", forceinline=True, _nrt=False)(
+        function
+    )
     registry[f"{function.__module__}.{function.__qualname__}"] = compiled
     return cast(F, compiled)
 

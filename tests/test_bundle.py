@@ -1,0 +1,105 @@
+"""Bundles that other Arrow tools write: what can be taken as it is meant is taken, the rest is refused by column and row."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tiersim.errors import TraceError
+from tiersim.traces.bundle import Bundle
+
+
+def write(folder: Path, **columns: Any) -> Path:
+    there: dict[str, Any] = {
+        "time_ns": [0, 10, 10],
+        "op": ["read", "write", "flush"],
+        "offset_bytes": [0, 8192, 0],
+        "length_bytes": [8192, 8192, 0],
+    }
+    there |= columns
+    path = folder / "own.trace"
+    path.mkdir(exist_ok=True)
+    pq.write_table(
+        pa.table({key: value for key, value in there.items() if value is not None}), path / "requests.parquet"
+    )
+    return path
+
+
+def test_the_four_required_columns_are_enough(tmp_path: Path) -> None:
+    requests = Bundle(write(tmp_path)).requests()
+    assert requests.op.tolist() == [0, 1, 2]
+    assert requests.latency_ns.tolist() == [-1, -1, -1]
+    assert requests.file.tolist() == [0, 0, 0]
+    assert {name: values.dtype for name, values in vars(requests).items()} == {
+        "time_ns": np.int64, "op": np.uint8, "file": np.int32, "offset_bytes": np.int64, "length_bytes": np.int64,
+        "stream": np.int32, "purpose": np.uint8, "issue_ns": np.int64, "command": np.int64, "latency_ns": np.int64,
+        "flags": np.uint8,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([0, 10, 10], pa.uint8()),
+        pa.array([0.0, 10.0, 10.0]),
+        pa.array([0, 10, 10], pa.duration("ns")),
+        pa.array([0, 10, 10], pa.int64()),
+    ],
+)
+def test_what_casts_without_loss_is_cast(tmp_path: Path, times: pa.Array) -> None:
+    assert Bundle(write(tmp_path, time_ns=times)).requests().time_ns.tolist() == [0, 10, 10]
+
+
+def test_text_may_be_plain_large_or_a_dictionary(tmp_path: Path) -> None:
+    for kind in (pa.string(), pa.large_string()):
+        assert Bundle(write(tmp_path, op=pa.array(["read", "read", "flush"], kind))).requests().op.tolist() == [0, 0, 2]
+    encoded = pa.array(["read", "write", "flush"]).dictionary_encode()
+    bundle = Bundle(write(tmp_path, op=encoded, stream=["a", None, "b"]))
+    requests = bundle.requests()
+    assert requests.op.tolist() == [0, 1, 2]
+    assert [bundle.stream_names[code] if code >= 0 else None for code in requests.stream] == ["a", None, "b"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"time_ns": [0, 10.5, 11]}, "column 'time_ns', row 1: 10.5 cannot be turned into int64 without loss"),
+        ({"time_ns": [0, 10, 9]}, "column 'time_ns', row 2: 9 is before the row above; sort by time_ns"),
+        ({"time_ns": [0, None, 9]}, "column 'time_ns', row 1: None is not allowed"),
+        ({"time_ns": ["a", "b", "c"]}, "column 'time_ns', row 0: 'a' cannot be turned into int64"),
+        ({"time_ns": None}, "the column 'time_ns' is required and not there"),
+        ({"op": ["read", "wriet", "flush"]}, "column 'op', row 1: 'wriet' is not one of read, write, flush, discard"),
+        ({"op": ["read", None, "flush"]}, "column 'op', row 1: None is not one of"),
+        ({"op": [1, 2, 3]}, "column 'op', row 0: 1 is not one of"),
+        ({"offset_bytes": [0, -1, 0]}, "column 'offset_bytes', row 1: -1 is negative"),
+        ({"length_bytes": [0, 512, 0]}, "column 'length_bytes', row 0: 0 is empty"),
+        ({"length_bytes": [2.0**80, 512, 0]}, "column 'length_bytes', row 0: .* without loss"),
+        ({"purpose": ["x", None, None]}, "column 'purpose', row 0: 'x' is not one of data read"),
+        ({"flags": [1, 2, 300]}, "column 'flags', row 2: 300 cannot be turned into uint8"),
+        ({"file": ["a", None, "b"]}, "column 'file', row 1: None is not allowed"),
+    ],
+)
+def test_the_rest_is_refused_naming_column_and_row(tmp_path: Path, columns: dict[str, Any], says: str) -> None:
+    with pytest.raises(TraceError, match=says) as caught:
+        Bundle(write(tmp_path, **columns)).requests()
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_a_bundle_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="is not a trace bundle"):
+        Bundle(tmp_path)
+    path = write(tmp_path)
+    whole = (path / "requests.parquet").read_bytes()
+    for damaged in (b"", whole[:100], whole[: len(whole) // 2], b"x" * 1000, whole[:40] + b"\xff" * 60 + whole[100:]):
+        (path / "requests.parquet").write_bytes(damaged)
+        with pytest.raises(TraceError, match=r"requests\.parquet: is (not a whole|damaged)") as caught:
+            Bundle(path).requests()
+        assert "\n" not in str(caught.value)
+    (path / "requests.parquet").write_bytes(whole)
+    for text in ("{", "[]", '{"schema": "tiersim.trace/9"}'):
+        (path / "manifest.json").write_text(text)
+        with pytest.raises(TraceError, match=r"manifest\.json"):
+            Bundle(path)

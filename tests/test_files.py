@@ -1,0 +1,60 @@
+"""Outputs are whole or not there."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tiersim.errors import OutputError
+from tiersim.files import whole_file, whole_folder
+
+
+def test_a_file_appears_only_when_the_block_ends_well(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    with whole_file(target) as path:
+        path.write_text("whole")
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    with pytest.raises(ZeroDivisionError), whole_file(target, force=True) as path:
+        path.write_text("half")
+        raise ZeroDivisionError
+    assert target.read_text() == "whole"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_an_existing_output_is_refused_without_force(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "precious").write_text("1")
+    with (
+        pytest.raises(OutputError, match="already there; choose another name or add --force"),
+        whole_folder(tmp_path / "x"),
+    ):
+        pass
+    with whole_folder(tmp_path / "x", force=True) as folder:
+        (folder / "new").write_text("2")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
+
+
+def test_a_place_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"), whole_folder(tmp_path / "no" / "such") as _:
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_killed_command_leaves_nothing(tmp_path: Path, number: int) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from tiersim.files import whole_folder, terminate_as_interrupt\n"
+        "with terminate_as_interrupt(), whole_folder(Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'part').write_text('x'); print('ready', flush=True); time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stdout=-1, stderr=-1)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.05)
+    os.kill(process.pid, number)
+    process.communicate(timeout=20)
+    assert list(tmp_path.iterdir()) == []

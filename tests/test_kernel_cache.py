@@ -1,0 +1,83 @@
+"""Compiled kernels: every one is warmed, kept, found again, and never stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+needs_jit = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="the compiler is off")
+
+
+def python(code: str, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "XDG_"))}
+    environment |= {"XDG_CACHE_HOME": str(cache)} | more
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+@needs_jit
+def test_warm_up_covers_every_kernel_once(tmp_path: Path) -> None:
+    code = """
+from tiersim.scenarios.warm import compile_all
+from tiersim import kernel
+compile_all()
+for name, compiled in sorted(kernel.registry.items()):
+    print(name, len(compiled.signatures))
+"""
+    done = python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    counts = dict(line.split() for line in done.stdout.splitlines())
+    assert len(counts) > 30
+    assert {name: count for name, count in counts.items() if count == "0"} == {}
+    # entry points of the engine compile to one signature: integer tags, not types, tell devices apart
+    assert counts["tiersim.simulator.compiled.loop.advance"] == "1"
+    assert counts["tiersim.devices.station.choose"] in ("1", "2")
+
+
+@needs_jit
+def test_an_edited_helper_of_another_module_gives_the_new_answer(tmp_path: Path) -> None:
+    package = tmp_path / "copy" / "tiersim"
+    shutil.copytree(ROOT / "src" / "tiersim", package)
+    code = (
+        "from tiersim.devices.hdd_kernels import angle_at; from tiersim.devices import outer; print(outer.twice(10**9))"
+    )
+    (package / "devices" / "outer.py").write_text(
+        "from tiersim.devices.hdd_kernels import angle_at\nfrom tiersim.kernel import kernel\n\n"
+        "@kernel\ndef twice(now):\n    return 2 * angle_at(now, 4_000_000_000, 7)\n"
+    )
+    first = python(code, tmp_path / "cache", PYTHONPATH=str(package.parent))
+    helper = package / "devices" / "hdd_kernels.py"
+    helper.write_text(helper.read_text().replace("+ phase_ps) % revolution_ps", "+ phase_ps) % revolution_ps + 1"))
+    second = python(code, tmp_path / "cache", PYTHONPATH=str(package.parent))
+    assert int(second.stdout) == int(first.stdout) + 2, first.stderr + second.stderr
+
+
+@needs_jit
+def test_only_the_newest_caches_are_kept(tmp_path: Path) -> None:
+    base = tmp_path / "tiersim" / "kernels"
+    for index in range(6):
+        (base / f"old{index}").mkdir(parents=True)
+        os.utime(base / f"old{index}", (index, index))
+    python("import tiersim.kernel", tmp_path)
+    assert len(list(base.iterdir())) == 3
+    assert {"old5", "old4"} < {path.name for path in base.iterdir()}
+
+
+@needs_jit
+def test_two_processes_at_once_and_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    code = "from tiersim.random_numbers import random_bits; print(random_bits(1, 2, 3, 4))"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "XDG_"))}
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment | {"XDG_CACHE_HOME": str(tmp_path)}, stdout=-1)
+        for _ in range(2)
+    ]
+    answers = {process.communicate()[0] for process in both}
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    answers |= {python(code, blocked).stdout.encode()}
+    assert len(answers) == 1
+    assert int(answers.pop()) >= 0

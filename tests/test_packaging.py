@@ -1,0 +1,53 @@
+"""The wheel holds every source file under the one name ``tiersim``; the links lead to the parts."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("simulator", "traces", "devices", "scenarios", "cli")
+
+
+@pytest.mark.packaging
+def test_wheel_holds_exactly_the_tree(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run([*command, str(tmp_path), str(ROOT)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    foundation = {path.name for path in (ROOT / "src/tiersim").iterdir() if path.is_file()}
+    tree = {f"tiersim/{name}" for name in foundation} | {
+        f"tiersim/{path.relative_to(ROOT).as_posix()}"
+        for part in PARTS
+        for path in (ROOT / part).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert packed == tree
+
+
+@pytest.mark.packaging
+def test_installed_wheel_works_away_from_the_checkout(tmp_path: Path) -> None:
+    target = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
+    subprocess.run([*install, str(target), str(ROOT)], check=True, capture_output=True)
+    code = "import tiersim, tiersim.devices.catalogue as c; print(tiersim.__file__); c.load_device('aws-gp3')"
+    environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)  # fmt: skip
+    assert done.stdout.strip() == str(target / "tiersim" / "__init__.py")
+    assert {path.name for path in target.iterdir() if not path.name.endswith(".dist-info")} <= {"tiersim", "bin"}
+
+
+def test_links_lead_to_the_parts() -> None:
+    for part in PARTS:
+        assert (ROOT / "src" / "tiersim" / part).resolve() == ROOT / part
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from tiersim.cli.main import app; "
+        "heavy = {'numba', 'pyarrow', 'plotly', 'simpy', 'numpy', 'pydantic'}; print(*sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

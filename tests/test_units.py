@@ -1,0 +1,67 @@
+"""Quantities: what is written is what is meant, exactly."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("64 KiB", 65536),
+        ("64KiB", 65536),
+        ("800 GB", 800 * 10**9),
+        ("1.5 KiB", 1536),
+        ("1_000 B", 1000),
+        ("1 kB", 1000),
+    ],
+)
+def test_sizes(text: str, value: int) -> None:
+    assert parse_bytes(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("3.4 ms", 3_400_000), ("1 ns", 1), ("2 µs", 2000), ("2us", 2000), ("5 min", 300 * 10**9)]
+)
+def test_durations(text: str, value: int) -> None:
+    assert parse_ns(text) == value
+
+
+def test_rates() -> None:
+    assert parse_bytes_per_s("204 MB/s") == 204_000_000
+    assert parse_bytes_per_s("125 MiB/s") == 125 << 20
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("64", "is not a size"),
+        (64, "without a unit"),
+        ("64 Kib", "did you mean the unit 'KiB'"),
+        ("1.0001 B", "not a whole number of bytes"),
+        ("-1 B", "is not a size"),
+        ("1e3 B", "is not a size"),
+        ("9999999999 GiB", "larger than"),
+        ("", "is not a size"),
+        (None, "without a unit"),
+    ],
+)
+def test_what_is_not_a_size_is_refused_with_a_remedy(text: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse_bytes(text)
+
+
+@given(st.integers(0, 2**62))
+def test_any_number_of_bytes_and_nanoseconds_round_trips(value: int) -> None:
+    assert parse_bytes(f"{value} B") == value
+    assert parse_ns(f"{value} ns") == value
+
+
+def test_figures_for_people() -> None:
+    assert format_ns(1_500_000) == "1.5 ms"
+    assert format_ns(999) == "999 ns"
+    assert format_ns(123_456_789_012) == "123 s"
+    assert format_bytes(65536) == "64 KiB"
+    assert format_bytes(512) == "512 B"
