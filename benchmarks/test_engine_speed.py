@@ -10,6 +10,8 @@ import pytest
 import simpy
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
+from tests.plants import hdd
+
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
@@ -17,8 +19,6 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
-
-from plants import hdd
 
 DRIVES = 16
 #: Requests that DiskSim 4.0 does in a CPU-second on an array of 16 (median of five runs, one drive model of 1999).

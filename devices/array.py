@@ -32,6 +32,7 @@ def add_array(
         members=len(members),
         # behind the members: which copy of each column read last; the first read goes to copy 0
         first_member=builder.table([*members, *[copies - 1] * columns]),
+        columns=columns,
         copies=copies,
         overhead_ns=overhead_ns,
     )

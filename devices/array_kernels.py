@@ -30,15 +30,22 @@ def column_part(offset_bytes: int, length_bytes: int, stripe_bytes: int, columns
 
 
 @kernel
+def next_copy(copy: int, copies: int) -> int:
+    """The copy after one, in turn."""
+    return copy + 1 if copy + 1 < copies else 0
+
+
+@kernel
 def choose_copy(p: Plant, array: int, column: int) -> int:
     """Which member of a mirrored column reads: the least busy one; among equals the one after the last that read."""
     a = p.arrays[array]
     copies = a["copies"]
     first = a["first_member"] + column * copies
     last_read = a["first_member"] + a["members"] + column
-    best = (p.pool[last_read] + 1) % copies
-    for step in range(1, copies):
-        copy = (p.pool[last_read] + 1 + step) % copies
+    best = next_copy(p.pool[last_read], copies)
+    copy = best
+    for _ in range(1, copies):
+        copy = next_copy(copy, copies)
         if p.stations[p.pool[first + copy]]["outstanding"] < p.stations[p.pool[first + best]]["outstanding"]:
             best = copy
     p.pool[last_read] = best
@@ -53,6 +60,19 @@ def _add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, le
     child["offset_bytes"] = offset_bytes
     child["length_bytes"] = length_bytes
     return made + 1
+
+
+@kernel
+def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Make what one column has to do: one copy reads, all copies write; returns how many children there are now."""
+    a = p.arrays[array]
+    copies = a["copies"]
+    if op == READ and copies > 1:
+        return _add_child(p, made, choose_copy(p, array, column), op, offset_bytes, length_bytes)
+    for copy in range(copies):
+        member = p.pool[a["first_member"] + column * copies + copy]
+        made = _add_child(p, made, member, op, offset_bytes, length_bytes)
+    return made
 
 
 @kernel
@@ -83,18 +103,17 @@ def finish_array(p: Plant, array: int, slot: int) -> int:
         for member in range(a["members"]):
             made = _add_child(p, made, p.pool[a["first_member"] + member], op, 0, 0)
         return made
-    copies = a["copies"]
-    columns = a["members"] // copies
     stripe = a["stripe_bytes"]
-    units = (request["offset_bytes"] + request["length_bytes"] - 1) // stripe - request["offset_bytes"] // stripe + 1
-    column = request["offset_bytes"] // stripe % columns
+    columns = a["columns"]
+    unit = request["offset_bytes"] // stripe
+    row = unit // columns
+    column = unit - row * columns
+    within = request["offset_bytes"] - unit * stripe
+    if within + request["length_bytes"] <= stripe:
+        return add_column(p, array, 0, column, op, row * stripe + within, request["length_bytes"])
+    units = (within + request["length_bytes"] - 1) // stripe + 1
     for _ in range(min(units, columns)):
         offset, length = column_part(request["offset_bytes"], request["length_bytes"], stripe, columns, column)
-        if copies == 1 or op == READ:
-            member = p.pool[a["first_member"] + column] if copies == 1 else choose_copy(p, array, column)
-            made = _add_child(p, made, member, op, offset, length)
-        else:
-            for copy in range(copies):
-                made = _add_child(p, made, p.pool[a["first_member"] + column * copies + copy], op, offset, length)
+        made = add_column(p, array, made, column, op, offset, length)
         column = column + 1 if column + 1 < columns else 0
     return made

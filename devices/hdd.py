@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from tiersim.devices.hdd_kernels import SECTOR_BYTES, ZONE_HINTS
+from tiersim.devices.hdd_kernels import SECTOR_BYTES, SEEK_EXACT, SEEK_STEP_BITS
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.tables import DRIVE
@@ -16,6 +16,8 @@ from tiersim.units import PS_PER_NS
 
 #: A drive has 15 to 30 zones; the density is taken as linear over them (Van Meter, USENIX ATC 1997).
 ZONES = 20
+#: The zone of a sector is looked up by its leading bits, 2^HINT_BITS entries over the capacity.
+HINT_BITS = 10
 
 
 class Hdd(Sourced):
@@ -52,7 +54,7 @@ class Hdd(Sourced):
         return round(60 * 10**12 / self.rpm)
 
 
-def seek_table_ns(drive: Hdd) -> NDArray[np.int64]:
+def seek_curve_ns(drive: Hdd) -> NDArray[np.int64]:
     """Seek time by distance in cylinders, int64[cylinders]; Lee's curve through the three datasheet points.
 
     t(d) = c + a sqrt(d - 1) + b (d - 1), with a and b such that the mean over random pairs of cylinders is the average
@@ -68,8 +70,22 @@ def seek_table_ns(drive: Hdd) -> NDArray[np.int64]:
     return np.rint(np.maximum.accumulate(curve)).astype(np.int64)
 
 
-def zone_table(drive: Hdd) -> list[tuple[int, int, int]]:
-    """Return (first sector, first track, sectors per track) of each zone, outermost first; tracks fall linearly."""
+def seek_table_ns(drive: Hdd) -> NDArray[np.int64]:
+    """Seek curve as the kernels read it: every distance below SEEK_EXACT, then every 2^SEEK_STEP_BITS-th, int64.
+
+    Straight lines between the knots are within 0.1 us of the curve.
+    """
+    curve = seek_curve_ns(drive)
+    knots = np.arange(SEEK_EXACT, drive.cylinders + (2 << SEEK_STEP_BITS), 1 << SEEK_STEP_BITS)
+    exact = curve[np.minimum(np.arange(SEEK_EXACT), drive.cylinders - 1)]
+    return np.concatenate([exact, curve[np.minimum(knots, drive.cylinders - 1)]])
+
+
+def zone_table(drive: Hdd) -> list[tuple[int, int, int, int]]:
+    """Return (first sector, first track, sectors per track, time of a sector in ps) of each zone, outermost first.
+
+    The sectors of a track fall linearly from zone to zone.
+    """
     tracks = drive.cylinders * drive.surfaces
     sectors = drive.capacity // SECTOR_BYTES
     ratio = drive.inner_rate / drive.outer_rate
@@ -79,7 +95,7 @@ def zone_table(drive: Hdd) -> list[tuple[int, int, int]]:
     zones, first_sector = [], 0
     for zone in range(ZONES):
         whole = int(np.ceil(per_track[zone]))
-        zones.append((first_sector, int(cylinders[zone]) * drive.surfaces, whole))
+        zones.append((first_sector, int(cylinders[zone]) * drive.surfaces, whole, drive.revolution_ps // whole))
         first_sector += int(cylinders[zone + 1] - cylinders[zone]) * drive.surfaces * whole
     return zones
 
@@ -89,9 +105,9 @@ def add_drive(builder: PlantBuilder, drive: Hdd, name: str) -> int:
     zones = zone_table(drive)
     key = ("zones", drive.model_dump_json())
     entity = len(builder.stations)
-    capacity_sectors = drive.capacity // SECTOR_BYTES
-    starts = np.array([first for first, _, _ in zones])
-    hints = np.searchsorted(starts, np.arange(ZONE_HINTS) * capacity_sectors // ZONE_HINTS, "right") - 1
+    hint_shift = max(0, (drive.capacity // SECTOR_BYTES).bit_length() - HINT_BITS)
+    starts = np.array([first for first, _, _, _ in zones])
+    hints = np.searchsorted(starts, np.arange(1 << HINT_BITS) << hint_shift, "right") - 1
     first_zone = builder.zones(zones, key)
     row = builder.row(
         "drives",
@@ -102,7 +118,7 @@ def add_drive(builder: PlantBuilder, drive: Hdd, name: str) -> int:
         first_zone=first_zone,
         zones=len(zones),
         zone_hint=builder.table(hints, share=("hints", key)),
-        capacity_sectors=capacity_sectors,
+        hint_shift=hint_shift,
         seek_table=builder.table(seek_table_ns(drive), share=("seek", key)),
         write_settle_ns=drive.write_settle,
         head_switch_ns=drive.track_switch,

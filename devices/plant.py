@@ -59,10 +59,10 @@ class PlantBuilder:
             self._shared[share] = index
         return index
 
-    def zones(self, zones: Sequence[tuple[int, int, int]], share: Any) -> int:
-        """Append the zones of a drive (first sector, first track, sectors per track); drives with the same key share."""
+    def zones(self, zones: Sequence[tuple[int, int, int, int]], share: Any) -> int:
+        """Append the zones of a drive (see ZONE); drives with the same key share them."""
         if share not in self._shared:
-            columns = ("first_sector", "first_track", "sectors_per_track")
+            columns = ("first_sector", "first_track", "sectors_per_track", "sector_ps")
             rows = [self.row("zones", **dict(zip(columns, zone, strict=True))) for zone in zones]
             self._shared[share] = rows[0]
         return self._shared[share]

@@ -51,6 +51,7 @@ STATION = _record(
     "kind",
     "row",
     "outstanding",
+    "waiting",  # of them, not started yet
     "changed_ns",  # when outstanding changed last
     "area_ns",  # integral of outstanding over time
     "residence_ns",  # sum of the times that finished requests spent here
@@ -70,8 +71,8 @@ DRIVE_ROW = _record(
     "surfaces",
     "first_zone",  # index into ZONE
     "zones",
-    "zone_hint",  # index into the pool: zone of each 1/ZONE_HINTS of the capacity
-    "capacity_sectors",
+    "zone_hint",  # index into the pool: zone of each run of 2^hint_shift sectors
+    "hint_shift",
     "seek_table",  # index into the pool: seek time in ns by distance in cylinders
     "write_settle_ns",
     "head_switch_ns",
@@ -82,7 +83,7 @@ DRIVE_ROW = _record(
     "age_limit_ns",  # a command that waited longer goes first
 )
 
-ZONE = _record("first_sector", "first_track", "sectors_per_track")
+ZONE = _record("first_sector", "first_track", "sectors_per_track", "sector_ps")
 
 FLASH_ROW = _record(
     "queue",
@@ -129,7 +130,7 @@ BUCKET_ROW = _record(
 #: Tokens are counted in billionths, so that a rate per second times an interval in ns is exact.
 ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_seen")
 
-ARRAY_ROW = _record("queue", "stripe_bytes", "members", "first_member", "copies", "overhead_ns")
+ARRAY_ROW = _record("queue", "stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
 SERVER_ROW = _record("queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity")
 

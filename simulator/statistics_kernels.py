@@ -11,6 +11,7 @@ def note_accepted(p: Plant, station: int, now: int) -> None:
     s["area_ns"] += s["outstanding"] * (now - s["changed_ns"])
     s["changed_ns"] = now
     s["outstanding"] += 1
+    s["waiting"] += 1
     s["accepted"] += 1
 
 

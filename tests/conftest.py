@@ -1,11 +1,8 @@
-"""Where recorded data that the project does not ship may lie, and helpers on the path of every test."""
+"""Where recorded data that the project does not ship may lie."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

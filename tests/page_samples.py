@@ -1,5 +1,4 @@
 """Synthetic results that look like real ones: the page is tested, and looked at, with these."""
-# ruff: noqa: RUF001, TID253 (the multiplication sign is meant; nothing here is on the way to --help)
 
 from collections.abc import Sequence
 from dataclasses import dataclass

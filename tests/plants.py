@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from hypothesis import strategies as st
@@ -68,7 +68,7 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
         changes = {"buffer": numbers["pages"] * 8192, "queue_depth": numbers["depth"], "dies": 8 * numbers["dies"]}
         return add_flash(builder, flash(**changes, power_loss_protection=numbers["protected"] == 1), name)
     if kind == "server":
-        law = "exponential" if numbers["protected"] else "fixed"
+        law: Literal["fixed", "exponential"] = "exponential" if numbers["protected"] else "fixed"
         return add_server(builder, name, numbers["dies"], numbers["depth"] * 10_000, law, 100_000_000)
     limits: dict[str, Any] = {"iops": None, "rate": None, "accounting_unit": None}
     if numbers["protected"]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import Run, commands, poisson, run
 
+from tests.runs import Run, commands, poisson, run
 from tiersim.devices.array import Layout, add_array, usable_bytes
 from tiersim.devices.array_kernels import column_part
 from tiersim.devices.plant import PlantBuilder

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from plants import Case, cases
 
+from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
@@ -20,7 +20,8 @@ pytestmark = pytest.mark.kernels
 
 
 def commands_at(case: Case, station: int) -> Commands:
-    return replace(case.commands, station=np.full(len(case.commands), station, np.int32))
+    fed: Commands = replace(case.commands, station=np.full(len(case.commands), station, np.int32))
+    return fed
 
 
 def run_compiled(case: Case, blocks: int = 1, slots: int | None = None) -> tuple[Plant, Outcome, Metrics, PlantBuilder]:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from plants import flash
 from pydantic import ValidationError
-from runs import Run, commands, poisson, run
 
+from tests.plants import flash
+from tests.runs import Run, commands, poisson, run
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.flash import Flash, add_flash, describe
 from tiersim.devices.plant import PlantBuilder

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from runs import commands, poisson, run
 
+from tests.runs import commands, poisson, run
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from plants import bucket, hdd
 from pydantic import ValidationError
-from runs import Run, commands, poisson, run
 
+from tests.plants import bucket, hdd
+from tests.runs import Run, commands, poisson, run
 from tiersim.devices.hdd import add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.token_bucket import TokenBucket, add_bucket

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import commands, poisson
 
+from tests.runs import commands, poisson
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES

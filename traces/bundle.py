@@ -277,7 +277,7 @@ class Bundle:
         else:
             codes = [fixed.index(word) if word in fixed else -1 for word in words]
             null = UNKNOWN if name == "purpose" else -1
-        result = np.array([*codes, null], np.int32)[indices]
+        result: NDArray[Any] = np.array([*codes, null], np.int32)[indices]
         if name in ("op", "file") or fixed is not None:
             bad = np.flatnonzero(result < 0)
             if bad.size:

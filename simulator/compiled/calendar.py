@@ -1,60 +1,102 @@
-"""The calendar: a 4-ary heap of (time, key) with the slot that each event is about."""
+"""The calendar: a 4-ary heap of (time, key) with the slot that each event is about, and a front place before it.
+
+An event that is earlier than all others waits in the front place (index 0) and never enters the heap: what a controller
+passes on within a nanosecond costs no sifting. The heap lies at the indices from 1 on.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.tables import NEVER
 from tiersim.kernel import kernel
 
 
 class Calendar(NamedTuple):
-    """Heap arrays; the number of events is a local of the loop."""
+    """Times, keys and slots by place; the number of events in the heap is a local of the loop."""
 
     time_ns: NDArray[np.int64]
     key: NDArray[np.int64]
     slot: NDArray[np.int64]
 
 
+def new_calendar(places: int) -> Calendar:
+    """Make an empty calendar for *places* events; an empty front place and an empty heap read as NEVER."""
+    return Calendar(np.full(places, NEVER), np.zeros(places, np.int64), np.zeros(places, np.int64))
+
+
+@kernel
+def before(c: Calendar, i: int, j: int) -> bool:
+    """Whether the event at place *i* comes before the one at place *j*."""
+    return bool(c.time_ns[i] < c.time_ns[j] or (c.time_ns[i] == c.time_ns[j] and c.key[i] < c.key[j]))
+
+
+@kernel
+def first(c: Calendar) -> int:
+    """Place of the first event: the front or the root of the heap; its time is NEVER if there is none."""
+    return 1 if before(c, 1, 0) else 0
+
+
 @kernel
 def push(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
-    """Add an event; returns the new count."""
-    i = count
-    while i > 0:
-        parent = (i - 1) >> 2
-        if c.time_ns[parent] > time_ns or (c.time_ns[parent] == time_ns and c.key[parent] > key):
-            c.time_ns[i] = c.time_ns[parent]
-            c.key[i] = c.key[parent]
-            c.slot[i] = c.slot[parent]
-            i = parent
-        else:
-            break
-    c.time_ns[i] = time_ns
-    c.key[i] = key
-    c.slot[i] = slot
-    return count + 1
+    """Add an event; returns the new count of the heap."""
+    place = first(c)
+    if time_ns < c.time_ns[place] or (time_ns == c.time_ns[place] and key < c.key[place]):
+        if c.time_ns[0] != NEVER:
+            count = _sift_up(c, count, c.time_ns[0], c.key[0], c.slot[0])
+        c.time_ns[0] = time_ns
+        c.key[0] = key
+        c.slot[0] = slot
+        return count
+    return _sift_up(c, count, time_ns, key, slot)
 
 
 @kernel
-def pop(c: Calendar, count: int) -> int:
-    """Drop the first event, which is at index 0; returns the new count."""
-    count -= 1
+def pop(c: Calendar, count: int, place: int) -> int:
+    """Drop the first event, which is at *place*; returns the new count of the heap."""
+    if place == 0:
+        c.time_ns[0] = NEVER
+        return count
     time_ns = c.time_ns[count]
     key = c.key[count]
     slot = c.slot[count]
-    i = 0
+    c.time_ns[count] = NEVER
+    count -= 1
+    if count == 0:
+        return count
+    i = 1
     while True:
-        least = 4 * i + 1
-        if least >= count:
+        least = 4 * i - 2
+        if least > count:
             break
-        for j in range(least + 1, min(least + 4, count)):
-            if c.time_ns[j] < c.time_ns[least] or (c.time_ns[j] == c.time_ns[least] and c.key[j] < c.key[least]):
+        for j in range(least + 1, min(least + 4, count + 1)):
+            if before(c, j, least):
                 least = j
         if c.time_ns[least] < time_ns or (c.time_ns[least] == time_ns and c.key[least] < key):
             c.time_ns[i] = c.time_ns[least]
             c.key[i] = c.key[least]
             c.slot[i] = c.slot[least]
             i = least
+        else:
+            break
+    c.time_ns[i] = time_ns
+    c.key[i] = key
+    c.slot[i] = slot
+    return count
+
+
+@kernel
+def _sift_up(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
+    count += 1
+    i = count
+    while i > 1:
+        parent = (i + 2) >> 2
+        if c.time_ns[parent] > time_ns or (c.time_ns[parent] == time_ns and c.key[parent] > key):
+            c.time_ns[i] = c.time_ns[parent]
+            c.key[i] = c.key[parent]
+            c.slot[i] = c.slot[parent]
+            i = parent
         else:
             break
     c.time_ns[i] = time_ns

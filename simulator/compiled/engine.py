@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tiersim.devices.tables import NEVER, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import loop
-from tiersim.simulator.compiled.calendar import Calendar
+from tiersim.simulator.compiled.calendar import Calendar, new_calendar
 from tiersim.simulator.compiled.loop import Arrivals, Engine
 from tiersim.simulator.metrics import Metrics, close
 
@@ -80,8 +80,7 @@ def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
 
 def _new_calendar(slots: int, stations: int) -> Calendar:
     # every request in service has one event; timers that were overtaken stay until their time comes
-    size = 2 * slots + 4 * stations + 64
-    return Calendar(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64))
+    return new_calendar(2 * slots + 4 * stations + 64)
 
 
 def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:

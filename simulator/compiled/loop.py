@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiersim.devices.station import accept, choose, finish
 from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.compiled.calendar import Calendar, pop, push
+from tiersim.simulator.compiled.calendar import Calendar, first, pop, push
 from tiersim.simulator.events import (
     ARRIVAL,
     COMPLETION,
@@ -149,6 +149,7 @@ def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int,
 @kernel
 def dispatch(p: Plant, e: Engine, events: int, station: int, now: int, round_: int) -> int:
     """Let a station start what it can; returns the new count of events."""
+    p.stations[station]["marked"] = 0
     while True:
         slot, done, wake = choose(p, station, now)
         if slot == NONE:
@@ -158,6 +159,7 @@ def dispatch(p: Plant, e: Engine, events: int, station: int, now: int, round_: i
                 key = event_key(round_for(now, round_, DISPATCH, wake, TIMER), TIMER, station, 0)
                 events = push(e.calendar, events, wake, key, NONE)
             return events
+        p.stations[station]["waiting"] -= 1
         number = p.requests[slot]["number"]
         key = event_key(round_for(now, round_, DISPATCH, done, COMPLETION), COMPLETION, station, number)
         events = push(e.calendar, events, done, key, slot)
@@ -202,9 +204,10 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
             status = NEEDS_ROOM
             break
         # the first of: calendar, arrivals, this instant's dispatches
-        time_ns = c.time_ns[0] if events > 0 else NEVER
-        key = c.key[0] if events > 0 else 0
-        from_calendar = events > 0
+        place = first(c)
+        time_ns = c.time_ns[place]
+        key = c.key[place]
+        from_calendar = True
         if row < rows:
             arrival_key = event_key(0, ARRIVAL, 0, 0)
             if a.time_ns[row] < time_ns or (a.time_ns[row] == time_ns and arrival_key < key):
@@ -212,12 +215,10 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
                 key = arrival_key
                 from_calendar = False
         if dispatches > 0 and (time_ns > now or key > event_key(round_, DISPATCH, e.dispatches[0], 0)):
-            station = e.dispatches[0]
-            dispatches -= 1
+            # what they set at this instant belongs to the next round, so they all come now
             for i in range(dispatches):
-                e.dispatches[i] = e.dispatches[i + 1]
-            p.stations[station]["marked"] = 0
-            events = dispatch(p, e, events, station, now, round_)
+                events = dispatch(p, e, events, e.dispatches[i], now, round_)
+            dispatches = 0
             continue
         if time_ns == NEVER:
             status = ENDED
@@ -236,8 +237,8 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
             in_plant += 1
             continue
         station = key_station(key)
-        slot = c.slot[0]
-        events = pop(c, events)
+        slot = c.slot[place]
+        events = pop(c, events, place)
         if key_rank(key) == COMPLETION:
             made = finish(p, station, slot)
             if made > 0:
@@ -248,7 +249,8 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
                 free, ended = leave(p, e, a, slot, free, interval, now)
                 if ended:
                     in_plant -= 1
-            dispatches = call_dispatch(p, e, dispatches, station)
+            if p.stations[station]["waiting"] > 0:
+                dispatches = call_dispatch(p, e, dispatches, station)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)

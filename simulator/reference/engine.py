@@ -146,6 +146,7 @@ class ReferenceEngine:
                 slot, done, wake = self.devices[station].choose(self.now)
                 if slot == NONE:
                     break
+                row["waiting"] -= 1
                 number = int(self.plant.requests[slot]["number"])
                 self._at(done, COMPLETION, station, number, partial(self._complete, station, slot))
             if wake not in (NEVER, row["timer_ns"]):
@@ -178,7 +179,8 @@ class ReferenceEngine:
             self._enter(child, part.station)
         if not parts:
             self._leave(slot)
-        self._call(station)
+        if self.plant.stations[station]["waiting"]:
+            self._call(station)
 
     def _leave(self, slot: int) -> None:
         request = self.plant.requests[slot]

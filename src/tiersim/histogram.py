@@ -25,7 +25,7 @@ def bins(bits: int) -> int:
 def bin_of(value_ns: int, bits: int) -> int:
     """Bin of a duration: octave and the leading bits of the mantissa, read off the float's own representation."""
     word = np.float64(max(value_ns, 1)).view(np.int64)
-    index: int = (word >> (_MANTISSA_BITS - bits)) - (_EXPONENT_BIAS << bits)
+    index = int(word >> (_MANTISSA_BITS - bits)) - (_EXPONENT_BIAS << bits)
     last = (OCTAVES << bits) - 1
     return min(index, last)
 

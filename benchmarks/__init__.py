@@ -1,0 +1,1 @@
+"""Measurements of speed and memory, as ratios in one run."""
