@@ -27,7 +27,6 @@ def add_array(
     columns = len(members) // copies
     row = builder.row(
         "arrays",
-        queue=builder.queue(),
         stripe_bytes=stripe_bytes,
         members=len(members),
         # behind the members: which copy of each column read last; the first read goes to copy 0

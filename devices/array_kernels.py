@@ -5,8 +5,7 @@ u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a co
 to the one with the fewest outstanding requests, and to the other than last time when they are equal.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ
 
@@ -76,20 +75,9 @@ def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_byt
 
 
 @kernel
-def accept_array(p: Plant, array: int, slot: int) -> None:
-    """Take a request into the controller's queue."""
-    queue.append(p, p.arrays[array]["queue"], slot)
-
-
-@kernel
-def choose_array(p: Plant, station: int, array: int, now: int) -> tuple[int, int, int]:
-    """Pass the oldest request on after the controller's overhead; requests do not wait for each other here."""
-    a = p.arrays[array]
-    slot = p.queues[a["queue"]]["head"]
-    if slot == NONE:
-        return NONE, NEVER, NEVER
-    queue.remove(p, a["queue"], slot, NONE)
-    return slot, now + a["overhead_ns"], NEVER
+def accept_array(p: Plant, array: int, now: int) -> int:
+    """Pass a request on after the controller's overhead; requests do not wait for each other here."""
+    return now + p.arrays[array]["overhead_ns"]
 
 
 @kernel

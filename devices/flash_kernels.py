@@ -7,7 +7,7 @@ them, over the dies in turn as a page-mapped FTL writes; when the buffer is full
 """
 
 from tiersim.devices import queue
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 
@@ -68,9 +68,11 @@ def buffer_page(p: Plant, station: int, flash: int, length_bytes: int, at_ns: in
 
 
 @kernel
-def accept_flash(p: Plant, flash: int, slot: int) -> None:
+def accept_flash(p: Plant, flash: int, slot: int) -> int:
     """Take a request into the queue."""
-    queue.append(p, p.flashes[flash]["queue"], slot)
+    f = p.flashes[flash]
+    queue.append(p, f["queue"], slot)
+    return CALL if f["in_service"] < f["queue_depth"] else WAIT
 
 
 @kernel

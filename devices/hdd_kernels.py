@@ -6,7 +6,7 @@ misses its sector waits a whole revolution.
 """
 
 from tiersim.devices import queue
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, WRITE
 
@@ -88,7 +88,7 @@ def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
 
 
 @kernel
-def accept_drive(p: Plant, drive: int, slot: int) -> None:
+def accept_drive(p: Plant, drive: int, slot: int) -> int:
     """Take a request into the queue and work out where it lies."""
     request = p.requests[slot]
     if request["length_bytes"] > 0 and request["op"] != DISCARD:
@@ -102,6 +102,7 @@ def accept_drive(p: Plant, drive: int, slot: int) -> None:
         link["angle_ps"] = angle
         link["transfer_ps"] = transfer
     queue.append(p, p.drives[drive]["queue"], slot)
+    return WAIT if p.drives[drive]["busy"] else CALL
 
 
 @kernel

@@ -4,7 +4,7 @@ Links and controllers with a ceiling are such stations, and so are the textbook 
 """
 
 from tiersim.devices import queue
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import SERVICE, random_bits
 
@@ -12,9 +12,11 @@ PS_PER_NS = 1_000
 
 
 @kernel
-def accept_server(p: Plant, server: int, slot: int) -> None:
+def accept_server(p: Plant, server: int, slot: int) -> int:
     """Take a request into the queue."""
-    queue.append(p, p.servers[server]["queue"], slot)
+    s = p.servers[server]
+    queue.append(p, s["queue"], slot)
+    return CALL if s["in_service"] < s["servers"] else WAIT
 
 
 @kernel

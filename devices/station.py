@@ -4,7 +4,7 @@ Devices are passive: they have no clock and never wait. They write their own tab
 the requests and the statistics. Both engines call these same three functions.
 """
 
-from tiersim.devices.array_kernels import accept_array, choose_array, finish_array
+from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
@@ -14,20 +14,23 @@ from tiersim.kernel import kernel
 
 
 @kernel
-def accept(p: Plant, station: int, slot: int) -> None:
-    """Hand the request in *slot* to *station*; a dispatch of the station at this instant must follow."""
+def accept(p: Plant, station: int, slot: int, now: int) -> int:
+    """Hand the request in *slot* to *station*: returns when it will be done if it starts at once, or CALL, or WAIT.
+
+    A station that makes nobody wait answers with a time > now; for the others a ``choose`` follows at this instant (CALL)
+    or when a service ends there (WAIT).
+    """
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:
-        accept_drive(p, row, slot)
-    elif kind == ARRAY:
-        accept_array(p, row, slot)
-    elif kind == FLASH:
-        accept_flash(p, row, slot)
-    elif kind == BUCKET:
-        accept_bucket(p, row, slot)
-    else:
-        accept_server(p, row, slot)
+        return accept_drive(p, row, slot)
+    if kind == ARRAY:
+        return accept_array(p, row, now)
+    if kind == FLASH:
+        return accept_flash(p, row, slot)
+    if kind == BUCKET:
+        return accept_bucket(p, row, slot)
+    return accept_server(p, row, slot)
 
 
 @kernel
@@ -36,13 +39,12 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
 
     ``slot`` is NONE when nothing can start now; ``done_ns`` > now is when the chosen request ends; ``wake_ns`` > now is
     when to ask again although nothing arrived or ended, NEVER if that is not needed. Ask until the slot is NONE.
+    Arrays are never asked: what they accept starts at once.
     """
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:
         return choose_drive(p, station, row, now)
-    if kind == ARRAY:
-        return choose_array(p, station, row, now)
     if kind == FLASH:
         return choose_flash(p, station, row, now)
     if kind == BUCKET:

@@ -16,12 +16,17 @@ KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server")
 NONE = -1  # no slot, no station, no timer
 NEVER = 1 << 62  # later than any event
 
+#: Answers of ``accept`` besides the time at which a request that starts at once is done.
+CALL = 0  # it waits, and might start now: call the station's ``choose`` at this instant
+WAIT = -1  # it waits for a service here to end
+
 #: How many resources of a station are accounted apart (a drive has one, flash has three).
 RESOURCES = 3
 
 
-def _record(*names: str) -> np.dtype[Any]:
-    return np.dtype([(name, np.int64) for name in names])
+def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
+    """Record of int64 fields; *indices*, which only ever index a table, are unsigned: no test for negative ones."""
+    return np.dtype([(name, np.uint32 if name in indices else np.int64) for name in names], align=True)
 
 
 #: One row per request that is in the plant. The engine writes it, devices read it.
@@ -59,6 +64,7 @@ STATION = _record(
     "finished",
     "marked",  # waits for its dispatch at this instant
     "timer_ns",  # when its timer goes off, or NEVER
+    indices=("kind", "row"),
 )
 
 DRIVE_ROW = _record(
@@ -81,6 +87,7 @@ DRIVE_ROW = _record(
     "flush_ns",
     "queue_depth",  # how many commands the drive sees at once
     "age_limit_ns",  # a command that waited longer goes first
+    indices=("queue",),
 )
 
 ZONE = _record("first_sector", "first_track", "sectors_per_track", "sector_ps")
@@ -130,7 +137,7 @@ BUCKET_ROW = _record(
 #: Tokens are counted in billionths, so that a rate per second times an interval in ns is exact.
 ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_seen")
 
-ARRAY_ROW = _record("queue", "stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
+ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
 SERVER_ROW = _record("queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity")
 

@@ -6,7 +6,7 @@ costs more than an allowance can ever hold goes when the allowance is full and l
 """
 
 from tiersim.devices import queue
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ
 
@@ -55,10 +55,11 @@ def request_cost(p: Plant, bucket: int, slot: int) -> int:
 
 
 @kernel
-def accept_bucket(p: Plant, bucket: int, slot: int) -> None:
+def accept_bucket(p: Plant, bucket: int, slot: int) -> int:
     """Take a request into the queue of its direction."""
     b = p.buckets[bucket]
     queue.append(p, b["read_queue"] if p.requests[slot]["op"] == READ else b["write_queue"], slot)
+    return CALL
 
 
 @kernel

@@ -17,7 +17,6 @@ class Metrics(NamedTuple):
     latency_over_time: NDArray[np.int32]  # (intervals, categories, coarse bins), by intended start
     latency_sum_ns: NDArray[np.int64]  # (intervals, categories), by intended start
     latency_max_ns: NDArray[np.int64]  # (categories,)
-    latency_min_ns: NDArray[np.int64]  # (categories,)
     arrivals: NDArray[np.int64]  # (intervals, categories)
     completions: NDArray[np.int64]  # (intervals, categories), by completion
     completed_bytes: NDArray[np.int64]  # (intervals, categories), by completion
@@ -33,7 +32,6 @@ def new_metrics(categories: int, stations: int, resources: int, intervals: int, 
         latency_over_time=np.zeros((intervals, categories, bins(COARSE_BITS)), np.int32),
         latency_sum_ns=np.zeros((intervals, categories), np.int64),
         latency_max_ns=np.zeros(categories, np.int64),
-        latency_min_ns=np.full(categories, np.iinfo(np.int64).max),
         arrivals=np.zeros((intervals, categories), np.int64),
         completions=np.zeros((intervals, categories), np.int64),
         completed_bytes=np.zeros((intervals, categories), np.int64),
@@ -51,7 +49,6 @@ def record_completion(
     m.latency_over_time[arrival_interval, category, bin_of(latency_ns, COARSE_BITS)] += 1
     m.latency_sum_ns[arrival_interval, category] += latency_ns
     m.latency_max_ns[category] = max(m.latency_max_ns[category], latency_ns)
-    m.latency_min_ns[category] = min(m.latency_min_ns[category], latency_ns)
     m.completions[now_interval, category] += 1
     m.completed_bytes[now_interval, category] += length_bytes
 

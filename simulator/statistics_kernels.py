@@ -11,7 +11,6 @@ def note_accepted(p: Plant, station: int, now: int) -> None:
     s["area_ns"] += s["outstanding"] * (now - s["changed_ns"])
     s["changed_ns"] = now
     s["outstanding"] += 1
-    s["waiting"] += 1
     s["accepted"] += 1
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.tables import CALL, RESOURCES, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -91,8 +91,9 @@ def test_a_device_in_plain_python_stands_in_for_a_station() -> None:
             self.stack: list[int] = []
             self.busy = False
 
-        def accept(self, now: int, slot: int) -> None:
+        def accept(self, now: int, slot: int) -> int:
             self.stack.append(slot)
+            return CALL
 
         def choose(self, now: int) -> tuple[int, int, int]:
             if self.busy or not self.stack:

@@ -106,7 +106,7 @@ def _arrivals(block: Commands, done: NDArray[np.int64], first_row: int) -> Arriv
     return Arrivals(
         time_ns=np.ascontiguousarray(block.time_ns, np.int64),
         intended_ns=np.ascontiguousarray(block.intended_ns, np.int64),
-        station=np.ascontiguousarray(block.station, np.int32),
+        station=np.ascontiguousarray(block.station, np.int64),
         op=np.ascontiguousarray(block.op, np.uint8),
         offset_bytes=np.ascontiguousarray(block.offset_bytes, np.int64),
         length_bytes=np.ascontiguousarray(block.length_bytes, np.int64),

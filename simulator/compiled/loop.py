@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.station import accept, choose, finish
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import Calendar, first, pop, push
 from tiersim.simulator.events import (
@@ -39,7 +39,7 @@ class Arrivals(NamedTuple):
 
     time_ns: NDArray[np.int64]
     intended_ns: NDArray[np.int64]  # latency counts from here
-    station: NDArray[np.int32]
+    station: NDArray[np.int64]
     op: NDArray[np.uint8]
     offset_bytes: NDArray[np.int64]
     length_bytes: NDArray[np.int64]
@@ -74,39 +74,57 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
 
 
 @kernel
-def enter(p: Plant, e: Engine, dispatches: int, slot: int, station: int, now: int) -> int:
-    """Hand a request to a station; returns the new count of dispatches."""
+def enter(
+    p: Plant, e: Engine, events: int, dispatches: int, slot: int, station: int, now: int, round_: int, rank: int
+) -> tuple[int, int]:
+    """Hand a request to a station; returns the new counts of events and dispatches."""
     request = p.requests[slot]
     request["station"] = station
     request["accepted_ns"] = now
     note_accepted(p, station, now)
-    accept(p, station, slot)
-    return call_dispatch(p, e, dispatches, station)
+    answer = accept(p, station, slot, now)
+    if answer > now:
+        key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
+        return push(e.calendar, events, answer, key, slot), dispatches
+    p.stations[station]["waiting"] += 1
+    if answer == CALL:
+        dispatches = call_dispatch(p, e, dispatches, station)
+    return events, dispatches
 
 
 @kernel
-def arrive(p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, interval: int, dispatches: int) -> int:
-    """Make a request of an arrival; returns the new count of dispatches."""
+def arrive(
+    p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, interval: int, events: int, dispatches: int
+) -> tuple[int, int]:
+    """Make a request of an arrival; returns the new counts of events and dispatches."""
     request = p.requests[slot]
     request["number"] = number
     request["op"] = a.op[row]
     request["offset_bytes"] = a.offset_bytes[row]
     request["length_bytes"] = a.length_bytes[row]
     request["parent"] = NONE
-    request["pending"] = 0
     request["row"] = a.first_row[0] + row
     request["intended_ns"] = a.intended_ns[row]
     request["category"] = a.category[row]
     request["interval"] = interval
     e.metrics.arrivals[interval, a.category[row]] += 1
-    return enter(p, e, dispatches, slot, a.station[row], a.time_ns[row])
+    return enter(p, e, events, dispatches, slot, a.station[row], a.time_ns[row], 0, ARRIVAL)
 
 
 @kernel
 def make_children(
-    p: Plant, e: Engine, parent: int, made: int, free: int, number: int, dispatches: int, now: int
-) -> int:
-    """Turn what ``finish`` left in ``children`` into requests; returns the new count of dispatches."""
+    p: Plant,
+    e: Engine,
+    parent: int,
+    made: int,
+    free: int,
+    number: int,
+    events: int,
+    dispatches: int,
+    now: int,
+    round_: int,
+) -> tuple[int, int]:
+    """Turn what ``finish`` left in ``children`` into requests; returns the new counts of events and dispatches."""
     p.requests[parent]["pending"] = made
     for index in range(made):
         child = p.children[index]
@@ -117,10 +135,8 @@ def make_children(
         request["offset_bytes"] = child["offset_bytes"]
         request["length_bytes"] = child["length_bytes"]
         request["parent"] = parent
-        request["pending"] = 0
-        request["row"] = NONE
-        dispatches = enter(p, e, dispatches, slot, child["station"], now)
-    return dispatches
+        events, dispatches = enter(p, e, events, dispatches, slot, child["station"], now, round_, COMPLETION)
+    return events, dispatches
 
 
 @kernel
@@ -231,7 +247,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
         round_ = key_round(key)
         if not from_calendar:
             free -= 1
-            dispatches = arrive(p, e, a, row, e.free[free], number, interval, dispatches)
+            events, dispatches = arrive(p, e, a, row, e.free[free], number, interval, events, dispatches)
             number += 1
             row += 1
             in_plant += 1
@@ -242,7 +258,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
         if key_rank(key) == COMPLETION:
             made = finish(p, station, slot)
             if made > 0:
-                dispatches = make_children(p, e, slot, made, free, number, dispatches, now)
+                events, dispatches = make_children(p, e, slot, made, free, number, events, dispatches, now, round_)
                 free -= made
                 number += made
             else:

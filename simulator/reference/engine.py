@@ -15,7 +15,7 @@ from simpy import Environment
 from simpy.events import Event
 
 from tiersim.devices import station as kernels
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
 from tiersim.simulator.metrics import Metrics, close, record_completion
@@ -36,8 +36,8 @@ class Part:
 class Device(Protocol):
     """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
 
-    def accept(self, now: int, slot: int) -> None:
-        """Take a request."""
+    def accept(self, now: int, slot: int) -> int:
+        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.accept`."""
 
     def choose(self, now: int) -> tuple[int, int, int]:
         """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.choose`."""
@@ -53,9 +53,9 @@ class KernelDevice:
         """Stand for *station* of the engine's plant."""
         self._engine, self._station = engine, station
 
-    def accept(self, now: int, slot: int) -> None:
+    def accept(self, now: int, slot: int) -> int:
         """Take a request."""
-        kernels.accept(self._engine.plant, self._station, slot)
+        return kernels.accept(self._engine.plant, self._station, slot, now)
 
     def choose(self, now: int) -> tuple[int, int, int]:
         """Start one request."""
@@ -133,7 +133,7 @@ class ReferenceEngine:
                 request["interval"] = self._interval
                 self.metrics.arrivals[self._interval, block.category[row]] += 1
                 self._arrived += 1
-                self._enter(slot, int(block.station[row]))
+                self._enter(slot, int(block.station[row]), ARRIVAL)
 
     def _station(self, station: int) -> Generator[Event]:
         """Wait to be called; start what the device chooses until it chooses nothing."""
@@ -148,21 +148,26 @@ class ReferenceEngine:
                     break
                 row["waiting"] -= 1
                 number = int(self.plant.requests[slot]["number"])
-                self._at(done, COMPLETION, station, number, partial(self._complete, station, slot))
+                self._at(done, DISPATCH, COMPLETION, station, number, partial(self._complete, station, slot))
             if wake not in (NEVER, row["timer_ns"]):
                 row["timer_ns"] = wake
-                self._at(wake, TIMER, station, 0, partial(self._timer, station))
+                self._at(wake, DISPATCH, TIMER, station, 0, partial(self._timer, station))
 
     # ---- what they do
 
-    def _enter(self, slot: int, station: int) -> None:
-        """Hand a request to a station and call it."""
+    def _enter(self, slot: int, station: int, rank: int) -> None:
+        """Hand a request to a station, at an event of a rank."""
         request = self.plant.requests[slot]
         request["station"] = station
         request["accepted_ns"] = self.now
         note_accepted(self.plant, station, self.now)
-        self.devices[station].accept(self.now, slot)
-        self._call(station)
+        answer = self.devices[station].accept(self.now, slot)
+        if answer > self.now:
+            self._at(answer, rank, COMPLETION, station, int(request["number"]), partial(self._complete, station, slot))
+            return
+        self.plant.stations[station]["waiting"] += 1
+        if answer == CALL:
+            self._call(station)
 
     def _call(self, station: int) -> None:
         """Let a station choose, after everything else of this round."""
@@ -176,7 +181,7 @@ class ReferenceEngine:
         self.plant.requests[slot]["pending"] = len(parts)
         for part in parts:
             child = self._new_request(part.op, part.offset_bytes, part.length_bytes, slot)
-            self._enter(child, part.station)
+            self._enter(child, part.station, COMPLETION)
         if not parts:
             self._leave(slot)
         if self.plant.stations[station]["waiting"]:
@@ -212,9 +217,9 @@ class ReferenceEngine:
 
     # ---- time and places
 
-    def _at(self, at_ns: int, rank: int, station: int, number: int, then: Callable[[], None]) -> None:
-        """Do something at a time, in the total order."""
-        round_ = round_for(self.now, self._round, DISPATCH, at_ns, rank)
+    def _at(self, at_ns: int, current: int, rank: int, station: int, number: int, then: Callable[[], None]) -> None:
+        """Do something at a time, in the total order; set by an event of rank *current*."""
+        round_ = round_for(self.now, self._round, current, at_ns, rank)
         key = event_key(round_, rank, station, number)
 
         def fire(_: Event) -> None:
