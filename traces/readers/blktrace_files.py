@@ -145,8 +145,9 @@ class EventFile:
 
 def _byte_order(view: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> tuple[bool, bool]:
     """Return whether there is any record, and whether the first is big-endian."""
-    little, big = (find_header(view, 0, len(view), order) for order in (False, True))
-    return max(little, big) >= 0, little < 0 or 0 <= big < little
+    little = find_header(view, 0, len(view), False)
+    big = find_header(view, 0, len(view) if little < 0 else little, True)
+    return max(little, big) >= 0, big >= 0
 
 
 def _unreadable(path: Path, error: OSError) -> TraceError:

@@ -29,6 +29,7 @@ CAT_AHEAD, CAT_META, CAT_DISCARD, CAT_FUA = 0x800, 0x1000, 0x2000, 0x8000
 
 #: Actions that matter: queue, requeue, issue, complete, split; a process's name is given the number 0.
 NAME, QUEUE, REQUEUE, ISSUE, COMPLETE, SPLIT = 0, 1, 6, 7, 8, 13
+KEPT = 1 << QUEUE | 1 << REQUEUE | 1 << ISSUE | 1 << COMPLETE | 1 << SPLIT
 
 #: Columns of an event. EXTRA is the new sector of a split, the error of a completion, or where a name stands in the
 #: bytes; BYTES is a multiple of 512.
@@ -42,10 +43,11 @@ SCAN_COUNTS = 7
 
 @kernel
 def _u32(data: Bytes, at: int, big: bool) -> int:
-    b0, b1, b2, b3 = int(data[at]), int(data[at + 1]), int(data[at + 2]), int(data[at + 3])
+    b0, b1, b2, b3 = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2]), np.int64(data[at + 3])
+    value = b3 << 24 | b2 << 16 | b1 << 8 | b0
     if big:
-        return b0 << 24 | b1 << 16 | b2 << 8 | b3
-    return b3 << 24 | b2 << 16 | b1 << 8 | b0
+        value = (value & 0xFF) << 24 | (value & 0xFF00) << 8 | value >> 8 & 0xFF00 | value >> 24
+    return value
 
 
 @kernel
@@ -60,7 +62,7 @@ def _u64(data: Bytes, at: int, big: bool) -> int:
 def _pdu_bytes(data: Bytes, at: int, big: bool) -> int:
     """Return the payload's length of either version, whose last fields lie at other places."""
     place = at + (46 if _u32(data, at, big) == MAGIC | 7 else 50)
-    b0, b1 = int(data[place]), int(data[place + 1])
+    b0, b1 = np.int64(data[place]), np.int64(data[place + 1])
     return b0 << 8 | b1 if big else b1 << 8 | b0
 
 
@@ -139,21 +141,13 @@ def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, c
         at = following
         counts[RECORDS] += 1
 
+        # Version 8 has the pid before the action, whose categories beyond 16 bits change nothing here.
         if size == HEADER_BYTES_7:
-            bytes_ = _u32(data, start + 24, big)
-            action = _u32(data, start + 28, big)
-            pid = _u32(data, start + 32, big)
-            device = _u32(data, start + 36, big)
-            cpu = _u32(data, start + 40, big)
-            error_at = start + 44
+            action_at, pid_at, device_at = start + 28, start + 32, start + 36
         else:
-            bytes_ = _u32(data, start + 24, big)
-            pid = _u32(data, start + 28, big)
-            # The categories beyond 16 bits name kinds of writes and zone commands that change nothing here.
-            action = _u32(data, start + (36 if big else 32), big)
-            device = _u32(data, start + 40, big)
-            cpu = _u32(data, start + 44, big)
-            error_at = start + 48
+            action_at, pid_at, device_at = start + (36 if big else 32), start + 28, start + 40
+        action = _u32(data, action_at, big)
+        cpu = _u32(data, device_at + 4, big)
         sequence = _u32(data, start + 4, big)
         if sequence > 0 and cpu < MAX_CPUS:
             if sequences[cpu, 2] == 0:
@@ -167,14 +161,15 @@ def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, c
         if categories & CAT_NOTIFY:
             if kind != NAME or following - pdu < 16:
                 continue
-        elif categories & CAT_PC or kind not in (QUEUE, REQUEUE, ISSUE, COMPLETE, SPLIT):
+        elif categories & CAT_PC or kind > SPLIT or KEPT >> kind & 1 == 0:
             continue
         time_ns = _u64(data, start + 8, big)
         sector = _u64(data, start + 16, big)
+        bytes_ = _u32(data, start + 24, big)
         with_cgroup = action & 0x100  # then the payload begins with the control group's number
         extra = pdu + (8 if with_cgroup else 0)
         if kind == COMPLETE:
-            extra = _u32(data, error_at, big) >> (16 if big else 0) & 0xFFFF  # two bytes
+            extra = _u32(data, device_at + 8, big) >> (16 if big else 0) & 0xFFFF  # two bytes
         elif kind == SPLIT:
             extra = _u64(data, extra, True) if extra + 8 <= following else -1
         elif kind == NAME:
@@ -196,8 +191,8 @@ def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, c
         events[written, BYTES] = bytes_
         events[written, ACTION] = kind
         events[written, CATEGORIES] = categories
-        events[written, PID] = pid
-        events[written, DEVICE] = device
+        events[written, PID] = _u32(data, pid_at, big)
+        events[written, DEVICE] = _u32(data, device_at, big)
         events[written, EXTRA] = extra
         written += 1
     counts[HIGHEST_NS] = highest_ns

@@ -47,7 +47,7 @@ from tiersim.traces.readers.blktrace_rows import (
 from tiersim.traces.schema import UNKNOWN
 
 FIRST_ROWS, MAX_ROWS = 1 << 14, 1 << 21
-BUCKETS = 1 << 18
+BUCKETS = 1 << 15
 GIVE_UP_NS = 60_000_000_000
 #: A request is taken for cut off by the recording's start or end only if it would not have lasted longer than twice the
 #: longest that was seen whole, or than this.

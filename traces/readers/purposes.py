@@ -30,10 +30,10 @@ class Purposes:
         writes data writes; other flushes, and discards, stay as they are.
         """
         block.purpose[block.op == READ] = DATA_READ
-        for file in np.unique(block.file[block.op == WRITE]):
-            if int(file) not in self._is_log:
-                self._is_log[int(file)], why = looks_like_log(block, int(file))
-                what = "the log" if self._is_log[int(file)] else "data"
+        for file in map(int, np.flatnonzero(np.bincount(block.file[block.op == WRITE]))):
+            if file not in self._is_log:
+                self._is_log[file], why = looks_like_log(block, file)
+                what = "the log" if self._is_log[file] else "data"
                 self.inferred.append(f"{file_names[file]}: writes are taken for writes of {what} ({why})")
         logs = np.array([file for file, is_log in self._is_log.items() if is_log], np.int32)
         of_log = np.isin(block.file, logs)
@@ -67,5 +67,5 @@ def looks_like_log(block: Requests, file: int) -> tuple[bool, str]:
 
 def _commands(commands: NDArray[np.int64]) -> int:
     """Count distinct commands; requests without a number are one each."""
-    known = commands[commands >= 0]
-    return len(np.unique(known)) + len(commands) - len(known)
+    known = np.sort(commands[commands >= 0], kind="stable")
+    return len(commands) - int(np.count_nonzero(known[1:] == known[:-1]))
