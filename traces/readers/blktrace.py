@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests, RequestWriter
@@ -33,12 +34,14 @@ from tiersim.traces.readers.blktrace_kernels import (
     MAX_DISORDER_NS,
     OUT_OF_ORDER,
     RECORDS,
+    TIME_NS,
     Table,
 )
 from tiersim.traces.readers.blktrace_pairing import EMPTY, FAILED
 from tiersim.traces.readers.blktrace_window import Window
 from tiersim.traces.readers.purposes import Purposes
 
+Order = NDArray[np.intp]
 Progress = Callable[[int, int], None]
 
 #: All files together are read so much at a time.
@@ -85,8 +88,8 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
         files = [EventFile(part, chunk_bytes, names, hashing) for part in parts]
         for file in files:
             stack.callback(file.close)
-        for events in _merged(files, progress):
-            for block in window.add(events):
+        for events, order in _merged(files, progress):
+            for block in window.add(events, order):
                 _write(block, writer, window, names, purposes)
         _refuse_nothing(files, window)
         for block in window.end():
@@ -105,8 +108,8 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
     }
 
 
-def _merged(files: Sequence[EventFile], progress: Progress | None) -> Iterator[Table]:
-    """Yield the events of all files in time order; at one time, those of the first file come first."""
+def _merged(files: Sequence[EventFile], progress: Progress | None) -> Iterator[tuple[Table, Order]]:
+    """Yield events of all files, and their order in time; at one time, those of the first file come first."""
     total_bytes = sum(file.path.stat().st_size for file in files)
     while True:
         unfinished = [file for file in files if not file.finished]
@@ -114,11 +117,10 @@ def _merged(files: Sequence[EventFile], progress: Progress | None) -> Iterator[T
             min(unfinished, key=lambda file: file.reach_ns).read_chunk()
             unfinished = [file for file in files if not file.finished]
         limit_ns = min((file.reach_ns - MAX_DISORDER_NS for file in unfinished), default=2**63 - 1)
-        events = np.concatenate([file.take_until(limit_ns) for file in files])
-        times = events[:, 0]
-        if np.any(times[1:] < times[:-1]):
-            events = events[np.argsort(times, kind="stable")]
-        yield events
+        taken = [events for file in files if len(events := file.take_until(limit_ns))]
+        if taken:
+            events = taken[0] if len(taken) == 1 else np.concatenate(taken)
+            yield events, np.arange(len(events)) if len(taken) == 1 else np.argsort(events[:, TIME_NS], kind="stable")
         if progress:
             progress(sum(file.read_bytes for file in files), total_bytes)
         if not unfinished:

@@ -16,9 +16,11 @@ from tiersim.traces.readers.blktrace_kernels import (
     HIGHEST_NS,
     LOST_BYTES,
     MAX_CPUS,
+    MAX_RECORD_BYTES,
     NAME,
     SCAN_COUNTS,
     TIME_NS,
+    Bytes,
     Table,
     find_header,
     scan,
@@ -67,7 +69,8 @@ class EventFile:
         self._hashed: Future[None] | None = None
         self._sequences = np.zeros((MAX_CPUS, 3), np.int64)
         self._events = _NOTHING
-        self._rest = b""
+        self._buffer = np.empty(chunk_bytes + MAX_RECORD_BYTES, np.uint8)
+        self._rest = self._buffer[:0]  # what of it is not scanned yet
         self._big = False
         try:
             self._file = path.open("rb", buffering=0)
@@ -100,26 +103,22 @@ class EventFile:
 
     def read_chunk(self) -> None:
         """Read and scan the next chunk; at the end of the file set ``finished``."""
+        if self._hashed:
+            self._hashed.result()  # the buffer is free again
+        self._buffer[: self._rest.size] = self._rest.copy()
+        begin = self._rest.size
         try:
-            chunk = self._file.read(self._chunk_bytes)
+            count = self._file.readinto(self._buffer[begin : begin + self._chunk_bytes].data)
         except OSError as error:
             raise _unreadable(self.path, error) from None
-        if self._hashed:
-            self._hashed.result()
-        self._hashed = self._hashing.submit(self._hash.update, chunk)
-        begins = self.read_bytes == 0
-        self.read_bytes += len(chunk)
-        self.finished = not chunk
-        data = self._rest + chunk
-        view = np.frombuffer(data, np.uint8)
-        if begins:
-            self.readable, self._big = _byte_order(view)
-            if not self.readable:
-                self.counts[LOST_BYTES] += self.path.stat().st_size
-                self.counts[DAMAGED_PLACES] += 1 if chunk else 0
-                self.finished = True
+        chunk = self._buffer[begin : begin + count]
+        self._hashed = self._hashing.submit(self._hash.update, chunk.data)
+        if self.read_bytes == 0:
+            self._begin(chunk)
+        self.read_bytes += count
+        self.finished = count == 0 or not self.readable
         if self.readable:
-            self._rest = data[self._scan(view) :]
+            self._scan(self._buffer[: begin + count])
 
     def take_until(self, limit_ns: int) -> Table:
         """Hand over the events up to *limit_ns*."""
@@ -127,27 +126,27 @@ class EventFile:
         taken, self._events = self._events[:stop], self._events[stop:]
         return taken
 
-    def _scan(self, view: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
-        events = np.empty((len(view) // HEADER_BYTES_7 + 1, EVENT_COLUMNS), np.int64)
-        done, written = scan(view, self.finished, self._big, self._sequences, events, self.counts)
+    def _begin(self, chunk: Bytes) -> None:
+        """Find out whether there is any record, and the byte order of the first."""
+        little = find_header(chunk, 0, chunk.size, False)
+        big = find_header(chunk, 0, chunk.size if little < 0 else little, True)
+        self.readable, self._big = max(little, big) >= 0, big >= 0
+        if not self.readable:
+            self.counts[LOST_BYTES] += self.path.stat().st_size
+            self.counts[DAMAGED_PLACES] += chunk.size > 0
+
+    def _scan(self, data: Bytes) -> None:
+        events = np.empty((data.size // HEADER_BYTES_7 + 1, EVENT_COLUMNS), np.int64)
+        done, written, names, behind = scan(data, self.finished, self._big, self._sequences, events, self.counts)
         events = events[:written]
-        for row in np.flatnonzero(events[:, ACTION] == NAME):
-            place = int(events[row, EXTRA])
-            events[row, EXTRA] = self._names.number(view[place : place + NAME_BYTES].tobytes())
-        if len(self._events):
-            events = np.concatenate([self._events, events])
-        times = events[:, TIME_NS]
-        if np.any(times[1:] < times[:-1]):
-            events = events[np.argsort(times, kind="stable")]
-        self._events = events
-        return done
-
-
-def _byte_order(view: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> tuple[bool, bool]:
-    """Return whether there is any record, and whether the first is big-endian."""
-    little = find_header(view, 0, len(view), False)
-    big = find_header(view, 0, len(view) if little < 0 else little, True)
-    return max(little, big) >= 0, big >= 0
+        if names:
+            rows = np.flatnonzero(events[:, ACTION] == NAME)
+            texts = (data[at : at + NAME_BYTES].tobytes() for at in events[rows, EXTRA].tolist())
+            events[rows, EXTRA] = [self._names.number(text) for text in texts]
+        self._rest = data[done:]
+        self._events = np.concatenate([self._events, events]) if len(self._events) else events
+        if behind:
+            self._events = self._events[np.argsort(self._events[:, TIME_NS], kind="stable")]
 
 
 def _unreadable(path: Path, error: OSError) -> TraceError:

@@ -16,6 +16,7 @@ MAGIC = 0x65617400  # the low byte is the version
 HEADER_BYTES_7, HEADER_BYTES_8 = 48, 64
 #: No kernel writes longer payloads; a longer one is damage.
 MAX_PDU_BYTES = 1024
+MAX_RECORD_BYTES = HEADER_BYTES_8 + MAX_PDU_BYTES
 #: Records of one file may be out of time order by this much (interrupts come between the clock and the buffer).
 MAX_DISORDER_NS = 100_000_000
 #: A leap of the clock by more than this is looked at twice.
@@ -104,23 +105,27 @@ def _is_leap(data: Bytes, following: int, end: int, big: bool, time_ns: int) -> 
 
 
 @kernel
-def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, counts: Table) -> tuple[int, int]:
-    """Read the records of *data*; return how many bytes are done with and how many events were written.
+def scan(
+    data: Bytes, final: bool, big: bool, sequences: Table, events: Table, counts: Table
+) -> tuple[int, int, int, int]:
+    """Read the records of *data* and write the events that matter.
 
-    What remains is the start of a record whose end is not there yet, unless *final*. ``sequences`` int64[MAX_CPUS, 3]:
+    Returns how many bytes are done with, how many events were written, how many of them are names, and how many have a
+    time before that of the event above. Unless *final*, fewer than MAX_RECORD_BYTES remain: the start of a record whose
+    end is not there yet. ``sequences`` int64[MAX_CPUS, 3]:
     lowest and highest sequence number and records seen of each CPU; ``events`` int64[n, EVENT_COLUMNS] with room for
     one event every HEADER_BYTES_7 bytes; ``counts`` int64[SCAN_COUNTS].
     """
     end = len(data)
     at = 0
-    written = 0
+    written = names = behind = 0
     highest_ns = counts[HIGHEST_NS]
     retry = 0  # where the search for a record begins when none stands at `at`
     while at < end:
         size = header_bytes(data, at, end, big)
         whole = size > 0 and at + size + _pdu_bytes(data, at, big) <= end
         if not whole:
-            if not final and at + HEADER_BYTES_8 + MAX_PDU_BYTES > end:
+            if not final and at + MAX_RECORD_BYTES > end:
                 break
             # The record before may have claimed too long a payload: look inside it. One that runs past the end is none.
             found = find_header(data, at + 1 if size > 0 else retry, end, big)
@@ -185,6 +190,8 @@ def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, c
         ):
             counts[OUT_OF_ORDER] += 1
             continue
+        names += kind == NAME
+        behind += time_ns < highest_ns
         highest_ns = max(highest_ns, time_ns)
         events[written, TIME_NS] = time_ns
         events[written, SECTOR] = sector
@@ -196,4 +203,4 @@ def scan(data: Bytes, final: bool, big: bool, sequences: Table, events: Table, c
         events[written, EXTRA] = extra
         written += 1
     counts[HIGHEST_NS] = highest_ns
-    return at, written
+    return at, written, names, behind

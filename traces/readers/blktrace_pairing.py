@@ -20,7 +20,18 @@ when its write goes on is dropped: then the device did without.
 Equal candidates are taken first come, first served; one that fills the range exactly comes before them.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tiersim.kernel import kernel
+from tiersim.traces.readers.blktrace_flushes import (
+    complete_flush,
+    drop_unissued_flush,
+    end_bio,
+    issue_flush,
+    requeue_flush,
+    take_back,
+)
 from tiersim.traces.readers.blktrace_kernels import (
     ACTION,
     BYTES,
@@ -49,7 +60,6 @@ from tiersim.traces.readers.blktrace_rows import (
     DROPPED,
     ENDING,
     ENDING_PLACE,
-    FLYING_PLACE,
     GHOST,
     ISSUED,
     OWN_FLUSH,
@@ -60,7 +70,6 @@ from tiersim.traces.readers.blktrace_rows import (
     R_DEVICE,
     R_DONE,
     R_END,
-    R_FIRST,
     R_FLAGS,
     R_FLUSH,
     R_ISSUE,
@@ -86,7 +95,6 @@ from tiersim.traces.schema import (
     FLAG_READAHEAD,
     FLAG_SYNC,
     FLUSH,
-    NOT_MEASURED,
     READ,
     WRITE,
 )
@@ -204,60 +212,6 @@ def _choose(rows: Table, ends: Table, device: int, sector: int, op: int, state: 
 
 
 @kernel
-def _drop_unissued_flush(rows: Table, ends: Table, base: int, index: int) -> None:
-    """Drop the flush row of a write that goes on without a flush command."""
-    mask = len(rows) - 1
-    flush = rows[index & mask, R_FLUSH]
-    if flush >= base and rows[flush & mask, R_STATE] == QUEUED:
-        close(rows, ends, flush, DROPPED)
-
-
-@kernel
-def _issue_flush(rows: Table, ends: Table, head: int, time_ns: int, device: int, command: int) -> tuple[int, bool]:
-    """Give a flush command to all who wait; return the new head and whether somebody did."""
-    mask = len(rows) - 1
-    found = False
-    index = chain(rows, ends, device, WAITING_PLACE)
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        after = following(rows, index)
-        _start_flush(rows, ends, index, time_ns, command)
-        found = True
-        index = after
-    if found:
-        return head, True
-    shared = -1
-    before = -1  # the command of the flush before in the chain
-    index = chain(rows, ends, device, FLYING_PLACE)
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        if rows[index & mask, R_COMMAND] == before:
-            shared = index
-        before = rows[index & mask, R_COMMAND]
-        index = following(rows, index)
-    if shared >= 0:
-        _start_flush(rows, ends, shared, time_ns, command)
-        return head, True
-    ghost = head
-    head = new_row(rows, ends, head, time_ns, device, FLUSH, 0, 0, WAITING_PLACE, QUEUED)
-    rows[ghost & mask, R_FLAGS] = GHOST
-    _start_flush(rows, ends, ghost, time_ns, command)
-    return head, False
-
-
-@kernel
-def _start_flush(rows: Table, ends: Table, index: int, time_ns: int, command: int) -> None:
-    row = index & (len(rows) - 1)
-    unlink(rows, ends, index)
-    rows[row, R_STATE] = ISSUED
-    rows[row, R_ISSUE] = time_ns
-    rows[row, R_COMMAND] = command
-    link(rows, ends, index, FLYING_PLACE)
-
-
-@kernel
 def _issue(
     rows: Table,
     ends: Table,
@@ -295,7 +249,7 @@ def _issue(
         if flags & FLAG_FUA and not categories & CAT_FUA:
             flags |= POSTFLUSH
         rows[row, R_FLAGS] = flags
-        _drop_unissued_flush(rows, ends, base, index)
+        drop_unissued_flush(rows, ends, base, index)
         place = rows[row, R_END]
     if not found:
         ghost = head & mask
@@ -322,39 +276,8 @@ def _requeue(rows: Table, ends: Table, device: int, sector: int, sectors: int, o
             continue
         row = index & mask
         command = rows[row, R_COMMAND]
-        _take_back(rows, row)
+        take_back(rows, row)
         place = rows[row, R_END]
-    return command >= 0
-
-
-@kernel
-def _take_back(rows: Table, row: int) -> None:
-    rows[row, R_STATE] = QUEUED
-    rows[row, R_ISSUE] = NOT_MEASURED
-    rows[row, R_COMMAND] = NOT_MEASURED
-
-
-@kernel
-def _requeue_flush(rows: Table, ends: Table, device: int) -> bool:
-    """Let the flushes of the command issued last wait again; return whether there was one."""
-    mask = len(rows) - 1
-    command = -1
-    index = chain(rows, ends, device, FLYING_PLACE)
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        command = max(command, rows[index & mask, R_COMMAND])
-        index = following(rows, index)
-    index = chain(rows, ends, device, FLYING_PLACE)
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        after = following(rows, index)
-        if rows[index & mask, R_COMMAND] == command:
-            unlink(rows, ends, index)
-            _take_back(rows, index & mask)
-            link(rows, ends, index, WAITING_PLACE)
-        index = after
     return command >= 0
 
 
@@ -379,7 +302,7 @@ def _finish(rows: Table, ends: Table, base: int, head: int, index: int, time_ns:
         rows[row, R_STATE] = ENDING
         link(rows, ends, index, ENDING_PLACE)
     else:
-        _drop_unissued_flush(rows, ends, base, index)
+        drop_unissued_flush(rows, ends, base, index)
         close(rows, ends, index, DONE)
     return head
 
@@ -431,71 +354,6 @@ def _complete(
 
 
 @kernel
-def _complete_flush(rows: Table, ends: Table, device: int, time_ns: int) -> bool:
-    """Complete the flush command issued first; return whether there was one."""
-    mask = len(rows) - 1
-    index = chain(rows, ends, device, FLYING_PLACE)
-    if index < 0:
-        return False
-    command = rows[index & mask, R_COMMAND]
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        after = following(rows, index)
-        row = index & mask
-        if rows[row, R_COMMAND] == command:
-            rows[row, R_DONE] = time_ns
-            if rows[row, R_FLAGS] & OWN_FLUSH:
-                unlink(rows, ends, index)
-                rows[row, R_STATE] = ENDING
-                link(rows, ends, index, ENDING_PLACE)
-            else:
-                close(rows, ends, index, DROPPED if rows[row, R_FLAGS] & GHOST else DONE)
-        index = after
-    return True
-
-
-@kernel
-def _end_bio(
-    rows: Table, ends: Table, base: int, device: int, sector: int, time_ns: int, alone: bool, command: int
-) -> bool:
-    """End the bio that a completion without data means; return whether there is one.
-
-    A write that begins or ends at *sector* comes first, then the oldest flush whose command is through, then, if *alone*
-    (device mapper shows no command), the oldest that has none, which becomes *command*.
-    """
-    mask = len(rows) - 1
-    chosen = -1
-    index = chain(rows, ends, device, ENDING_PLACE)
-    for _ in range(WALK_LIMIT):
-        if index < 0:
-            break
-        row = index & mask
-        if rows[row, R_OP] == FLUSH:
-            if chosen < 0:
-                chosen = index
-        elif rows[row, R_FIRST] == sector or rows[row, R_END] == sector:
-            chosen = index
-            break
-        index = following(rows, index)
-    if chosen < 0 and alone:
-        index = chain(rows, ends, device, WAITING_PLACE)
-        for _ in range(WALK_LIMIT):
-            if index < 0:
-                break
-            if rows[index & mask, R_FLAGS] & OWN_FLUSH:
-                chosen = index
-                rows[index & mask, R_COMMAND] = command
-                break
-            index = following(rows, index)
-    if chosen >= 0:
-        rows[chosen & mask, R_DONE] = time_ns
-        _drop_unissued_flush(rows, ends, base, chosen)
-        close(rows, ends, chosen, DONE)
-    return chosen >= 0
-
-
-@kernel
 def name_slot(names: Table, pid: int) -> int:
     """Return where *pid* stands, or would stand, in an open-addressing table (pid + 1, name + 1)."""
     mask = len(names) - 1
@@ -506,22 +364,32 @@ def name_slot(names: Table, pid: int) -> int:
 
 
 @kernel
-def pair(events: Table, start: int, rows: Table, ends: Table, names: Table, scalars: Table, counts: Table) -> int:
+def pair(
+    events: Table,
+    order: NDArray[np.intp],
+    start: int,
+    rows: Table,
+    ends: Table,
+    names: Table,
+    scalars: Table,
+    counts: Table,
+) -> int:
     """Pair events from *start* on; return how far it came: the end, or the first event that has no room for its rows.
 
-    ``events`` int64[n, EVENT_COLUMNS] in time order; ``rows`` int64[power of 2, ROW_COLUMNS], a ring of which rows
+    ``events`` int64[n, EVENT_COLUMNS], int64 ``order`` of them in time; ``rows`` int64[power of 2, ROW_COLUMNS], a ring of which rows
     S_BASE to S_HEAD live; ``ends`` int64[power of 2, 2] holds -1 or a chain's first and last row; ``names`` int64[power of
     2, 2] has room for every NAME event; ``scalars`` int64[SCALARS]; ``counts`` int64[PAIR_COUNTS].
     """
     base, head, command = scalars[S_BASE], scalars[S_HEAD], scalars[S_COMMAND]
     at = start
-    while at < len(events):
+    while at < len(order):
         if head - base + ROOM > len(rows):
             break
-        time_ns, sector, sectors = events[at, TIME_NS], events[at, SECTOR], events[at, BYTES] >> 9
-        action, categories = events[at, ACTION], events[at, CATEGORIES]
-        pid, device, extra = events[at, PID], events[at, DEVICE], events[at, EXTRA]
+        event = order[at]
         at += 1
+        time_ns, sector, sectors = events[event, TIME_NS], events[event, SECTOR], events[event, BYTES] >> 9
+        action, categories = events[event, ACTION], events[event, CATEGORIES]
+        pid, device, extra = events[event, PID], events[event, DEVICE], events[event, EXTRA]
         if scalars[S_START_NS] < 0:
             scalars[S_START_NS] = time_ns
         scalars[S_NOW_NS] = time_ns
@@ -546,7 +414,7 @@ def pair(events: Table, start: int, rows: Table, ends: Table, names: Table, scal
                 head, found = _issue(rows, ends, base, head, time_ns, device, sector, sectors, categories, command)
                 command += 1
             elif flush:
-                head, found = _issue_flush(rows, ends, head, time_ns, device, command)
+                head, found = issue_flush(rows, ends, head, time_ns, device, command)
                 command += 1
         elif action == COMPLETE:
             counts[FAILED] += 1 if extra != 0 else 0
@@ -558,18 +426,18 @@ def pair(events: Table, start: int, rows: Table, ends: Table, names: Table, scal
                         rows, ends, base, head, time_ns, device, sector, sectors, op, QUEUED, command
                     )
                     command += 1
-            elif flush and _complete_flush(rows, ends, device, time_ns):
+            elif flush and complete_flush(rows, ends, device, time_ns):
                 found = True
             elif flush and not categories & CAT_WRITE:
                 found = False  # a flush command issued before the recording began
             else:
-                found = _end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
+                found = end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
                 command += 1
         elif action == REQUEUE:
             if sectors > 0:
                 found = _requeue(rows, ends, device, sector, sectors, _operation(categories))
             elif flush:
-                found = _requeue_flush(rows, ends, device)
+                found = requeue_flush(rows, ends, device)
         elif action == SPLIT:
             head = _split(rows, ends, head, device, sector, extra, _operation(categories))
         elif action == NAME:

@@ -5,7 +5,7 @@ GIVE_UP_NS, or while the window is full, is given up: it leaves without a latenc
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,8 @@ class Columns(NamedTuple):
 
 def _columns(rows: int) -> Columns:
     wide, code, small = np.int64, np.int32, np.uint8
-    kinds = (wide, small, code, wide, wide, code, small, wide, wide, wide, small)
-    return Columns(*(np.empty(rows, kind) for kind in kinds))
+    kinds: list[Any] = [wide, small, code, wide, wide, code, small, wide, wide, wide, small]
+    return Columns._make(np.empty(rows, kind) for kind in kinds)
 
 
 @kernel
@@ -232,17 +232,17 @@ class Window:
         """The process (pid, number of its name or -1) of each code in the column ``stream``."""
         return [(v & 0xFFFFFFFF, (v >> 32) - 1) for v in _values(self._streams, self._known_streams)]
 
-    def add(self, events: Table) -> Iterator[Requests]:
-        """Pair *events*; yield each block of finished requests that became full, to be used before going on."""
+    def add(self, events: Table, order: NDArray[np.intp]) -> Iterator[Requests]:
+        """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before going on."""
         self._make_room_for_names(events)
         at = 0
-        while at < len(events):
-            at = pair(events, at, self._rows, self._ends, self._names, self._scalars, self.counts)
+        while at < len(order):
+            at = pair(events, order, at, self._rows, self._ends, self._names, self._scalars, self.counts)
             base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
             before_ns = int(self._scalars[S_NOW_NS]) - GIVE_UP_NS
             self.given_up += give_up(self._rows, self._ends, base, head, before_ns, False)
             yield from self._hand_on()
-            if at < len(events):
+            if at < len(order):
                 yield from self._make_room_for_rows()
 
     def end(self) -> Iterator[Requests]:
@@ -316,4 +316,4 @@ class Window:
 
     def _take_block(self) -> Requests:
         filled, self._filled = self._filled, 0
-        return Requests(*(column[:filled] for column in self._block))
+        return Requests(**{name: column[:filled] for name, column in self._block._asdict().items()})
