@@ -44,7 +44,9 @@ SCAN_COUNTS = 7
 
 @kernel
 def _u32(data: Bytes, at: int, big: bool) -> int:
-    b0, b1, b2, b3 = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2]), np.int64(data[at + 3])
+    # int64 first: numba takes int() of a byte as unsigned, and unsigned with signed as float.
+    b0, b1 = int(np.int64(data[at])), int(np.int64(data[at + 1]))
+    b2, b3 = int(np.int64(data[at + 2])), int(np.int64(data[at + 3]))
     value = b3 << 24 | b2 << 16 | b1 << 8 | b0
     if big:
         value = (value & 0xFF) << 24 | (value & 0xFF00) << 8 | value >> 8 & 0xFF00 | value >> 24
@@ -63,7 +65,7 @@ def _u64(data: Bytes, at: int, big: bool) -> int:
 def _pdu_bytes(data: Bytes, at: int, big: bool) -> int:
     """Return the payload's length of either version, whose last fields lie at other places."""
     place = at + (46 if _u32(data, at, big) == MAGIC | 7 else 50)
-    b0, b1 = np.int64(data[place]), np.int64(data[place + 1])
+    b0, b1 = int(np.int64(data[place])), int(np.int64(data[place + 1]))
     return b0 << 8 | b1 if big else b1 << 8 | b0
 
 

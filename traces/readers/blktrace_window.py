@@ -152,7 +152,7 @@ def copy_out(
     Returns where in *order* it stopped (block or a table of codes full), rows in the block, codes known of either kind
     and the longest latency.
     """
-    longest_ns = np.int64(0)
+    longest_ns = 0
     at = start
     while at < len(order):
         if filled == len(block.time_ns) or known_devices * 2 > len(devices) or known_streams * 2 > len(streams):
