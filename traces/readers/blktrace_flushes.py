@@ -147,14 +147,15 @@ def complete_flush(rows: Table, ends: Table, device: int, time_ns: int) -> bool:
 @kernel
 def end_bio(
     rows: Table, ends: Table, base: int, device: int, sector: int, time_ns: int, alone: bool, command: int
-) -> bool:
-    """End the bio that a completion without data means; return whether there is one.
+) -> tuple[bool, bool]:
+    """End the bio that a completion without data means; return whether there is one, and whether it became *command*.
 
     A write that begins or ends at *sector* comes first, then the oldest flush whose command is through, then, if *alone*
-    (device mapper shows no command), the oldest that has none, which becomes *command*.
+    (device mapper shows no command), the oldest that has none.
     """
     mask = len(rows) - 1
     chosen = -1
+    issued = False
     index = chain(rows, ends, device, ENDING_PLACE)
     for _ in range(WALK_LIMIT):
         if index < 0:
@@ -175,10 +176,11 @@ def end_bio(
             if rows[index & mask, R_FLAGS] & OWN_FLUSH:
                 chosen = index
                 rows[index & mask, R_COMMAND] = command
+                issued = True
                 break
             index = following(rows, index)
     if chosen >= 0:
         rows[chosen & mask, R_DONE] = time_ns
         drop_unissued_flush(rows, ends, base, chosen)
         close(rows, ends, chosen, DONE)
-    return chosen >= 0
+    return chosen >= 0, issued

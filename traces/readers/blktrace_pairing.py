@@ -269,7 +269,7 @@ def _requeue(rows: Table, ends: Table, device: int, sector: int, sectors: int, o
     holes = 0
     place = sector
     while place < sector + sectors and holes < HOLE_LIMIT:
-        index = _choose(rows, ends, device, place, op, ISSUED, command, sectors)
+        index = _choose(rows, ends, device, place, op, ISSUED, command, sector + sectors - place)
         if index < 0:
             place += HOLE_SECTORS
             holes += 1
@@ -425,14 +425,14 @@ def pair(
                     head, found = _complete(
                         rows, ends, base, head, time_ns, device, sector, sectors, op, QUEUED, command
                     )
-                    command += 1
+                    command += found
             elif flush and complete_flush(rows, ends, device, time_ns):
                 found = True
             elif flush and not categories & CAT_WRITE:
                 found = False  # a flush command issued before the recording began
             else:
-                found = end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
-                command += 1
+                found, issued = end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
+                command += issued
         elif action == REQUEUE:
             if sectors > 0:
                 found = _requeue(rows, ends, device, sector, sectors, _operation(categories))
