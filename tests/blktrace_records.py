@@ -45,7 +45,19 @@ def record(
     mark = "<" if order == "little" else ">"
     magic = MAGIC | version
     if version == 8:
-        fields: tuple[int, ...] = (magic, sequence, time_ns, sector, length_bytes, pid, action, device, cpu, error, len(pdu))
+        fields: tuple[int, ...] = (
+            magic,
+            sequence,
+            time_ns,
+            sector,
+            length_bytes,
+            pid,
+            action,
+            device,
+            cpu,
+            error,
+            len(pdu),
+        )
         return struct.pack(mark + "IIQQIIQIIHH12x", *fields) + pdu
     fields = (magic, sequence, time_ns, sector, length_bytes, action, pid, device, cpu, error, len(pdu))
     return struct.pack(mark + "IIQQIIIIIHH", *fields) + pdu

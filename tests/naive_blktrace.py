@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tests.blktrace_records import C, D, Q, R, X
 
@@ -54,7 +55,9 @@ class Pairing:
 
     rows: list[Row] = field(default_factory=list)
     open: list[Row] = field(default_factory=list)
-    orphans: int = 0
+    queue_seen: bool = False
+    without_command: int = 0
+    without_bio: int = 0
     command: int = 0
 
     def add(self, row: Row) -> Row:
@@ -84,6 +87,7 @@ class Pairing:
         self.add(Row(time_ns, device, op, first, end, fua=fua, preflush=preflush, flush=flush))
 
     def queue(self, event: Event) -> None:
+        self.queue_seen = True
         preflush, fua = "F" in event.rwbs, "U" in event.rwbs
         if event.sectors:
             self.bio(event.time_ns, event.device, event.op, event.sector, event.sector + event.sectors, fua, preflush)
@@ -145,7 +149,7 @@ class Pairing:
             return
         rows = self.queued_in(event)
         if not rows:
-            self.orphans += 1
+            self.without_bio += 1
             end = event.sector + event.sectors
             rows = [self.add(Row(event.time_ns, event.device, event.op, event.sector, end, ghost=True))]
         command = self.next_command()
@@ -163,10 +167,10 @@ class Pairing:
         rows = self.flushes(event.device, "queued")
         if not rows:
             flying = self.flushes(event.device, "issued")
-            shared = [row for before, row in zip(flying, flying[1:], strict=False) if before.command == row.command]
+            shared = [row for before, row in pairwise(flying) if before.command == row.command]
             rows = shared[-1:]
         if not rows:
-            self.orphans += 1
+            self.without_bio += 1
             rows = [self.add(Row(event.time_ns, event.device, "flush", 0, 0, ghost=True))]
         command = self.next_command()
         for row in rows:
@@ -184,7 +188,7 @@ class Pairing:
                 self.move_to_end(row)
         else:
             return
-        self.orphans += not rows
+        self.without_command += not rows
         for row in rows:
             row.state, row.issue_ns, row.command = "queued", -1, -1
 
@@ -200,7 +204,7 @@ class Pairing:
             command = self.next_command() if rows else -1
             for row in rows:
                 row.command = command
-        self.orphans += not rows
+        self.without_command += not rows
         end = event.sector + event.sectors
         for row in rows:
             if row.end <= end:
@@ -211,9 +215,7 @@ class Pairing:
 
     def finish(self, row: Row, time_ns: int) -> None:
         row.done_ns = time_ns
-        if row.ghost:
-            self.close(row, "dropped")
-        elif row.state == "issued" and (row.preflush or row.postflush):
+        if row.state == "issued" and (row.preflush or row.postflush):
             row.state = "ending"
             if row.postflush:
                 row.flush = self.add(Row(row.time_ns, row.device, "flush", 0, 0))
@@ -232,16 +234,16 @@ class Pairing:
                         row.state = "ending"
                         self.move_to_end(row)
                     else:
-                        self.close(row, "dropped" if row.ghost else "done")
+                        self.close(row)
             return
         if "F" in event.rwbs and "W" not in event.rwbs:
-            self.orphans += 1
+            self.without_command += 1
             return
         ending = [row for row in self.open if row.device == event.device and row.state == "ending"]
         here = [row for row in ending if row.op != "flush" and event.sector in (row.first, row.end)]
         alone = [row for row in self.flushes(event.device, "queued") if row.own and "F" in event.rwbs]
         chosen = (here or [row for row in ending if row.op == "flush"] or alone)[:1]
-        self.orphans += not chosen
+        self.without_bio += not chosen
         for row in chosen:
             if row.state == "queued":
                 row.command = self.next_command()
@@ -260,8 +262,11 @@ def pair(events: Iterable[Event]) -> Pairing:
 
 
 def table(pairing: Pairing) -> list[tuple[int, str, int, int, int, int, int, int]]:
-    """Return (queued, op, device, offset, length, issue, command, completion) of each request, by queue time."""
-    rows = [row for row in pairing.rows if not row.ghost and row.state != "dropped"]
+    """Return (queued, op, device, offset, length, issue, command, completion) of each request, by queue time.
+
+    Ghosts are requests only where nothing was seen when it was queued.
+    """
+    rows = [row for row in pairing.rows if row.ghost != pairing.queue_seen and row.state != "dropped"]
     rows.sort(key=lambda row: row.time_ns)
     return [
         (

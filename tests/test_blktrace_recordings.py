@@ -20,12 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not BLKTRACE.is_dir(), reason="the recordings are not beside this checkout"),
 ]
 
-CAPTURES = {
-    "fio_loop0/loop0": "loop0",
-    "fio_vda_ext4/vda": "vda",
-    "pgbench_70tps/loop0": "loop0",
-    "pgbench_70tps/loop2": "loop2",
-}
+BTT_TOLERANCE = 0.005
+CAPTURES = ("fio_loop0/loop0", "fio_vda_ext4/vda", "pgbench_70tps/loop0", "pgbench_70tps/loop2")
 NAMES = ("stream",)  # a tracefs stream has no process names
 
 
@@ -99,42 +95,37 @@ def test_counts_and_bytes_are_those_of_the_blkparse_text(tmp_path: Path, capture
 
 
 def mean_us(rows: Requests, since: str) -> float:
-    """Return the mean time to completion of reads and writes: of each command since its issue, of each bio since Q."""
+    """Return the mean time of reads, writes and discards from Q, or from D, to C; each bio counts."""
     chosen = (rows.op != FLUSH) & (rows.latency_ns >= 0)
-    times = rows.latency_ns[chosen].astype(float)
-    if since == "Q":
-        return float(times.mean() / 1e3)
-    times -= (rows.issue_ns - rows.time_ns)[chosen]
-    _, first = np.unique(rows.command[chosen], return_index=True)
-    return float(times[first].mean() / 1e3)
+    begins = rows.time_ns if since == "Q" else rows.issue_ns
+    return float((rows.time_ns + rows.latency_ns - begins)[chosen].mean() / 1e3)
 
 
-@pytest.mark.parametrize(("capture", "name"), CAPTURES.items())
-def test_times_are_those_of_btt(tmp_path: Path, capture: str, name: str) -> None:
-    """btt leaves out flushes, measures a requeued command from its first issue, and splits as one bio."""
+@pytest.mark.parametrize("capture", [name for name in CAPTURES if "vda" not in name])
+def test_times_are_those_of_btt(tmp_path: Path, capture: str) -> None:
+    """btt leaves flushes out, and those after a write out of its time. (It takes virtio disks for device mapper, so vda is left out here.)"""
     rows, _ = import_paths(tmp_path, BLKTRACE / capture)
-    text = (BLKTRACE / capture).with_name(f"btt_{name}.avg").read_text() if name != "loop2" else ""
-    if not text:
-        text = (BLKTRACE / capture).with_name("btt_loop2.avg").read_text()
-    for label, since, tolerance in (("Q2C", "Q", 0.02), ("D2C", "D", 0.02)):
+    folder, name = (BLKTRACE / capture).parent, (BLKTRACE / capture).name
+    text = (folder / f"btt_{name}.avg").read_text()
+    for label in ("Q2C", "D2C"):
         match = re.search(rf"^{label}\s+\S+\s+(\S+)", text, re.MULTILINE)
         assert match
-        assert mean_us(rows, since) == pytest.approx(float(match[1]) * 1e6, rel=tolerance), label
+        assert mean_us(rows, label[0]) == pytest.approx(float(match[1]) * 1e6, rel=BTT_TOLERANCE), label
 
 
 def test_fio_measured_the_same(tmp_path: Path) -> None:
+    """Its total latency holds ours and the way through the kernel."""
     rows, _ = import_paths(tmp_path, BLKTRACE / "fio_loop0/loop0")
     jobs = json.loads((BLKTRACE / "fio_loop0/fio.json").read_text())["jobs"]
     for op, key in ((READ, "read"), (WRITE, "write")):
         of_op = rows.op == op
-        assert int(np.sum(of_op)) == sum(job[key]["total_ios"] for job in jobs)
-        assert int(rows.length_bytes[of_op].sum()) == sum(job[key]["io_bytes"] for job in jobs)
-        counts = [job[key]["clat_ns"]["N"] for job in jobs]
-        clat_ns = np.average([job[key]["clat_ns"]["mean"] for job in jobs], weights=counts)
-        # fio's completion latency has the device's time and the way through the kernel on top.
-        assert float(rows.latency_ns[of_op].mean()) < clat_ns < 1.2 * float(rows.latency_ns[of_op].mean())
-    syncs = sum(job["sync"]["total_ios"] for job in jobs)
-    assert int(np.sum(rows.op == FLUSH)) == pytest.approx(syncs, abs=1)
+        measured = [job[key] for job in jobs if job[key]["total_ios"]]
+        assert int(np.sum(of_op)) == sum(part["total_ios"] for part in measured)
+        assert int(rows.length_bytes[of_op].sum()) == sum(part["io_bytes"] for part in measured)
+        counts = [part["lat_ns"]["N"] for part in measured]
+        fio_ns = np.average([part["lat_ns"]["mean"] for part in measured], weights=counts)
+        assert 0.7 * fio_ns < float(rows.latency_ns[of_op].mean()) < fio_ns
+    assert int(np.sum(rows.op == FLUSH)) == sum(job["sync"]["total_ios"] for job in jobs)
 
 
 def test_the_log_device_of_postgresql_is_found(tmp_path: Path) -> None:

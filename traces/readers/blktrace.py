@@ -2,7 +2,8 @@
 
 One row is one queued bio; a split bio is two rows of the same queue time, merged bios share ``command`` and
 ``issue_ns``. ``issue_ns`` is the last time that the device got the command, null where a device shows no issue (device
-mapper, md). ``latency_ns`` is from queue to completion, null when the recording has none. ``stream`` is the process that
+mapper, md). A recording without queue events (blktrace -a issue -a complete) has one row for each issued command, whose
+time is that of the issue, without a stream. ``latency_ns`` is from queue to completion, null when the recording has none. ``stream`` is the process that
 queued it. ``file`` is the device, ``major,minor``.
 
 Flushes are rows of length 0. What fsync waited for is one row: queued → last completion, ``issue_ns`` of the device's
@@ -49,6 +50,11 @@ CHUNK_BYTES = 4 << 20
 MIN_CHUNK_BYTES = 256 << 10
 _PER_CPU = re.compile(r"(.+)\.blktrace\.(\d+)")
 _REMEDY = "give the files that blktrace wrote, or a dump that `blkparse -d` wrote"
+
+
+ISSUES_ONLY = (
+    "no queue event is recorded: times and latencies begin when the device got the command, processes are not known"
+)
 
 
 def looks_like_blktrace(first_bytes: bytes) -> bool:
@@ -102,7 +108,7 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
         "source_files": source_files,
         "unmatched": orphans + window.given_up,
         "dropped": dropped,
-        "inferred": purposes.inferred,
+        "inferred": [ISSUES_ONLY] * window.issues_only + purposes.inferred,
         "warnings": warnings,
         "host": {"clock_start_ns": window.zero_ns},
     }
@@ -138,17 +144,18 @@ def _write(block: Requests, writer: RequestWriter, window: Window, names: Names,
 
 def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
     """Raise TraceError when there is not one request to write."""
-    if window.zero_ns >= 0:
+    if window.begun:
         return
     first = files[0].path
     if not any(file.read_bytes for file in files):
         raise TraceError(f"{first}: is empty; {_REMEDY}")
     if not any(file.counts[RECORDS] for file in files):
-        begins = first.open("rb").read(8)
+        with first.open("rb") as file:
+            begins = file.read(8)
         raise TraceError(f"{first}: at byte 0 is {begins!r}, and no blktrace record follows; {_REMEDY}")
     records = sum(int(file.counts[RECORDS]) for file in files)
     raise TraceError(
-        f"{first}: holds {records:,} records but no queued request (action Q); record again without an action mask"
+        f"{first}: holds {records:,} records but no queued or issued request (Q or D); record again without an action mask"
     )
 
 

@@ -139,7 +139,7 @@ def complete_flush(rows: Table, ends: Table, device: int, time_ns: int) -> bool:
                 rows[row, R_STATE] = ENDING
                 link(rows, ends, index, ENDING_PLACE)
             else:
-                close(rows, ends, index, DROPPED if rows[row, R_FLAGS] & GHOST else DONE)
+                close(rows, ends, index, DONE)
         index = after
     return True
 

@@ -23,6 +23,9 @@ MAX_DISORDER_NS = 100_000_000
 LEAP_NS = 1_000_000_000
 MAX_SECTOR = 1 << 54  # 2^63 bytes
 MAX_CPUS = 4096
+#: Sequence numbers that leap further are damaged.
+MAX_LOST_EVENTS = 1 << 24
+MAX_ACTION = 31
 
 #: Categories: the bits of an action from 16 up.
 CAT_WRITE, CAT_FLUSH, CAT_SYNC, CAT_PC, CAT_NOTIFY = 0x2, 0x4, 0x8, 0x200, 0x400
@@ -156,15 +159,19 @@ def scan(
         action = _u32(data, action_at, big)
         cpu = _u32(data, device_at + 4, big)
         sequence = _u32(data, start + 4, big)
-        if sequence > 0 and cpu < MAX_CPUS:
-            if sequences[cpu, 2] == 0:
+        categories = action >> 16 & 0xFFFF
+        kind = action & 0xFF
+        if kind > MAX_ACTION:
+            counts[IMPOSSIBLE] += 1
+            continue
+        first_of_cpu = cpu < MAX_CPUS and sequences[cpu, 2] == 0
+        if sequence > 0 and cpu < MAX_CPUS and (first_of_cpu or sequence < sequences[cpu, 1] + MAX_LOST_EVENTS):
+            if first_of_cpu:
                 sequences[cpu, 0] = sequence
             sequences[cpu, 0] = min(sequences[cpu, 0], sequence)
             sequences[cpu, 1] = max(sequences[cpu, 1], sequence)
             sequences[cpu, 2] += 1
 
-        categories = action >> 16 & 0xFFFF
-        kind = action & 0xFF
         if categories & CAT_NOTIFY:
             if kind != NAME or following - pdu < 16:
                 continue

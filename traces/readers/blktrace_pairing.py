@@ -4,8 +4,8 @@ Every queued bio (and every half of a split one) is a *row* in a ring of rows. A
 first sector of what is not completed of it, through a chained hash table whose chains run from old to new:
 
 * Q makes a row; X cuts one in two that share the queue time. M and F need no care: see D.
-* D issues the queued rows that lie in its range, one after the other; they become one command. What the D of a request
-  has that no Q had (the recording began later) is a *ghost*: a row that is paired but never written.
+* D issues the queued rows that lie in its range, one after the other; they become one command. A D without any (the
+  recording began later, or has no queue events at all) makes a row of its own, a *ghost*.
 * R puts the rows of a command back into the queue; the next D issues them anew, so the last issue is the one that counts.
 * C completes the issued rows in its range; a row that it cuts stays open from there on. Where no D is known (device
   mapper, md) it completes queued rows.
@@ -57,7 +57,6 @@ from tiersim.traces.readers.blktrace_kernels import (
 )
 from tiersim.traces.readers.blktrace_rows import (
     DONE,
-    DROPPED,
     ENDING,
     ENDING_PLACE,
     GHOST,
@@ -107,13 +106,14 @@ HOLE_SECTORS = 8  # bios are pages
 ROOM = 4
 
 #: Scalars that live from call to call.
-S_BASE, S_HEAD, S_COMMAND, S_START_NS, S_NOW_NS, S_FIRST_QUEUE_NS = range(6)
-SCALARS = 6
+S_BASE, S_HEAD, S_COMMAND, S_START_NS, S_NOW_NS, S_FIRST_QUEUE_NS, S_FIRST_ISSUE_NS = range(7)
+SCALARS = 7
 
-#: What pairing counts: queued commands without data that are no flushes, completions with an error, and from ORPHANS
-#: on events without a partner, by the number of binary digits of their time since the recording began.
-EMPTY, FAILED, ORPHANS = range(3)
-PAIR_COUNTS = ORPHANS + 64
+#: What pairing counts: queued commands without data that are no flushes, completions with an error, and events without a
+#: partner, by the number of binary digits of their time since the recording began: those that miss a command (C or R
+#: without D), and those that miss a bio (D without Q, the C of a flushed bio without Q).
+EMPTY, FAILED, NO_COMMAND, NO_BIO = 0, 1, 2, 66
+PAIR_COUNTS = 130
 
 
 @kernel
@@ -288,9 +288,7 @@ def _finish(rows: Table, ends: Table, base: int, head: int, index: int, time_ns:
     row = index & mask
     rows[row, R_DONE] = time_ns
     flags = rows[row, R_FLAGS]
-    if flags & GHOST:
-        close(rows, ends, index, DROPPED)
-    elif rows[row, R_STATE] == ISSUED and flags & (PREFLUSH | POSTFLUSH):
+    if rows[row, R_STATE] == ISSUED and flags & (PREFLUSH | POSTFLUSH):
         if flags & POSTFLUSH and head - base < len(rows):
             flush = head
             queue_ns, device = rows[row, R_TIME], rows[row, R_DEVICE]
@@ -394,6 +392,7 @@ def pair(
             scalars[S_START_NS] = time_ns
         scalars[S_NOW_NS] = time_ns
         flush = categories & CAT_FLUSH
+        command_of_flush = flush != 0 and not categories & CAT_WRITE
         found = True
         if action == QUEUE:
             if scalars[S_FIRST_QUEUE_NS] < 0:
@@ -410,6 +409,8 @@ def pair(
             else:
                 counts[EMPTY] += 1
         elif action == ISSUE:
+            if scalars[S_FIRST_ISSUE_NS] < 0:
+                scalars[S_FIRST_ISSUE_NS] = time_ns
             if sectors > 0:
                 head, found = _issue(rows, ends, base, head, time_ns, device, sector, sectors, categories, command)
                 command += 1
@@ -428,7 +429,7 @@ def pair(
                     command += found
             elif flush and complete_flush(rows, ends, device, time_ns):
                 found = True
-            elif flush and not categories & CAT_WRITE:
+            elif command_of_flush:
                 found = False  # a flush command issued before the recording began
             else:
                 found, issued = end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
@@ -445,11 +446,16 @@ def pair(
             names[slot, 0] = pid + 1
             names[slot, 1] = extra + 1
         if not found:
+            missing = (
+                NO_BIO
+                if action == ISSUE or (action == COMPLETE and sectors == 0 and not command_of_flush)
+                else NO_COMMAND
+            )
             since_ns = time_ns - scalars[S_START_NS]
             digits = 0
             while since_ns > 0:
                 since_ns >>= 1
                 digits += 1
-            counts[ORPHANS + digits] += 1
+            counts[missing + digits] += 1
     scalars[S_HEAD], scalars[S_COMMAND] = head, command
     return at

@@ -14,10 +14,12 @@ from tiersim.kernel import kernel
 from tiersim.traces.bundle import ROWS_PER_GROUP, Requests
 from tiersim.traces.readers.blktrace_kernels import ACTION, NAME
 from tiersim.traces.readers.blktrace_pairing import (
-    ORPHANS,
+    NO_BIO,
+    NO_COMMAND,
     PAIR_COUNTS,
     S_BASE,
     S_COMMAND,
+    S_FIRST_ISSUE_NS,
     S_FIRST_QUEUE_NS,
     S_HEAD,
     S_NOW_NS,
@@ -48,6 +50,8 @@ from tiersim.traces.schema import UNKNOWN
 
 FIRST_ROWS, MAX_ROWS = 1 << 14, 1 << 21
 BUCKETS = 1 << 15
+#: So many requests issued before the first is queued mean that the recording has no queue events.
+ENOUGH_ISSUES = 4096
 GIVE_UP_NS = 60_000_000_000
 #: A request is taken for cut off by the recording's start or end only if it would not have lasted longer than twice the
 #: longest that was seen whole, or than this.
@@ -77,10 +81,10 @@ def _columns(rows: int) -> Columns:
 
 
 @kernel
-def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_rows: bool) -> int:
+def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_rows: bool, ghosts: bool) -> int:
     """Close the open rows from *base* to *stop* that were queued before *before_ns*; return how many never completed.
 
-    The scan ends at the first row that is younger, unless *all_rows*.
+    Ghosts count only if *ghosts*. The scan ends at the first row that is younger, unless *all_rows*.
     """
     mask = len(rows) - 1
     given_up = 0
@@ -92,10 +96,9 @@ def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_
             break
         if rows[row, R_STATE] >= DONE:
             continue
-        ghost = rows[row, R_FLAGS] & GHOST != 0
-        if not ghost and rows[row, R_DONE] < 0:
+        if rows[row, R_DONE] < 0 and (ghosts or not rows[row, R_FLAGS] & GHOST):
             given_up += 1
-        close(rows, ends, index, DROPPED if ghost else DONE)
+        close(rows, ends, index, DONE)
     return given_up
 
 
@@ -140,6 +143,7 @@ def copy_out(
     order: Table,
     start: int,
     zero_ns: int,
+    ghosts: bool,
     block: Columns,
     filled: int,
     devices: Table,
@@ -147,7 +151,8 @@ def copy_out(
     streams: Table,
     known_streams: int,
 ) -> tuple[int, int, int, int, int]:
-    """Copy the rows at the places ``order[start:]`` of the ring to the end of *block*, without those dropped.
+    """Copy the rows at the places ``order[start:]`` of the ring to the end of *block*, without those dropped and,
+    unless *ghosts*, the ghosts.
 
     Returns where in *order* it stopped (block or a table of codes full), rows in the block, codes known of either kind
     and the longest latency.
@@ -159,10 +164,12 @@ def copy_out(
             break
         row = order[at]
         at += 1
-        if rows[row, R_STATE] == DROPPED:
+        if rows[row, R_STATE] == DROPPED or (not ghosts and rows[row, R_FLAGS] & GHOST):
             continue
         device, known_devices = _intern(devices, rows[row, R_DEVICE], known_devices)
-        stream, known_streams = _intern(streams, rows[row, R_STREAM], known_streams)
+        stream = -1
+        if rows[row, R_STREAM] >= 0:
+            stream, known_streams = _intern(streams, rows[row, R_STREAM], known_streams)
         time_ns, issue_ns, done_ns = rows[row, R_TIME], rows[row, R_ISSUE], rows[row, R_DONE]
         block.time_ns[filled] = time_ns - zero_ns
         block.op[filled] = rows[row, R_OP]
@@ -206,6 +213,8 @@ class Window:
         self.counts = np.zeros(PAIR_COUNTS, np.int64)
         self.given_up = 0  # requests whose completion should have come
         self.in_flight = 0  # requests that the recording's end cut off
+        self.issues_only = False  # no queue event is recorded: then a request begins when it is issued
+        self._decided = False  # whether that is known
         self._longest_ns = 0
         self._scalars = np.full(SCALARS, -1, np.int64)
         self._scalars[: S_COMMAND + 1] = 0
@@ -219,8 +228,13 @@ class Window:
 
     @property
     def zero_ns(self) -> int:
-        """The recording's clock when the first request was queued: the time 0 of the rows; -1 before that."""
-        return int(self._scalars[S_FIRST_QUEUE_NS])
+        """The recording's clock at time 0 of the rows: when the first was queued, or issued; -1 before that."""
+        return int(self._scalars[S_FIRST_ISSUE_NS if self.issues_only else S_FIRST_QUEUE_NS])
+
+    @property
+    def begun(self) -> bool:
+        """Whether any request was queued or issued."""
+        return bool(max(self._scalars[S_FIRST_QUEUE_NS], self._scalars[S_FIRST_ISSUE_NS]) >= 0)
 
     @property
     def devices(self) -> list[int]:
@@ -240,17 +254,21 @@ class Window:
             at = pair(events, order, at, self._rows, self._ends, self._names, self._scalars, self.counts)
             base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
             before_ns = int(self._scalars[S_NOW_NS]) - GIVE_UP_NS
-            self.given_up += give_up(self._rows, self._ends, base, head, before_ns, False)
-            yield from self._hand_on()
+            if not self._decided and (self._scalars[S_FIRST_QUEUE_NS] >= 0 or head - base >= ENOUGH_ISSUES):
+                self._decide()
+            self.given_up += give_up(self._rows, self._ends, base, head, before_ns, False, self.issues_only)
+            if self._decided:
+                yield from self._hand_on()
             if at < len(order):
                 yield from self._make_room_for_rows()
 
     def end(self) -> Iterator[Requests]:
         """Close what is open and yield the last block; ``given_up`` and ``in_flight`` are final then."""
         base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
+        self._decide()
         cut_off_ns = int(self._scalars[S_NOW_NS]) - self._cut_off_ns()
-        self.given_up += give_up(self._rows, self._ends, base, head, cut_off_ns, True)
-        self.in_flight += give_up(self._rows, self._ends, base, head, 2**63 - 1, True)
+        self.given_up += give_up(self._rows, self._ends, base, head, cut_off_ns, True, self.issues_only)
+        self.in_flight += give_up(self._rows, self._ends, base, head, 2**63 - 1, True, self.issues_only)
         yield from self._hand_on()
         if self._filled:
             yield self._take_block()
@@ -258,8 +276,12 @@ class Window:
     def orphans(self) -> tuple[int, int]:
         """Count the events that found no partner: those of requests queued before the recording, and the rest."""
         digits = self._cut_off_ns().bit_length()
-        orphans = self.counts[ORPHANS:]
+        orphans = self.counts[NO_COMMAND:NO_BIO] + (0 if self.issues_only else self.counts[NO_BIO:])
         return int(orphans[: digits + 1].sum()), int(orphans[digits + 1 :].sum())
+
+    def _decide(self) -> None:
+        self._decided = True
+        self.issues_only = bool(self._scalars[S_FIRST_QUEUE_NS] < 0)
 
     def _cut_off_ns(self) -> int:
         return max(2 * self._longest_ns, CUT_OFF_NS)
@@ -283,7 +305,7 @@ class Window:
             grown[numbers & (2 * size - 1)] = self._rows[numbers & (size - 1)]
             self._rows = grown
         else:
-            self.given_up += give_up(self._rows, self._ends, base, base + size // 4, 2**63 - 1, False)
+            self.given_up += give_up(self._rows, self._ends, base, base + size // 4, 2**63 - 1, False, self.issues_only)
             yield from self._hand_on()
 
     def _hand_on(self) -> Iterator[Requests]:
@@ -302,6 +324,7 @@ class Window:
                 order,
                 at,
                 self.zero_ns,
+                self.issues_only,
                 self._block,
                 self._filled,
                 self._devices,
