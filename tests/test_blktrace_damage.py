@@ -9,6 +9,7 @@ import pytest
 
 from tests.blktrace_records import C, D, Q, as_lists, import_bytes, import_paths, process, record, same_rows
 from tiersim.errors import TraceError
+from tiersim.kernel import jit_enabled
 from tiersim.traces.bundle import Bundle, RequestWriter
 from tiersim.traces.readers.blktrace import looks_like_blktrace, read_blktrace
 from tiersim.traces.readers.detect import import_trace
@@ -155,7 +156,7 @@ def test_two_recordings_in_one_file_are_told(tmp_path: Path) -> None:
 
 
 def test_thousands_at_one_sector_take_no_forever(tmp_path: Path) -> None:
-    count = 3000
+    count = 3000 if jit_enabled() else 200
     records = [record(Q, at, 0, 4096, "W") for at in range(count)] + [record(D, count, 0, 4096, "R")] * count
     rows, _ = import_bytes(tmp_path, b"".join(records))
     assert len(rows) == count

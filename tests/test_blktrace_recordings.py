@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.blktrace_records import import_paths, same_rows
+from tiersim.kernel import jit_enabled
 from tiersim.traces.bundle import Requests
 from tiersim.traces.schema import DISCARD, FLUSH, LOG_WRITE, READ, WRITE
 
@@ -18,6 +19,7 @@ BLKTRACE = SHARED / "data" / "blktrace"
 pytestmark = [
     pytest.mark.shared,
     pytest.mark.skipif(not BLKTRACE.is_dir(), reason="the recordings are not beside this checkout"),
+    pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled"),
 ]
 
 BTT_TOLERANCE = 0.005

@@ -332,7 +332,7 @@ class Window:
                 self._streams,
                 self._known_streams,
             )
-            self._longest_ns = max(self._longest_ns, longest_ns)
+            self._longest_ns = max(self._longest_ns, int(longest_ns))
             if self._filled == len(self._block.time_ns):
                 yield self._take_block()
         self._scalars[S_BASE] = stop
