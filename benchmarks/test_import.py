@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tiersim.traces.readers.detect import import_trace
+from tiersim.traces.readers import import_trace
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
 REPEATS = 1000

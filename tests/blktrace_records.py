@@ -1,5 +1,6 @@
 """Builds blktrace records: ``record(Q, 1000, 8, 4096, "WS")`` is what the kernel writes when a process queues a write."""
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.bundle import Bundle, Manifest, Requests, write_bundle
+from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.readers.blktrace import read_blktrace
 
 Q, M, F, G, R, D, C, P, X, A = 1, 2, 3, 4, 6, 7, 8, 9, 13, 15
@@ -107,8 +108,14 @@ def as_lists(rows: Requests, *names: str) -> list[tuple[int, ...]]:
     return [tuple(int(value) for value in row) for row in zip(*columns, strict=True)]
 
 
-def manifest_of(bundle: Bundle) -> Manifest:
-    return bundle.manifest
+def content_hash(path: Path) -> str:
+    """Hash the rows of a bundle, and the names in them, and nothing else."""
+    bundle = Bundle(path)
+    digest = hashlib.blake2b(digest_size=16)
+    for column in vars(bundle.requests()).values():
+        digest.update(column.tobytes())
+    digest.update(repr([bundle.file_names, bundle.stream_names]).encode())
+    return digest.hexdigest()
 
 
 def same_rows(one: Requests, other: Requests, *, without: Sequence[str] = ()) -> bool:
