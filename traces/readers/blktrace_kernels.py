@@ -128,8 +128,9 @@ def scan(
     retry = 0  # where the search for a record begins when none stands at `at`
     while at < end:
         size = header_bytes(data, at, end, big)
-        whole = size > 0 and at + size + _pdu_bytes(data, at, big) <= end
-        if not whole:
+        pdu = at + size
+        following = pdu + _pdu_bytes(data, at, big) if size > 0 else pdu
+        if size == 0 or following > end:
             if not final and at + MAX_RECORD_BYTES > end:
                 break
             # The record before may have claimed too long a payload: look inside it. One that runs past the end is none.
@@ -144,8 +145,6 @@ def scan(
             retry = stop
             continue
         counts[IN_DAMAGE] = 0
-        pdu = at + size
-        following = pdu + _pdu_bytes(data, at, big)
         start = at
         retry = pdu
         at = following
@@ -164,14 +163,16 @@ def scan(
         if kind > MAX_ACTION:
             counts[IMPOSSIBLE] += 1
             continue
-        first_of_cpu = cpu < MAX_CPUS and sequences[cpu, 2] == 0
-        if sequence > 0 and cpu < MAX_CPUS and (first_of_cpu or sequence < sequences[cpu, 1] + MAX_LOST_EVENTS):
-            if first_of_cpu:
-                sequences[cpu, 0] = sequence
-            sequences[cpu, 0] = min(sequences[cpu, 0], sequence)
-            sequences[cpu, 1] = max(sequences[cpu, 1], sequence)
-            sequences[cpu, 2] += 1
-
+        if sequence > 0 and cpu < MAX_CPUS:
+            lowest, highest, seen = sequences[cpu, 0], sequences[cpu, 1], sequences[cpu, 2]
+            if seen == 0:
+                lowest = highest = sequence
+            if sequence < highest + MAX_LOST_EVENTS:
+                if sequence < lowest or seen == 0:
+                    sequences[cpu, 0] = sequence
+                if sequence > highest or seen == 0:
+                    sequences[cpu, 1] = sequence
+                sequences[cpu, 2] = seen + 1
         if categories & CAT_NOTIFY:
             if kind != NAME or following - pdu < 16:
                 continue
