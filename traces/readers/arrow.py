@@ -1,0 +1,75 @@
+"""Reader of request tables that other tools wrote: a trace bundle's folder, or one Parquet or Arrow IPC file."""
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiersim.errors import TraceError, reason
+from tiersim.traces.bundle import Bundle, RequestWriter
+
+Progress = Callable[[int, int], None]
+
+PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
+
+
+def looks_like_arrow(first_bytes: bytes) -> bool:
+    """Tell whether a file that begins so is Parquet or Arrow IPC (Feather)."""
+    return first_bytes.startswith((PARQUET_MAGIC, ARROW_MAGIC))
+
+
+def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
+    """Write the requests of one table to *writer* and return what the manifest says of it.
+
+    What a bundle's own manifest says is kept. Raises TraceError when there are several paths, or naming the column and the
+    row that cannot be used.
+    """
+    if len(paths) != 1:
+        raise TraceError(f"{paths[1]}: only one table of requests can be imported at a time")
+    path = paths[0]
+    if path.is_dir():
+        bundle = Bundle(path)
+        _copy(bundle, writer, progress)
+        kept = vars(bundle.manifest).copy()
+        for counted in ("requests", "span_ns", "tool_version"):
+            del kept[counted]
+        return kept
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "requests.parquet"
+        try:
+            _link_or_convert(path, table)
+            _copy(Bundle(Path(folder)), writer, progress)
+        except TraceError as error:
+            raise TraceError(str(error).replace(str(table), str(path))) from None
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {"source_format": "arrow", "source_files": [{"name": path.name, "blake2b": digest}]}
+
+
+def _link_or_convert(path: Path, table: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+        if is_parquet:
+            table.symlink_to(path.resolve())
+            return
+        with pa.ipc.open_file(path) as reader, pq.ParquetWriter(table, reader.schema) as target:
+            for number in range(reader.num_record_batches):
+                target.write_batch(reader.get_batch(number))
+    except (pa.ArrowException, ValueError) as error:
+        raise TraceError(f"{path}: is not a whole Arrow file ({str(error).splitlines()[0]}); write it again") from None
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+
+
+def _copy(bundle: Bundle, writer: RequestWriter, progress: Progress | None) -> None:
+    # The lists of names grow with the blocks that are read.
+    writer.file_names, writer.stream_names = bundle.file_names, bundle.stream_names
+    for block in bundle.blocks():
+        writer.append(block)
+        if progress:
+            progress(writer.rows, bundle.rows)

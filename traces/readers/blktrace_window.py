@@ -1,0 +1,342 @@
+"""The window of open requests: finds which rows are finished, in the order of their queue times, and hands them on.
+
+A row may leave when no row that is open, or was made later, is to come before it. A row that stays open longer than
+GIVE_UP_NS, or while the window is full, is given up: it leaves without a latency.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.traces.bundle import ROWS_PER_GROUP, Requests
+from tiersim.traces.readers.blktrace_kernels import ACTION, NAME
+from tiersim.traces.readers.blktrace_pairing import (
+    NO_BIO,
+    NO_COMMAND,
+    PAIR_COUNTS,
+    S_BASE,
+    S_COMMAND,
+    S_FIRST_ISSUE_NS,
+    S_FIRST_QUEUE_NS,
+    S_HEAD,
+    S_NOW_NS,
+    SCALARS,
+    name_slot,
+    pair,
+)
+from tiersim.traces.readers.blktrace_rows import (
+    DONE,
+    DROPPED,
+    GHOST,
+    R_COMMAND,
+    R_DEVICE,
+    R_DONE,
+    R_END,
+    R_FIRST,
+    R_FLAGS,
+    R_ISSUE,
+    R_OP,
+    R_STATE,
+    R_STREAM,
+    R_TIME,
+    ROW_COLUMNS,
+    Table,
+    close,
+)
+from tiersim.traces.schema import UNKNOWN
+
+FIRST_ROWS, MAX_ROWS = 1 << 14, 1 << 21
+BUCKETS = 1 << 15
+#: So many requests issued before the first is queued mean that the recording has no queue events.
+ENOUGH_ISSUES = 4096
+GIVE_UP_NS = 60_000_000_000
+#: A request is taken for cut off by the recording's start or end only if it would not have lasted longer than twice the
+#: longest that was seen whole, or than this.
+CUT_OFF_NS = 1_000_000_000
+
+
+class Columns(NamedTuple):
+    """The columns of a block of requests while it fills: those of :class:`Requests`, in its order."""
+
+    time_ns: NDArray[np.int64]
+    op: NDArray[np.uint8]
+    file: NDArray[np.int32]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    stream: NDArray[np.int32]
+    purpose: NDArray[np.uint8]
+    issue_ns: NDArray[np.int64]
+    command: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    flags: NDArray[np.uint8]
+
+
+def _columns(rows: int) -> Columns:
+    wide, code, small = np.int64, np.int32, np.uint8
+    kinds: list[Any] = [wide, small, code, wide, wide, code, small, wide, wide, wide, small]
+    return Columns._make(np.empty(rows, kind) for kind in kinds)
+
+
+@kernel
+def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_rows: bool, ghosts: bool) -> int:
+    """Close the open rows from *base* to *stop* that were queued before *before_ns*; return how many never completed.
+
+    Ghosts count only if *ghosts*. The scan ends at the first row that is younger, unless *all_rows*.
+    """
+    mask = len(rows) - 1
+    given_up = 0
+    for index in range(base, stop):
+        row = index & mask
+        if rows[row, R_TIME] >= before_ns:
+            if all_rows:
+                continue
+            break
+        if rows[row, R_STATE] >= DONE:
+            continue
+        if rows[row, R_DONE] < 0 and (ghosts or not rows[row, R_FLAGS] & GHOST):
+            given_up += 1
+        close(rows, ends, index, DONE)
+    return given_up
+
+
+@kernel
+def finished(rows: Table, base: int, head: int) -> int:
+    """Return how far the rows from *base* on are closed and not later than any row that stays."""
+    mask = len(rows) - 1
+    stop = base
+    while stop < head and rows[stop & mask, R_STATE] >= DONE:
+        stop += 1
+    earliest_ns = np.int64(2**63 - 1)
+    examined = head
+    while True:
+        for index in range(stop, examined):
+            earliest_ns = min(earliest_ns, rows[index & mask, R_TIME])
+        examined = stop
+        fits = base
+        while fits < stop and rows[fits & mask, R_TIME] <= earliest_ns:
+            fits += 1
+        if fits == stop:
+            return stop
+        stop = fits
+
+
+@kernel
+def _intern(table: Table, value: int, known: int) -> tuple[int, int]:
+    """Return the code of *value*, a new one if it has none, and the number of codes; a slot holds (value + 2, code)."""
+    mask = len(table) - 1
+    slot = ((value ^ value >> 31) & 0x3FFFFFFF) * 0x9E3779B1 >> 16 & mask
+    while table[slot, 0] != 0:
+        if table[slot, 0] == value + 2:
+            return table[slot, 1], known
+        slot = (slot + 1) & mask
+    table[slot, 0] = value + 2
+    table[slot, 1] = known
+    return known, known + 1
+
+
+@kernel
+def copy_out(
+    rows: Table,
+    order: Table,
+    start: int,
+    zero_ns: int,
+    ghosts: bool,
+    block: Columns,
+    filled: int,
+    devices: Table,
+    known_devices: int,
+    streams: Table,
+    known_streams: int,
+) -> tuple[int, int, int, int, int]:
+    """Copy the rows at the places ``order[start:]`` of the ring to the end of *block*, without those dropped and,
+    unless *ghosts*, the ghosts.
+
+    Returns where in *order* it stopped (block or a table of codes full), rows in the block, codes known of either kind
+    and the longest latency.
+    """
+    longest_ns = 0
+    at = start
+    while at < len(order):
+        if filled == len(block.time_ns) or known_devices * 2 > len(devices) or known_streams * 2 > len(streams):
+            break
+        row = order[at]
+        at += 1
+        if rows[row, R_STATE] == DROPPED or (not ghosts and rows[row, R_FLAGS] & GHOST):
+            continue
+        device, known_devices = _intern(devices, rows[row, R_DEVICE], known_devices)
+        stream = -1
+        if rows[row, R_STREAM] >= 0:
+            stream, known_streams = _intern(streams, rows[row, R_STREAM], known_streams)
+        time_ns, issue_ns, done_ns = rows[row, R_TIME], rows[row, R_ISSUE], rows[row, R_DONE]
+        block.time_ns[filled] = time_ns - zero_ns
+        block.op[filled] = rows[row, R_OP]
+        block.file[filled] = device
+        block.offset_bytes[filled] = rows[row, R_FIRST] << 9
+        block.length_bytes[filled] = (rows[row, R_END] - rows[row, R_FIRST]) << 9
+        block.stream[filled] = stream
+        block.purpose[filled] = UNKNOWN
+        block.issue_ns[filled] = issue_ns - zero_ns if issue_ns >= 0 else -1
+        block.command[filled] = rows[row, R_COMMAND]
+        block.latency_ns[filled] = done_ns - time_ns if done_ns >= 0 else -1
+        block.flags[filled] = rows[row, R_FLAGS] & 0xFF
+        longest_ns = max(longest_ns, done_ns - time_ns)
+        filled += 1
+    return at, filled, known_devices, known_streams, longest_ns
+
+
+def _grown_codes(table: Table, known: int) -> Table:
+    """Return *table*, or one of four times its size with the same codes when it is half full."""
+    if known * 2 <= len(table):
+        return table
+    grown = np.zeros((4 * len(table), 2), np.int64)
+    for value in _values(table, known):
+        _intern(grown, value, int(np.count_nonzero(grown[:, 0])))
+    return grown
+
+
+def _values(table: Table, known: int) -> list[int]:
+    """List the values of a table of codes in the order of their codes."""
+    used = table[table[:, 0] != 0]
+    values = np.empty(known, np.int64)
+    values[used[:, 1]] = used[:, 0] - 2
+    return [int(value) for value in values]
+
+
+class Window:
+    """Takes events in time order and gives requests in the order in which they were queued."""
+
+    def __init__(self) -> None:
+        """Begin with nothing queued."""
+        self.counts = np.zeros(PAIR_COUNTS, np.int64)
+        self.given_up = 0  # requests whose completion should have come
+        self.in_flight = 0  # requests that the recording's end cut off
+        self.issues_only = False  # no queue event is recorded: then a request begins when it is issued
+        self._decided = False  # whether that is known
+        self._longest_ns = 0
+        self._scalars = np.full(SCALARS, -1, np.int64)
+        self._scalars[: S_COMMAND + 1] = 0
+        self._rows = np.empty((FIRST_ROWS, ROW_COLUMNS), np.int64)
+        self._ends = np.full((BUCKETS, 2), -1, np.int64)
+        self._names = np.zeros((1 << 10, 2), np.int64)
+        self._devices, self._known_devices = np.zeros((1 << 6, 2), np.int64), 0
+        self._streams, self._known_streams = np.zeros((1 << 12, 2), np.int64), 0
+        self._block = _columns(ROWS_PER_GROUP)
+        self._filled = 0
+
+    @property
+    def zero_ns(self) -> int:
+        """The recording's clock at time 0 of the rows: when the first was queued, or issued; -1 before that."""
+        return int(self._scalars[S_FIRST_ISSUE_NS if self.issues_only else S_FIRST_QUEUE_NS])
+
+    @property
+    def begun(self) -> bool:
+        """Whether any request was queued or issued."""
+        return bool(max(self._scalars[S_FIRST_QUEUE_NS], self._scalars[S_FIRST_ISSUE_NS]) >= 0)
+
+    @property
+    def devices(self) -> list[int]:
+        """The device number of each code in the column ``file``."""
+        return _values(self._devices, self._known_devices)
+
+    @property
+    def streams(self) -> list[tuple[int, int]]:
+        """The process (pid, number of its name or -1) of each code in the column ``stream``."""
+        return [(v & 0xFFFFFFFF, (v >> 32) - 1) for v in _values(self._streams, self._known_streams)]
+
+    def add(self, events: Table, order: NDArray[np.intp]) -> Iterator[Requests]:
+        """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before going on."""
+        self._make_room_for_names(events)
+        at = 0
+        while at < len(order):
+            at = pair(events, order, at, self._rows, self._ends, self._names, self._scalars, self.counts)
+            base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
+            before_ns = int(self._scalars[S_NOW_NS]) - GIVE_UP_NS
+            if not self._decided and (self._scalars[S_FIRST_QUEUE_NS] >= 0 or head - base >= ENOUGH_ISSUES):
+                self._decide()
+            self.given_up += give_up(self._rows, self._ends, base, head, before_ns, False, self.issues_only)
+            if self._decided:
+                yield from self._hand_on()
+            if at < len(order):
+                yield from self._make_room_for_rows()
+
+    def end(self) -> Iterator[Requests]:
+        """Close what is open and yield the last block; ``given_up`` and ``in_flight`` are final then."""
+        base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
+        self._decide()
+        cut_off_ns = int(self._scalars[S_NOW_NS]) - self._cut_off_ns()
+        self.given_up += give_up(self._rows, self._ends, base, head, cut_off_ns, True, self.issues_only)
+        self.in_flight += give_up(self._rows, self._ends, base, head, 2**63 - 1, True, self.issues_only)
+        yield from self._hand_on()
+        if self._filled:
+            yield self._take_block()
+
+    def orphans(self) -> tuple[int, int]:
+        """Count the events that found no partner: those of requests queued before the recording, and the rest."""
+        digits = self._cut_off_ns().bit_length()
+        orphans = self.counts[NO_COMMAND:NO_BIO] + (0 if self.issues_only else self.counts[NO_BIO:])
+        return int(orphans[: digits + 1].sum()), int(orphans[digits + 1 :].sum())
+
+    def _decide(self) -> None:
+        self._decided = True
+        self.issues_only = bool(self._scalars[S_FIRST_QUEUE_NS] < 0)
+
+    def _cut_off_ns(self) -> int:
+        return max(2 * self._longest_ns, CUT_OFF_NS)
+
+    def _make_room_for_names(self, events: Table) -> None:
+        known = np.count_nonzero(self._names[:, 0])
+        wanted = 2 * (known + np.count_nonzero(events[:, ACTION] == NAME)) + 2
+        if wanted > len(self._names):
+            old = self._names[self._names[:, 0] != 0]
+            self._names = np.zeros((1 << int(2 * wanted).bit_length(), 2), np.int64)
+            for entry in old:
+                self._names[name_slot(self._names, int(entry[0]) - 1)] = entry
+
+    def _make_room_for_rows(self) -> Iterator[Requests]:
+        base, head, size = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD]), len(self._rows)
+        if head - base <= size - size // 4:
+            return
+        if size < MAX_ROWS:
+            grown = np.empty((2 * size, ROW_COLUMNS), np.int64)
+            numbers = np.arange(base, head)
+            grown[numbers & (2 * size - 1)] = self._rows[numbers & (size - 1)]
+            self._rows = grown
+        else:
+            self.given_up += give_up(self._rows, self._ends, base, base + size // 4, 2**63 - 1, False, self.issues_only)
+            yield from self._hand_on()
+
+    def _hand_on(self) -> Iterator[Requests]:
+        base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
+        stop = finished(self._rows, base, head)
+        order = np.arange(base, stop) & (len(self._rows) - 1)
+        times = self._rows[order, R_TIME]
+        if np.any(times[1:] < times[:-1]):
+            order = order[np.argsort(times, kind="stable")]
+        at = 0
+        while at < len(order):
+            self._devices = _grown_codes(self._devices, self._known_devices)
+            self._streams = _grown_codes(self._streams, self._known_streams)
+            at, self._filled, self._known_devices, self._known_streams, longest_ns = copy_out(
+                self._rows,
+                order,
+                at,
+                self.zero_ns,
+                self.issues_only,
+                self._block,
+                self._filled,
+                self._devices,
+                self._known_devices,
+                self._streams,
+                self._known_streams,
+            )
+            self._longest_ns = max(self._longest_ns, int(longest_ns))
+            if self._filled == len(self._block.time_ns):
+                yield self._take_block()
+        self._scalars[S_BASE] = stop
+
+    def _take_block(self) -> Requests:
+        filled, self._filled = self._filled, 0
+        return Requests(**{name: column[:filled] for name, column in self._block._asdict().items()})

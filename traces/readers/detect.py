@@ -1,0 +1,84 @@
+"""From files of any known format to a trace bundle: which reader it takes, and the bundle that it fills."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tiersim.errors import TraceError, did_you_mean, reason
+from tiersim.traces.bundle import Bundle, Manifest, RequestWriter, write_bundle
+from tiersim.traces.readers.arrow import looks_like_arrow, read_arrow
+from tiersim.traces.readers.blktrace import find_parts, looks_like_blktrace, read_blktrace
+
+Progress = Callable[[int, int], None]
+
+#: The first bytes of a file that the format is told from.
+SNIFFED_BYTES = 1 << 16
+
+
+class Format(NamedTuple):
+    """A foreign format: how its files begin, and what reads them."""
+
+    looks_like: Callable[[bytes], bool]
+    read: Callable[[Sequence[Path], RequestWriter, Progress | None], dict[str, Any]]
+
+
+FORMATS: dict[str, Format] = {
+    "blktrace": Format(looks_like_blktrace, read_blktrace),
+    "arrow": Format(looks_like_arrow, read_arrow),
+}
+
+
+def import_trace(
+    paths: Sequence[Path],
+    target: Path,
+    *,
+    format: str | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Import one recording, of one or more files, into a new bundle at *target* and return its manifest.
+
+    *format* is a key of FORMATS; without it the files' first bytes tell. *progress* is called with how much is done and how
+    much there is. Raises TraceError when the files cannot be read, OutputError when *target* cannot be written, or exists
+    and *force* is not set.
+    """
+    if not paths:
+        raise TraceError("no file to import was given")
+    name = format or detect_format(paths[0])
+    if name not in FORMATS:
+        hint = did_you_mean(name, FORMATS)
+        raise TraceError(f"the format {name!r} is not known{hint}; known are {', '.join(FORMATS)}")
+    with write_bundle(target, force=force) as (writer, fields):
+        fields.update(FORMATS[name].read(paths, writer, progress))
+    return Bundle(target).manifest
+
+
+def detect_format(path: Path) -> str:
+    """Return the key of FORMATS that *path* is; raises TraceError when it is none or cannot be read."""
+    if path.is_dir():
+        if (path / "requests.parquet").exists():
+            return "arrow"
+        raise TraceError(f"{path}: is a folder without a requests.parquet; give the files of the recording")
+    parts = find_parts(path)
+    try:
+        # The first file of a recording may be empty: a CPU without events.
+        starts = [_start(part) for part in parts if not part.is_dir()]
+    except OSError as error:
+        raise TraceError(
+            f"{path}: cannot be read ({reason(error)}); give a file that exists and you may read"
+        ) from None
+    start = next((start for start in starts if start), b"")
+    if not start:
+        raise TraceError(f"{path}: is empty; record again")
+    for name, candidate in FORMATS.items():
+        if candidate.looks_like(start):
+            return name
+    raise TraceError(
+        f"{path}: at byte 0 is {start[:8]!r}, the start of no known format; known are {', '.join(FORMATS)} (--format "
+        f"chooses one for a damaged file)"
+    )
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(SNIFFED_BYTES)
