@@ -42,7 +42,7 @@ def show_device(
         terminal.print_json(document)
         return
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
-    rows = [[key, _text(key, value, type(device)), device.sources[key]] for key, value in values.items()]
+    rows = [[key, device.text_of(key), device.sources[key]] for key in values]
     terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes)
 
 
@@ -50,14 +50,3 @@ def _figures(device: Any) -> dict[str, Any]:
     from tiersim.devices.volume import describe
 
     return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **describe(device)}
-
-
-def _text(key: str, value: Any, model: Any) -> str:
-    metadata = str(model.model_fields[key].metadata) + str(model.model_fields[key].annotation)
-    if "parse_bytes_per_s" in metadata:
-        return f"{format_bytes(value)}/s"
-    if "parse_bytes" in metadata:
-        return format_bytes(value)
-    if "parse_ns" in metadata:
-        return format_ns(value)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

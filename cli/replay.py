@@ -90,6 +90,8 @@ def show(results: "list[Result]") -> None:
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     notes = [f"{s['name']}: {s['load']['explanation']}" for s in summaries if s["verdict"]["load"] != "steady"]
+    if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
+        notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
     terminal.show_table(title, columns, rows, "\n".join(notes))
 
 

@@ -57,9 +57,13 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
 
 
 def figure_text(figure: dict[str, Any] | None) -> str:
-    """Write a figure: its value, or why there is none."""
+    """Write a figure: its value, or the range that it lies in when the sample does not resolve it, or why neither."""
     if figure is None:
         return ""
-    if figure["value"] is None:
-        return "saturated" if "saturated" in figure["basis"] else "not resolved"
-    return format_ns(figure["value"])
+    if figure["value"] is not None:
+        return format_ns(figure["value"])
+    if figure["low"] is None:
+        return "saturated" if "saturated" in figure["basis"] else "no sample"
+    if figure["high"] is None:
+        return f"> {format_ns(figure['low'])}"
+    return f"{format_ns(figure['low'])} – {format_ns(figure['high'])}"

@@ -6,9 +6,14 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from tiersim.toml_files import StrictModel
+from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns
 
 #: How a number can be known. ``assumed`` gives the range that it may lie in.
 SOURCE = re.compile(r"(datasheet|document|measured|derived): .+|fitted: .+|assumed: \S.* \.\. .+")
+
+
+def _format_rate(bytes_per_s: float) -> str:
+    return f"{format_bytes(bytes_per_s)}/s"
 
 
 class Sourced(StrictModel):
@@ -19,6 +24,15 @@ class Sourced(StrictModel):
     name: str
     notes: str = ""
     sources: dict[str, str] = Field(repr=False)
+
+    def text_of(self, parameter: str) -> str:
+        """Write a parameter for a person, with its unit."""
+        value = getattr(self, parameter)
+        annotation = repr(type(self).model_fields[parameter])
+        for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
+            if f"function {parse.__name__} " in annotation:
+                return write(value)
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
     @model_validator(mode="after")
     def _every_number_has_a_source(self) -> "Sourced":

@@ -146,6 +146,6 @@ def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     for name, volume in scenario.volumes.items():
         for key, source in sorted(volume.device.sources.items()):
             if source.startswith(("assumed", "fitted")):
-                value = str(getattr(volume.device, key))
-                found.append({"what": f"{name}: {volume.device.name}, {key}", "value": value, "source": source})
+                what = f"{name}: {volume.device.name}, {key}"
+                found.append({"what": what, "value": volume.device.text_of(key), "source": source})
     return found

@@ -3,7 +3,7 @@
 from typing import Any
 
 from simpy import Environment
-from simpy.events import Event
+from simpy.events import Event, EventPriority
 
 
 class Wake(Event):
@@ -17,5 +17,5 @@ class Wake(Event):
 
     def set(self, at_ns: int, key: int) -> "Wake":
         """Put it into the calendar; SimPy sorts by (time, priority), and the key is the priority."""
-        self.env.schedule(self, priority=key, delay=at_ns - self.env.now)
+        self.env.schedule(self, priority=EventPriority(key), delay=at_ns - self.env.now)
         return self
