@@ -50,7 +50,9 @@ def add_bucket(builder: PlantBuilder, volume: TokenBucket, name: str, below: int
         if per_second is None:
             return NONE
         per_refill = per_second * volume.refill_interval
-        ceiling = max(per_refill + per_second * volume.carry_over, TOKEN)
+        # the fraction of a token that is left over never lapses: 7.5 a refill are 7 and 8 in turn
+        ceiling = per_refill + per_second * volume.carry_over
+        ceiling += (TOKEN - 1) if ceiling % TOKEN else 0
         return builder.row(
             "allowances", rate_per_s=per_second, per_refill=per_refill, ceiling=ceiling, level=per_refill
         )

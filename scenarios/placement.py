@@ -61,8 +61,8 @@ def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse])
         return homes
     total = sum(len(use.extents) for use in uses.values())
     wanted = scenario.model.volumes[volume].used or total * EXTENT_BYTES
+    _check_fit(scenario, volume, max(wanted, total * EXTENT_BYTES), capacity, "choose more capacity or less `used`")
     spread = max(wanted // EXTENT_BYTES, total)
-    _check_fit(scenario, volume, spread * EXTENT_BYTES, capacity, "choose more capacity or a smaller `used`")
     homes, before = {}, 0
     for index, use in uses.items():
         numbers = np.arange(before, before + len(use.extents), dtype=np.int64)

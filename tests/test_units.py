@@ -65,3 +65,5 @@ def test_figures_for_people() -> None:
     assert format_ns(123_456_789_012) == "123 s"
     assert format_bytes(65536) == "64 KiB"
     assert format_bytes(512) == "512 B"
+    assert format_bytes(800 * 10**9) == "800 GB"
+    assert format_bytes(16 << 40) == "16 TiB"

@@ -1,0 +1,202 @@
+"""From a bundle to a result: the same bits whatever the number of workers, what is withheld, what is conserved."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.placement import place_files
+from tiersim.scenarios.replay import commands, merge_commands, replay, replay_all
+from tiersim.scenarios.survey import survey
+from tiersim.simulator.result import Result, load_result, save_result
+from tiersim.traces.bundle import Bundle, Requests, write_bundle
+from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
+
+#: Hash of the results of the trace drawn below on SCENARIOS.
+GOLDEN = "947a2e355ef318843b32e9ad0076085e37914014c580ad567ec4be92ff7ac21e"
+SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
+
+
+def write_trace(folder: Path, count: int = 20_000, per_s: float = 1500.0) -> Path:
+    """A trace of two files: reads and writes on one, log writes each followed by a flush on the other."""
+    generator = np.random.default_rng(7)
+    times = np.cumsum(generator.exponential(1e9 / per_s, count)).astype(np.int64)
+    kind = generator.choice(4, count, p=[0.5, 0.2, 0.15, 0.15])
+    log = kind >= 2
+    op = np.array([READ, WRITE, WRITE, FLUSH], np.uint8)[kind]
+    offset = np.where(log, np.cumsum(log) % 4000 * 8192, generator.integers(0, 200_000, count) * 8192)
+    flush = op == FLUSH
+    nothing = np.full(count, -1, np.int64)
+    rows = Requests(
+        time_ns=times, op=op, file=log.astype(np.int32), offset_bytes=np.where(flush, 0, offset),
+        length_bytes=np.where(flush, 0, 8192), stream=np.full(count, -1, np.int32),
+        purpose=np.where(log, LOG_WRITE, np.minimum(kind, 1)).astype(np.uint8), issue_ns=nothing, command=nothing,
+        latency_ns=generator.integers(50_000, 500_000, count), flags=np.zeros(count, np.uint8),
+    )  # fmt: skip
+    target = folder / "drawn.trace"
+    with write_bundle(target) as (writer, fields):
+        writer.file_names += ["data", "log"]
+        writer.append(rows)
+        fields["source_format"] = "drawn"
+    return target
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("trace"))
+
+
+def digest(results: Sequence[Result], folder: Path) -> str:
+    """Hash of everything that a result bundle holds but the facts of the run itself."""
+    total = hashlib.sha256()
+    for index, result in enumerate(results):
+        target = folder / f"{index}.result"
+        save_result(result, target, {})
+        total.update((target / "summary.json").read_bytes() + (target / "scenario.toml").read_bytes())
+        again = load_result(target)
+        for table in (again.latency, again.timeline, again.stations):
+            for column in table.columns:
+                total.update(json.dumps(column.to_pylist()).encode())
+    return total.hexdigest()
+
+
+def test_the_same_bits_whatever_the_number_of_workers(trace: Path, tmp_path: Path) -> None:
+    found = survey(Bundle(trace))
+    hashes = set()
+    for workers in (1, 2, 4):
+        (tmp_path / str(workers)).mkdir()
+        results = replay_all(found, [load_scenario(name) for name in SCENARIOS], workers=workers)
+        hashes.add(digest(results, tmp_path / str(workers)))
+    assert len(hashes) == 1
+
+
+def test_golden_result(trace: Path, tmp_path: Path) -> None:
+    """A result that changes must be meant to: put the new hash here with the reason in the commit."""
+    results = replay_all(survey(Bundle(trace)), [load_scenario(name) for name in SCENARIOS], workers=1)
+    assert digest(results, tmp_path) == GOLDEN
+
+
+def test_another_seed_is_another_run_and_another_place_is_not(trace: Path, tmp_path: Path) -> None:
+    scenario = load_scenario("15k-raid10")
+    found = survey(Bundle(trace))
+    first = replay(found, scenario).summary
+    path = tmp_path / "15k-raid10.toml"
+    path.write_text(scenario.to_toml())
+    assert replay(found, load_scenario(str(path))).summary == first
+    path.write_text(scenario.to_toml().replace("seed = 1", "seed = 2"))
+    assert replay(found, load_scenario(str(path))).summary["latency_ns"] != first["latency_ns"]
+
+
+def test_a_result_says_what_it_is_and_conserves(trace: Path) -> None:
+    summary = replay(survey(Bundle(trace)), load_scenario("15k-raid10")).summary
+    assert summary["schema"] == "tiersim.result/1"
+    assert summary["verdict"] == {
+        "load": "steady", "calibration": "none", "cache": "not modelled", "locks": "not modelled", "arrivals": "recorded",
+    }  # fmt: skip
+    assert summary["conservation"] == {
+        "requests_in": 20_000, "requests_out": 20_000, "stations_empty": True, "little": True, "busy": True,
+    }  # fmt: skip
+    assert set(summary["latency_ns"]) == {"data read", "data write", "log write", "log flush"}
+    assert sum(latency["count"] for latency in summary["latency_ns"].values()) == 20_000
+    assert summary["measured_latency_ns"]["data read"]["mean"] == pytest.approx(275_000, rel=0.02)
+    assert any(entry["source"].startswith("fitted") for entry in summary["assumed"])
+
+
+def test_tables_of_a_result_add_up(trace: Path) -> None:
+    result = replay(survey(Bundle(trace)), load_scenario("sas-ssd-raid10"), keep_requests=True)
+    assert sum(result.latency["count"].to_pylist()) == 20_000
+    assert sum(result.timeline["completions"].to_pylist()) == 20_000
+    assert result.requests is not None
+    assert result.requests.num_rows == 20_000
+    rows = Bundle(trace).requests()
+    latency = np.asarray(result.requests["done_ns"]) - rows.time_ns
+    reads = latency[rows.op == READ]
+    assert reads.mean() == pytest.approx(result.summary["latency_ns"]["data read"]["mean"]["value"], rel=1e-9)
+    assert np.percentile(reads, 99) == pytest.approx(
+        result.summary["latency_ns"]["data read"]["p99"]["value"], rel=0.01
+    )
+    assert all(0 <= share <= 1 for share in result.stations["utilisation"].to_pylist())
+
+
+def test_a_volume_that_carries_half_the_load_is_saturated(trace: Path, tmp_path: Path) -> None:
+    device = tmp_path / "slow.toml"
+    text = Path(str(load_device_path("aws-gp3"))).read_text()
+    device.write_text(text.replace("iops = 3000", "iops = 750"))
+    (tmp_path / "slow-volume.toml").write_text('[volumes.data]\ndevice = "slow.toml"\n')
+    summary = replay(survey(Bundle(trace)), load_scenario(str(tmp_path / "slow-volume.toml"))).summary
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["station"] == "data"
+    assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
+    assert summary["throughput_shortfall_pct"] == pytest.approx(50, abs=3)
+    assert all(latency["p99"]["value"] is None for latency in summary["latency_ns"].values())
+
+
+def load_device_path(name: str) -> Path:
+    from importlib.resources import files
+
+    return Path(str(files("tiersim.devices") / "catalogue" / f"{name}.toml"))
+
+
+def scenario_of(folder: Path, text: str) -> Any:
+    path = folder / "own.toml"
+    path.write_text(text)
+    return load_scenario(str(path))
+
+
+def test_a_log_on_its_own_volume_leaves_the_data_alone(trace: Path, tmp_path: Path) -> None:
+    text = '[volumes.data]\ndevice = "intel-p3700-800"\n[volumes.log]\ndevice = "seagate-cheetah-15k7-300"\n'
+    both = scenario_of(tmp_path, text + '[placement]\ndefault = "data"\nlog = "log"\n')
+    summary = replay(survey(Bundle(trace)), both).summary
+    assert summary["latency_ns"]["data read"]["p50"]["value"] < 1e6 < summary["latency_ns"]["log write"]["p50"]["value"]
+    by_file = scenario_of(tmp_path, text + '[placement]\ndefault = "log"\n"file:data" = "data"\n')
+    assert replay(survey(Bundle(trace)), by_file).summary["latency_ns"] == summary["latency_ns"]
+
+
+def test_addresses_are_kept_packed_or_refused(trace: Path, tmp_path: Path) -> None:
+    found = survey(Bundle(trace))
+    kept = place_files(scenario_of(tmp_path, '[volumes.d]\ndevice = "intel-p3700-800"\n'), found.files)
+    offsets = np.array([0, 8192, 1 << 30])
+    assert kept[0].place(offsets).tolist() == offsets.tolist()
+    assert kept[1].base_bytes >= found.files[0].end_bytes
+    packed = scenario_of(tmp_path, '[volumes.d]\ndevice = "intel-p3700-800"\n[replay]\naddresses = "pack"\n')
+    homes = place_files(packed, found.files)
+    rows = Bundle(trace).requests()
+    own = (rows.file == 1) & (rows.length_bytes > 0)
+    placed = homes[1].place(rows.offset_bytes[own])
+    assert len(np.unique(placed)) == len(np.unique(rows.offset_bytes[own]))
+    spread = scenario_of(
+        tmp_path, '[volumes.d]\ndevice = "intel-p3700-800"\nused = "700 GB"\n[replay]\naddresses = "pack"\n'
+    )
+    assert place_files(spread, found.files)[0].place(rows.offset_bytes[rows.file == 0]).max() > 500e9
+    text = '[volumes.d]\ndevice = "intel-p3700-800"\nused = "2 TB"\n[replay]\naddresses = "pack"\n'
+    with pytest.raises(ScenarioError, match="holds 800 GB, the trace needs 2 TB"):
+        place_files(scenario_of(tmp_path, text), found.files)
+
+
+def test_rows_of_one_command_go_as_one() -> None:
+    rows = Requests(
+        time_ns=np.array([10, 20, 30, 40]), op=np.array([1, 1, 1, 0], np.uint8), file=np.zeros(4, np.int32),
+        offset_bytes=np.array([8192, 0, 16384, 0]), length_bytes=np.array([8192, 8192, 4096, 512]),
+        stream=np.zeros(4, np.int32), purpose=np.zeros(4, np.uint8), issue_ns=np.full(4, -1),
+        command=np.array([5, 5, 6, -1]), latency_ns=np.full(4, -1), flags=np.zeros(4, np.uint8),
+    )  # fmt: skip
+    arrival, joined, intended = merge_commands(rows)
+    assert arrival.tolist() == [20, 30, 40]
+    assert intended.tolist() == [10, 30, 40]
+    assert joined.offset_bytes.tolist() == [0, 16384, 0]
+    assert joined.length_bytes.tolist() == [16384, 4096, 512]
+
+
+def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:
+    found = survey(Bundle(trace))
+    homes = place_files(load_scenario("pcie-flash"), found.files)
+    blocks = list(commands(Bundle(trace), homes, np.zeros(2, np.int64)))
+    times = np.concatenate([block.time_ns for block in blocks])
+    assert (np.diff(times) >= 0).all()
+    assert pa.array(times).null_count == 0
