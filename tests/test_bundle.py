@@ -10,6 +10,7 @@ import pytest
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.schema import REQUEST_COLUMNS
 
 
 def write(folder: Path, **columns: Any) -> Path:
@@ -103,3 +104,11 @@ def test_what_is_not_a_bundle_is_one_sentence(tmp_path: Path) -> None:
         (path / "manifest.json").write_text(text)
         with pytest.raises(TraceError, match=r"manifest\.json"):
             Bundle(path)
+
+
+def test_the_documented_columns_are_the_columns() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "bundle.md").read_text()
+    for column in REQUEST_COLUMNS:
+        kind = "text" if column.kind == "text" else column.kind
+        needed, nullable = ("yes" if flag else "no" for flag in (column.required, column.nullable))
+        assert f"| `{column.name}` | {kind} | {needed} | {nullable} | {column.meaning} |" in text

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import load_scenario
 from tiersim.scenarios.placement import place_files

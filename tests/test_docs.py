@@ -1,0 +1,35 @@
+"""What the documents say is so."""
+
+from pathlib import Path
+
+import pytest
+
+from tiersim.devices.catalogue import names
+from tiersim.devices.flash import Flash
+from tiersim.devices.hdd import Hdd
+from tiersim.devices.token_bucket import TokenBucket
+from tiersim.scenarios.model import load_scenario
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_key_of_every_device_is_documented() -> None:
+    text = (ROOT / "docs" / "devices.md").read_text()
+    for model in (Hdd, Flash, TokenBucket):
+        for key in model.model_fields.keys() - {"kind", "name", "notes", "sources"}:
+            assert f"`{key}`" in text, key
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    for part in (ROOT / document).read_text().split("](")[1:]:
+        target = part.split(")")[0]
+        assert (ROOT / document).parent.joinpath(target).exists(), target
+
+
+def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text().split("```toml\n")[1].split("```")[0]
+    (tmp_path / "mine.toml").write_text(text)
+    scenario = load_scenario(str(tmp_path / "mine.toml"))
+    assert scenario.volumes["data"].count == 24
+    assert {volume.device for volume in scenario.model.volumes.values()} <= set(names())
