@@ -10,8 +10,8 @@ import pytest
 import simpy
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
-from tests.plants import hdd
 
+from tests.plants import hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import Volume, add_volume

@@ -26,7 +26,6 @@ def report(
 def write_page(results: list[Path], output: Path, title: str, *, force: bool) -> None:
     """Load results and write the page."""
     from tiersim.cli.page import build_page
-
     from tiersim.simulator.result import load_result
 
     loaded = [load_result(path) for path in results]
