@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tiersim import kernel
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -32,7 +31,7 @@ def _plant() -> tuple[Plant, int, list[int]]:
 
 
 def compile_all() -> None:
-    """Compile all kernels into the cache folder and mark it as warm."""
+    """Compile all kernels into the cache folder."""
     rows = 64
     times = np.arange(rows, dtype=np.int64) * 1000
     for reference in (False, True):
@@ -52,7 +51,6 @@ def compile_all() -> None:
         else:
             engine.run(plant, [commands], metrics, keep_done=True)
     _import_and_describe()
-    kernel.mark_warm()
 
 
 def _import_and_describe() -> None:

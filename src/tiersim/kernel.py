@@ -15,7 +15,6 @@ import numba
 
 _PARTS = (".", "traces", "devices", "simulator", "scenarios")
 _KEPT_FOLDERS = 3
-_WARM_MARK = "all-compiled"
 
 
 def _sources_hash() -> str:
@@ -79,12 +78,6 @@ def jit_enabled() -> bool:
     return not _config.DISABLE_JIT
 
 
-def is_warm() -> bool:
-    """Whether this version's kernels have been compiled before and can be loaded (all of them: see ``mark_warm``)."""
-    return cache_folder is not None and (cache_folder / _WARM_MARK).exists()
-
-
-def mark_warm() -> None:
-    """Note that every kernel is in the cache folder."""
-    if cache_folder is not None and jit_enabled():
-        (cache_folder / _WARM_MARK).touch()
+def is_compiled(name: str) -> bool:
+    """Whether the machine code of the kernel function *name* is in the cache folder."""
+    return cache_folder is not None and any(cache_folder.glob(f"**/*.{name}-*.nbi"))
