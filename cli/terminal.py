@@ -22,6 +22,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 def notice(text: str) -> None:
     """Say something beside the output."""
+    print(f"tiersim: {text}", file=sys.stderr)
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from tiersim.cli.terminal import notice
 
-
 #: The event loop: the kernel that takes longest to compile.
 _ENTRY = "advance"
 
