@@ -121,11 +121,12 @@ def test_compiled_against_bare_simpy(benchmark: BenchmarkFixture, first_come_cap
 
 def test_thirty_two_queued_on_every_drive(benchmark: BenchmarkFixture) -> None:
     count = 400_000
-    rate, queued = 2000.0, 0.0
-    for _ in range(12):  # deeper queues work faster, so a load finds its depth: look for the one whose depth is 32
-        plant, outcome, _ = compiled(load(60_000, rate), 64)
-        queued = float(plant.stations["area_ns"][:DRIVES].mean() / outcome.end_ns)
-        rate *= min(1.2, max(0.8, (32 / max(queued, 1)) ** 0.15))
+    low, high = 1000.0, 8000.0
+    for _ in range(14):  # a deeper queue works faster, so each load has its depth: look for the load whose depth is 32
+        rate = (low + high) / 2
+        plant, outcome, _ = compiled(load(100_000, rate), 64)
+        shallow = plant.stations["area_ns"][:DRIVES].mean() / outcome.end_ns < 32
+        low, high = (rate, high) if shallow else (low, rate)
     fed = load(count, rate)
     speed = per_cpu_second(count, lambda: compiled(fed, 64), rounds=3)
     plant, outcome, _ = compiled(fed, 64)
