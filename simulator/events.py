@@ -5,6 +5,10 @@ among everything that has reached it by then. An event set for the present insta
 current one belongs to the next round of that instant.
 """
 
+from typing import Any
+
+import numpy as np
+
 from tiersim.kernel import kernel
 
 COMPLETION, TIMER, ARRIVAL, WAKE, DISPATCH = range(5)
@@ -22,7 +26,7 @@ MOST_REQUESTS = 1 << _NUMBER_BITS
 @kernel
 def event_key(round_: int, rank: int, station: int, number: int) -> int:
     """Everything after the time, packed so that comparing integers compares the order."""
-    return round_ << _ROUND_SHIFT | rank << _RANK_SHIFT | station << _NUMBER_BITS | number
+    return round_ << _ROUND_SHIFT | rank << _RANK_SHIFT | int(np.int64(station)) << _NUMBER_BITS | number
 
 
 @kernel
@@ -38,9 +42,9 @@ def key_round(key: int) -> int:
 
 
 @kernel
-def key_station(key: int) -> int:
-    """Station of a key."""
-    return key >> _NUMBER_BITS & (MOST_STATIONS - 1)
+def key_station(key: int) -> Any:
+    """Station of a key, unsigned as every index of a table."""
+    return np.uint32(key >> _NUMBER_BITS & (MOST_STATIONS - 1))
 
 
 @kernel

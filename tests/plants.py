@@ -13,7 +13,7 @@ from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.tables import NONE, RESOURCES
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands
@@ -76,13 +76,12 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     else:
         limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384}
     waits = {"refill_interval": numbers["dies"] * 10_000_000, "carry_over": numbers["age_ms"] * 1_000_000}
-    below = NONE_BELOW
+    below = NONE
     if kind == "bucket over hdd":
         below = add_leaf(builder, "hdd", numbers, f"{name}.below")
     return add_bucket(builder, bucket(**limits, **waits, latency=numbers["depth"] * 1000), name, below)
 
 
-NONE_BELOW = -1
 KINDS = ("hdd", "flash", "server", "bucket", "bucket over hdd")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import CALL, RESOURCES, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, RESOURCES, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -97,9 +97,9 @@ def test_a_device_in_plain_python_stands_in_for_a_station() -> None:
 
         def choose(self, now: int) -> tuple[int, int, int]:
             if self.busy or not self.stack:
-                return -1, 0, 1 << 62
+                return NONE, NEVER, NEVER
             self.busy = True
-            return self.stack.pop(), now + 1_000_000, 1 << 62
+            return self.stack.pop(), now + 1_000_000, NEVER
 
         def finish(self, slot: int, now: int) -> list[Part]:
             self.busy = False

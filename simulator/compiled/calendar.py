@@ -18,12 +18,12 @@ class Calendar(NamedTuple):
 
     time_ns: NDArray[np.int64]
     key: NDArray[np.int64]
-    slot: NDArray[np.int64]
+    slot: NDArray[np.uint32]
 
 
 def new_calendar(places: int) -> Calendar:
     """Make an empty calendar for *places* events; an empty front place and an empty heap read as NEVER."""
-    return Calendar(np.full(places, NEVER), np.zeros(places, np.int64), np.zeros(places, np.int64))
+    return Calendar(np.full(places, NEVER), np.zeros(places, np.int64), np.zeros(places, np.uint32))
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Feeds the event loop: blocks of arrivals in, room when it asks for it, progress out."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +73,8 @@ def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
     return Engine(
         calendar=_new_calendar(slots, stations),
         metrics=metrics,
-        free=np.arange(slots, dtype=np.int64)[::-1].copy(),
-        dispatches=np.zeros(stations, np.int64),
+        free=np.arange(slots, dtype=np.uint32)[::-1].copy(),
+        dispatches=np.zeros(stations, np.uint32),
         control=control,
     )
 
@@ -88,10 +89,11 @@ def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:
     slots, stations = plant.requests.size, plant.stations.size
     plant = plant._replace(requests=_doubled(plant.requests), links=_doubled(plant.links))
     calendar = _new_calendar(2 * slots, stations)
-    for new, old in zip(calendar, engine.calendar, strict=True):
-        new[: old.size] = old
+    for name in Calendar._fields:
+        held: NDArray[Any] = getattr(engine.calendar, name)
+        getattr(calendar, name)[: held.size] = held
     free_count = int(engine.control[loop.FREE])
-    free = np.zeros(2 * slots, np.int64)
+    free = np.zeros(2 * slots, np.uint32)
     free[:slots] = np.arange(2 * slots - 1, slots - 1, -1)
     free[slots : slots + free_count] = engine.free[:free_count]
     engine.control[loop.FREE] = slots + free_count
@@ -106,7 +108,7 @@ def _arrivals(block: Commands, done: NDArray[np.int64], first_row: int) -> Arriv
     return Arrivals(
         time_ns=np.ascontiguousarray(block.time_ns, np.int64),
         intended_ns=np.ascontiguousarray(block.intended_ns, np.int64),
-        station=np.ascontiguousarray(block.station, np.int64),
+        station=np.ascontiguousarray(block.station, np.uint32),
         op=np.ascontiguousarray(block.op, np.uint8),
         offset_bytes=np.ascontiguousarray(block.offset_bytes, np.int64),
         length_bytes=np.ascontiguousarray(block.length_bytes, np.int64),

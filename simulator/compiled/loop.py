@@ -39,7 +39,7 @@ class Arrivals(NamedTuple):
 
     time_ns: NDArray[np.int64]
     intended_ns: NDArray[np.int64]  # latency counts from here
-    station: NDArray[np.int64]
+    station: NDArray[np.uint32]
     op: NDArray[np.uint8]
     offset_bytes: NDArray[np.int64]
     length_bytes: NDArray[np.int64]
@@ -53,8 +53,8 @@ class Engine(NamedTuple):
 
     calendar: Calendar
     metrics: Metrics
-    free: NDArray[np.int64]  # stack of free slots
-    dispatches: NDArray[np.int64]  # stations to dispatch at this instant, ascending
+    free: NDArray[np.uint32]  # stack of free slots
+    dispatches: NDArray[np.uint32]  # stations to dispatch at this instant, ascending
     control: NDArray[np.int64]
 
 
