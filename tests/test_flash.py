@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from tests.closed import closed_reads
 from tests.plants import flash
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices.catalogue import load_device, names
@@ -100,13 +101,26 @@ def test_every_number_of_the_catalogue_has_a_source() -> None:
         assert load_device(name).sources
 
 
-def test_measured_latencies_of_the_fitted_drives_at_depth_one() -> None:
-    """AnandTech 11209: P3700 77.9 µs; AIALRA-0 fio: PM981a 79.3 µs; qdpma: ioDrive2 68 µs at 512 bytes."""
-    for name, length, measured_ns in (
-        ("intel-p3700-800", 4096, 77_900),
-        ("samsung-pm981a-256", 4096, 79_300),
-        ("fusion-io-iodrive2-785", 512, 68_000),
-    ):
-        drive = load_device(name)
-        assert isinstance(drive, Flash)
-        assert run_flash(drive, [0], READ, 0, length).latency_ns[0] == pytest.approx(measured_ns, rel=0.03)
+@pytest.mark.parametrize(
+    ("name", "depth", "length", "measured_us", "within"),
+    [
+        ("intel-p3700-800", 1, 4096, 77.9, 0.02),
+        ("intel-p3700-800", 16, 4096, 93.9, 0.05),
+        ("fusion-io-iodrive2-785", 1, 512, 68.0, 0.02),
+        ("samsung-pm981a-256", 1, 4096, 79.3, 0.02),
+        ("samsung-pm981a-256", 4, 4096, 94.5, 0.15),
+        ("samsung-pm981a-256", 16, 4096, 156.7, 0.15),
+        ("samsung-pm981a-256", 32, 4096, 238.9, 0.15),
+        ("samsung-pm981a-256", 128, 4096, 861.4, 0.05),
+    ],
+)
+def test_random_reads_by_depth_as_measured(
+    name: str, depth: int, length: int, measured_us: float, within: float
+) -> None:
+    """AnandTech 11209 (P3700), qdpma (ioDrive2, data sheet), fio of AIALRA-0 (PM981a: fitted to depths 1 and 128)."""
+    drive = load_device(name)
+    assert isinstance(drive, Flash)
+    builder = PlantBuilder(1)
+    add_flash(builder, drive, "flash")
+    latency = closed_reads(builder, depth, 60 << 30, length, 10_000)
+    assert latency.mean() / 1e3 == pytest.approx(measured_us, rel=within)
