@@ -45,9 +45,7 @@ def push(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
     if time_ns < c.time_ns[place] or (time_ns == c.time_ns[place] and key < c.key[place]):
         if c.time_ns[0] != NEVER:
             count = _sift_up(c, count, c.time_ns[0], c.key[0], c.slot[0])
-        c.time_ns[0] = time_ns
-        c.key[0] = key
-        c.slot[0] = slot
+        _put(c, 0, time_ns, key, slot)
         return count
     return _sift_up(c, count, time_ns, key, slot)
 
@@ -74,15 +72,11 @@ def pop(c: Calendar, count: int, place: int) -> int:
             if before(c, j, least):
                 least = j
         if c.time_ns[least] < time_ns or (c.time_ns[least] == time_ns and c.key[least] < key):
-            c.time_ns[i] = c.time_ns[least]
-            c.key[i] = c.key[least]
-            c.slot[i] = c.slot[least]
+            _move(c, least, i)
             i = least
         else:
             break
-    c.time_ns[i] = time_ns
-    c.key[i] = key
-    c.slot[i] = slot
+    _put(c, i, time_ns, key, slot)
     return count
 
 
@@ -93,13 +87,21 @@ def _sift_up(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
     while i > 1:
         parent = (i + 2) >> 2
         if c.time_ns[parent] > time_ns or (c.time_ns[parent] == time_ns and c.key[parent] > key):
-            c.time_ns[i] = c.time_ns[parent]
-            c.key[i] = c.key[parent]
-            c.slot[i] = c.slot[parent]
+            _move(c, parent, i)
             i = parent
         else:
             break
-    c.time_ns[i] = time_ns
-    c.key[i] = key
-    c.slot[i] = slot
+    _put(c, i, time_ns, key, slot)
     return count
+
+
+@kernel
+def _put(c: Calendar, place: int, time_ns: int, key: int, slot: int) -> None:
+    c.time_ns[place] = time_ns
+    c.key[place] = key
+    c.slot[place] = slot
+
+
+@kernel
+def _move(c: Calendar, source: int, target: int) -> None:
+    _put(c, target, c.time_ns[source], c.key[source], c.slot[source])

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, Plant
 from tiersim.simulator.commands import Commands, Outcome
-from tiersim.simulator.compiled import loop
+from tiersim.simulator.compiled import tables
 from tiersim.simulator.compiled.calendar import Calendar, new_calendar
-from tiersim.simulator.compiled.loop import Arrivals, Engine
+from tiersim.simulator.compiled.loop import advance
+from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.metrics import Metrics, close
 
 #: Events between two looks at the keyboard and two steps of the progress bar: a quarter of a second or so.
@@ -32,7 +33,7 @@ def run(
     engine = _new_engine(plant, metrics)
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
-    status = loop.NEEDS_ARRIVALS
+    status = tables.NEEDS_ARRIVALS
     source = iter(blocks)
     block = next(source, None)
     while block is not None:
@@ -40,36 +41,36 @@ def run(
         if keep_done:
             done = np.concatenate([done, np.full(len(block), NEVER, np.int64)])
         arrivals = _arrivals(block, done, arrived)
-        engine.control[loop.NEXT_ARRIVAL] = 0
+        engine.control[tables.NEXT_ARRIVAL] = 0
         while True:
-            status = loop.advance(plant, engine, arrivals, following is None, NEVER, _EVENTS_PER_STEP)
-            if status == loop.NEEDS_ROOM:
+            status = advance(plant, engine, arrivals, following is None, NEVER, _EVENTS_PER_STEP)
+            if status == tables.NEEDS_ROOM:
                 plant, engine = _grow(plant, engine)
-            elif status != loop.PAUSED:
+            elif status != tables.PAUSED:
                 break
             if progress is not None:
-                progress(arrived + int(engine.control[loop.NEXT_ARRIVAL]))
+                progress(arrived + int(engine.control[tables.NEXT_ARRIVAL]))
         arrived += len(block)
         if len(block):
             last_arrival_ns = int(block.time_ns[-1])
         block = following
-    in_plant = int(engine.control[loop.IN_PLANT])
-    close(metrics, int(engine.control[loop.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
+    in_plant = int(engine.control[tables.IN_PLANT])
+    close(metrics, int(engine.control[tables.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
     return plant, Outcome(
         last_arrival_ns=last_arrival_ns,
-        end_ns=int(engine.control[loop.NOW]),
+        end_ns=int(engine.control[tables.NOW]),
         arrived=arrived,
         left=arrived - in_plant,
-        requests=int(engine.control[loop.NUMBER]),
+        requests=int(engine.control[tables.NUMBER]),
         done_ns=done if keep_done else None,
     )
 
 
 def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
     slots, stations = plant.requests.size, plant.stations.size
-    control = np.zeros(loop.CONTROL_SIZE, np.int64)
-    control[loop.FREE] = slots
-    control[loop.INTERVAL_END] = metrics.interval_ns[0]
+    control = np.zeros(tables.CONTROL_SIZE, np.int64)
+    control[tables.FREE] = slots
+    control[tables.INTERVAL_END] = metrics.interval_ns[0]
     return Engine(
         calendar=_new_calendar(slots, stations),
         metrics=metrics,
@@ -92,11 +93,11 @@ def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)
         getattr(calendar, name)[: held.size] = held
-    free_count = int(engine.control[loop.FREE])
+    free_count = int(engine.control[tables.FREE])
     free = np.zeros(2 * slots, np.uint32)
     free[:slots] = np.arange(2 * slots - 1, slots - 1, -1)
     free[slots : slots + free_count] = engine.free[:free_count]
-    engine.control[loop.FREE] = slots + free_count
+    engine.control[tables.FREE] = slots + free_count
     return plant, engine._replace(calendar=calendar, free=free)
 
 

@@ -1,0 +1,39 @@
+"""What the event loop works on: arrivals, calendar, free slots, and the scalars that it keeps between calls."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.simulator.compiled.calendar import Calendar
+from tiersim.simulator.metrics import Metrics
+
+#: Why ``advance`` returned.
+ENDED, NEEDS_ARRIVALS, NEEDS_ROOM, PAUSED = range(4)
+
+#: Places in ``control``.
+NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, IN_PLANT, CONTROL_SIZE = range(11)
+
+
+class Arrivals(NamedTuple):
+    """A block of commands in time order; ``times`` never fall, within it or against the block before."""
+
+    time_ns: NDArray[np.int64]
+    intended_ns: NDArray[np.int64]  # latency counts from here
+    station: NDArray[np.uint32]
+    op: NDArray[np.uint8]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    category: NDArray[np.uint8]
+    done_ns: NDArray[np.int64]  # (rows or 0,): completion by row, counted from the first block; empty: not kept
+    first_row: NDArray[np.int64]  # (1,) number of the block's first row
+
+
+class Engine(NamedTuple):
+    """Everything that the loop works on besides the plant."""
+
+    calendar: Calendar
+    metrics: Metrics
+    free: NDArray[np.uint32]  # stack of free slots
+    dispatches: NDArray[np.uint32]  # stations to dispatch at this instant, ascending
+    control: NDArray[np.int64]
