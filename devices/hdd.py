@@ -36,7 +36,7 @@ class Hdd(Sourced):
     write_settle: Nanoseconds
     track_switch: Nanoseconds  # what the skew between neighbouring tracks hides
     command_overhead: Nanoseconds
-    flush: Nanoseconds  # SYNCHRONIZE CACHE with the write cache off
+    flush: Nanoseconds = Field(gt=0)  # with the write cache off: no more than the way there
     queue_depth: int = Field(gt=0)
     age_limit: Nanoseconds
 

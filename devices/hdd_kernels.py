@@ -69,7 +69,7 @@ def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
     d = p.drives[drive]
     r = p.links[slot]
     op = p.requests[slot]["op"]
-    if op in (FLUSH, DISCARD):
+    if op == DISCARD:
         return 0
     distance = abs(r["cylinder"] - d["cylinder"])
     if distance > 0:
@@ -88,9 +88,15 @@ def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
 
 
 @kernel
-def accept_drive(p: Plant, drive: int, slot: int) -> int:
-    """Take a request into the queue and work out where it lies."""
+def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
+    """Take a request into the queue and work out where it lies.
+
+    A flush ends at once: nothing waits in a write cache, since there is none, so the arm has no part in it. (Linux does
+    not even send it to such a drive: Documentation/block/writeback_cache_control.)
+    """
     request = p.requests[slot]
+    if request["op"] == FLUSH:
+        return now + p.drives[drive]["flush_ns"]
     if request["length_bytes"] > 0 and request["op"] != DISCARD:
         first = request["offset_bytes"] // SECTOR_BYTES
         last = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES
@@ -132,9 +138,7 @@ def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
     queue.remove(p, q, best, before)
     op = p.requests[best]["op"]
     service = d["overhead_ns"] + least
-    if op in (FLUSH, DISCARD):
-        service += d["flush_ns"]
-    else:
+    if op != DISCARD:
         link = p.links[best]
         service += link["transfer_ps"] // PS_PER_NS
         d["cylinder"] = link["cylinder"]
@@ -148,7 +152,8 @@ def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
 
 
 @kernel
-def finish_drive(p: Plant, drive: int) -> int:
+def finish_drive(p: Plant, drive: int, slot: int) -> int:
     """Free the arm; a drive makes no children."""
-    p.drives[drive]["busy"] = 0
+    if p.requests[slot]["op"] != FLUSH:
+        p.drives[drive]["busy"] = 0
     return 0

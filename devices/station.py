@@ -23,7 +23,7 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:
-        return accept_drive(p, row, slot)
+        return accept_drive(p, row, slot, now)
     if kind == ARRAY:
         return accept_array(p, row, now)
     if kind == FLASH:
@@ -58,7 +58,7 @@ def finish(p: Plant, station: int, slot: int) -> int:
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:
-        return finish_drive(p, row)
+        return finish_drive(p, row, slot)
     if kind == ARRAY:
         return finish_array(p, row, slot)
     if kind == FLASH:

@@ -20,7 +20,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "947a2e355ef318843b32e9ad0076085e37914014c580ad567ec4be92ff7ac21e"
+GOLDEN = "0178fdc385215342ac99abd052fd4be4fb2c82be5463d344c1e0800970b3117f"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
