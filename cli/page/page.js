@@ -45,7 +45,13 @@
   };
   const count = value => (value >= 9.95 || Number.isInteger(value) ? whole.format(value) : significant(value));
   const trimmed = value => significant(value).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
-  const percent = share => (share > 0 && share < 0.01 ? `<${NBSP}1` : whole.format(share * 100)) + NBSP + '%';
+  const percent = share => {
+    const value = share * 100;
+    const text = value > 0 && value < 0.1 ? `<${NBSP}0.1` : value > 0 && value < 9.95 ? value.toFixed(1) : whole.format(value);
+    return text + NBSP + '%';
+  };
+  const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
+  const list = items => new Intl.ListFormat('en').format(items);
 
   const UNITS = [['s', 1e6], ['ms', 1e3], ['µs', 1], ['ns', 1e-3]];
   const unitOf = us => UNITS.find(([, factor]) => us >= factor * 0.9995) ?? UNITS.at(-1);
@@ -57,10 +63,17 @@
     const [unit, factor] = unitOf(us);
     return trimmed(us / factor) + NBSP + unit;
   };
+  /** The interval of a resolved figure; nothing where it is narrower than the digits shown. */
   const spread = (figure, us) => {
     if (!known(figure.low) || !known(figure.high)) return '';
     const factor = unitOf(us)[1];
-    return `${significant(figure.low / 1e3 / factor)}–${significant(figure.high / 1e3 / factor)}`;
+    const [low, high] = [figure.low, figure.high].map(ns => significant(ns / 1e3 / factor));
+    return low === high ? '' : `${low}–${high}`;
+  };
+  /** Both ends of a range, in one unit where the lower end can be read in it. */
+  const ends = (low, high) => {
+    const [unit, factor] = unitOf(high);
+    return [low === 0 || low >= factor / 10 ? significant(low / factor) : duration(low), significant(high / factor) + NBSP + unit];
   };
 
   const TIME_UNITS = [['h', 3600, 18000], ['min', 60, 600], ['s', 1, 0]];
@@ -75,13 +88,11 @@
   };
 
   const PLURAL = {
-    'log write': 'log writes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
+    'log write': 'log writes', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
     'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
     unknown: 'requests of unknown purpose',
   };
   const plural = purpose => PLURAL[purpose] ?? purpose;
-  const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
-  const list = items => new Intl.ListFormat('en').format(items);
 
   const VERDICTS = {
     steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
@@ -93,13 +104,25 @@
   const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
   const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
 
-  /** What may be said of one figure of a scenario: `{us}` or, where there is no number, `{word}`. */
+  /** Where an unresolved figure lies, for a table and for a sentence. */
+  function bounds(figure) {
+    const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
+    if (known(low) && known(high)) {
+      const [from, to] = ends(low, high);
+      return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
+    }
+    if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
+    if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
+    return {};
+  }
+
+  /** What may be said of one figure of a scenario: `{us}` or, where there is no single number, `{word}` and perhaps a range. */
   function latency(scenario, purpose, statistic) {
     const figures = scenario.latency_ns[purpose];
     if (!figures) return { word: 'none' };
     if (isSaturated(scenario)) return { word: 'saturated' };
     const figure = figures[statistic];
-    if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved' };
+    if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', ...bounds(figure) };
     return { us: figure.value / 1e3, figure };
   }
 
@@ -189,39 +212,46 @@
     return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
   }
 
-  function sentenceOfRange(purpose) {
-    const numbers = data.scenarios.map(scenario => ({ name: scenario.name, us: latency(scenario, purpose, 'p99').us })).filter(one => known(one.us));
-    if (!numbers.length) return '';
-    numbers.sort((a, b) => a.us - b.us);
-    const [best, worst] = [numbers[0], numbers.at(-1)];
+  function sentenceOfLatency(purpose) {
+    const said = data.scenarios.map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, 'p99') }));
+    const numbers = said.filter(one => known(one.us)).sort((a, b) => a.us - b.us);
+    const ranges = said.filter(one => one.range).map(one => `${one.lies} on ${one.name}`);
+    const unknown = said.filter(one => one.word === 'not resolved' && !one.range).map(one => one.name);
+    if (!numbers.length && !ranges.length) return '';
+    const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
+    const percentile = numbers.length ? 'this percentile' : `the 99th percentile of ${plural(purpose)}`;
     const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.p99 : null;
-    const recorded = known(measured) ? `; the recorded hardware took ${duration(measured / 1e3)}` : '';
-    if (numbers.length === 1) return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name}${recorded}.`;
-    return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name} and ${duration(worst.us)} on ${worst.name}${recorded}.`;
+    return capital([
+      within.length ? `99${NBSP}% of ${plural(purpose)} end within ${within.map(one => `${duration(one.us)} on ${one.name}`).join(' and ')}` : null,
+      ranges.length ? `${percentile} is not resolved but lies ${list(ranges)}` : null,
+      unknown.length ? `it is not resolved on ${list(unknown)}` : null,
+      known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
+    ].filter(known).join('; ')) + '.';
   }
 
+  /** The purpose that people wait for most comes first: a commit waits for a log write and then for a flush. */
   function headlinePurposes() {
-    const commits = ['log write', 'flush', 'data write', 'checkpoint write'].find(purpose => data.purposes.includes(purpose));
-    const reads = data.purposes.includes('data read') ? 'data read' : null;
-    const chosen = [commits, reads].filter(known);
+    const there = purpose => data.purposes.includes(purpose);
+    const first = ['log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
+    const chosen = [...new Set([first, first === 'log write' ? 'log flush' : null, 'data read'])].filter(purpose => known(purpose) && there(purpose));
     return chosen.length ? chosen : data.purposes.slice(0, 1);
   }
 
   function drawHead() {
     const main = headlinePurposes()[0];
-    $('lead').textContent = [sentenceOfVerdicts(), main ? sentenceOfRange(main) : ''].filter(Boolean).join(' ');
+    $('lead').textContent = [sentenceOfVerdicts(), main ? sentenceOfLatency(main) : ''].filter(Boolean).join(' ');
     const about = trace => `${trace.name}: ${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
     const doubts = data.scenarios.filter(scenario => scenario.verdict.calibration !== 'calibrated').map(scenario => meaning(scenario, 'calibration'));
     $('facts').replaceChildren(data.traces.map(about).join(' · '), ...[...new Set(doubts)].map(text => element('span', { className: 'doubt' }, warning(text))));
   }
 
   function headlineFigure(scenario, purpose, big) {
-    const figure = latency(scenario, purpose, 'p99');
-    const label = `p99 of ${plural(purpose)}${purpose === 'log write' ? ' (commits)' : ''}`;
-    const value = known(figure.us)
-      ? [element('span', { className: 'value' }, duration(figure.us)), element('span', { className: 'interval' }, spread(figure.figure, figure.us))]
-      : [element('span', { className: 'value word' }, figure.word)];
-    return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, label), element('dd', {}, value));
+    const { us, figure, range, word } = latency(scenario, purpose, 'p99');
+    const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
+    const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
+    const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
+      : range ? [value(range, 'range'), beside(word)] : [value(word, 'word')];
+    return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `p99 of ${plural(purpose)}`), element('dd', {}, shown));
   }
 
   function card(scenario, index) {
@@ -243,7 +273,7 @@
         purposes.slice(1).map(purpose => headlineFigure(scenario, purpose, false)),
         row('Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
           isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
-        busiest ? row('Busiest', busiest) : null),
+        busiest ? row('Busiest part', busiest) : null),
       element('p', { className: 'explanation' }, load.explanation + sustained));
   }
 
@@ -261,17 +291,21 @@
 
   // -------------------------------------------------------------------------------------------------- comparison
   function comparisonCell(scenario, purpose) {
-    const figure = latency(scenario, purpose, state.statistic);
-    if (!known(figure.us)) return element('td', { className: 'word' }, figure.word);
-    return element('td', {}, duration(figure.us), element('small', {}, spread(figure.figure, figure.us)));
+    const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
+    if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
+    if (range) return element('td', { className: 'range' }, range, element('small', {}, word));
+    return element('td', { className: 'word' }, word);
   }
+
+  /** Requests as the device saw them, some of them joined: what the scenarios count. */
+  const commandsOf = trace => data.scenarios.find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
 
   function recordedRow(trace) {
     const cells = data.purposes.map(purpose => {
       const value = trace.measured_latency_ns[purpose]?.[state.statistic];
       return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, 'not measured');
     });
-    const rate = trace.span_ns ? trace.requests / (trace.span_ns / 1e9) : null;
+    const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
     return element('tr', { className: 'recorded' },
       element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
       element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), cells, element('td', { className: 'text' }, '–'));
@@ -300,11 +334,12 @@
     ]);
     $('comparison').replaceChildren(
       element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-      element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest', 'text'))), element('tbody', {}, rows));
-    const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures.p99?.basis).find(known);
+      element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
     $('comparison-note').textContent = [
-      `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}.`,
-      'Not resolved: too few requests to tell. Saturated: the backlog grows, so no steady latency exists.',
+      `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
+      'A range stands where the recording is too short or too bursty for one figure.',
+      data.scenarios.some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
       data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
     ].filter(Boolean).join(' ');
   }
@@ -466,16 +501,19 @@
   function percentileReading() {
     const what = plural(state.purpose);
     const scenario = selected();
-    const { us, word } = latency(scenario, state.purpose, 'p99');
+    const { us, word, range, lies } = latency(scenario, state.purpose, 'p99');
     const words = {
       saturated: `${scenario.name} is saturated, so its ${what} have no steady latency`,
       none: `${scenario.name} saw no ${what}`,
-      'not resolved': `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
+      'not resolved': range ? `the 99th percentile of ${what} on ${scenario.name} is not resolved: it lies ${lies}`
+        : `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
     };
     const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
-    const others = data.scenarios.filter((other, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
-      .map(other => ({ name: other.name, us: latency(other, state.purpose, 'p99').us })).filter(other => known(other.us)).sort((a, b) => a.us - b.us);
-    if (others.length) said.push(`${known(us) ? '' : `99${NBSP}% of them end `}on ${others[0].name} within ${duration(others[0].us)}`);
+    const others = data.scenarios.filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
+      .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
+    const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
+    if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
+    else if (compared() && others[0]?.range) said.push(`on ${others[0].name} it is not resolved but lies ${others[0].lies}`);
     const measured = measuredFor(scenario, state.purpose)?.p99;
     if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
     return capital(said.join('; ')) + '.';
@@ -485,8 +523,9 @@
     const rows = data.scenarios.map(scenario => {
       const figures = scenario.latency_ns[state.purpose];
       const cells = Object.keys(STATISTICS).map(statistic => {
-        const figure = latency(scenario, state.purpose, statistic);
-        return known(figure.us) ? [duration(figure.us), spread(figure.figure, figure.us)].filter(Boolean).join(' · ') : figure.word;
+        const { us, figure, range, word } = latency(scenario, state.purpose, statistic);
+        if (known(us)) return [duration(us), spread(figure, us)].filter(Boolean).join(' · ');
+        return element('span', { className: 'range' }, range ? `${range}, ${word}` : word);
       });
       const most = figures && !isSaturated(scenario) && known(figures.max) ? duration(figures.max / 1e3) : null;
       return [scenario.name, figures ? whole.format(figures.count) : null, ...cells, most];

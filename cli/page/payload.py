@@ -18,7 +18,8 @@ SCHEMA = "tiersim.page/1"
 
 #: Purposes in the order in which the page lists them; others follow in the order of their names.
 PURPOSES = (
-    "log write", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard", "unknown",
+    "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
+    "unknown",
 )  # fmt: skip
 
 #: How many numbers may be drawn over time, all scenarios together; intervals are merged until they fit.
@@ -34,7 +35,7 @@ CURVE_POINTS_PER_DECADE = 24
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
-    "description", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "conservation",
+    "description", "verdict", "load", "bottleneck", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
     "assumed", "seed", "tool_version",
 )  # fmt: skip
 
