@@ -14,8 +14,13 @@ INTERVALS = 240
 SECONDS = SPAN_NS / 1e9 / INTERVALS
 
 #: Requests per second of each class; the checkpoint writes only between its first and last second.
-RATES = {"data read": 620.0, "data write": 34.0, "log write": 150.0, "checkpoint write": 260.0, "flush": 12.0}
+RATES = {
+    "data read": 620.0, "data write": 34.0, "log write": 150.0, "log flush": 150.0, "checkpoint write": 260.0, "flush": 2.0,
+}  # fmt: skip
 CHECKPOINT_S = (42.0, 71.0)
+
+#: Recorded requests that went to the device together with another one.
+JOINED = 339
 
 
 @dataclass(frozen=True)
@@ -35,26 +40,26 @@ class Hardware:
 
 
 def _latency_ms(
-    data_read: float, data_write: float, log_write: float, checkpoint: float, flush: float
+    data_read: float, data_write: float, log_write: float, log_flush: float, checkpoint: float, flush: float
 ) -> dict[str, float]:
-    return dict(zip(RATES, (data_read, data_write, log_write, checkpoint, flush), strict=True))
+    return dict(zip(RATES, (data_read, data_write, log_write, log_flush, checkpoint, flush), strict=True))
 
 
 DISKS = Hardware(
     "15k-raid10", "16 × 15K SAS drives, RAID 10", "hdd", 16, "actuator",
-    _latency_ms(4.1, 3.2, 1.1, 9.0, 6.5), 0.55, 0.31, 1.6,
+    _latency_ms(4.1, 3.2, 1.1, 1.9, 9.0, 6.5), 0.55, 0.31, 1.6,
 )  # fmt: skip
 SSDS = Hardware(
     "sas-ssd-x4", "4 × SAS SSD, RAID 10", "ssd", 4, "die",
-    _latency_ms(0.19, 0.09, 0.07, 0.35, 0.4), 0.42, 0.12, 0.5,
+    _latency_ms(0.19, 0.09, 0.07, 0.025, 0.35, 0.4), 0.42, 0.12, 0.5,
 )  # fmt: skip
 CARD = Hardware(
     "pcie-p3700", "One PCIe flash card, 800 GB", "nvme", 1, "channel",
-    _latency_ms(0.088, 0.031, 0.024, 0.11, 0.06), 0.3, 0.06, 0.25,
+    _latency_ms(0.088, 0.031, 0.024, 0.012, 0.11, 0.06), 0.3, 0.06, 0.25,
 )  # fmt: skip
 TOO_FEW_DISKS = Hardware(
     "7k2-raid1", "2 × 7.2K SATA drives, RAID 1", "hdd", 2, "actuator",
-    _latency_ms(11.0, 14.0, 9.0, 30.0, 22.0), 0.6, 0.97, 1.0, load="saturated",
+    _latency_ms(11.0, 14.0, 9.0, 12.0, 30.0, 22.0), 0.6, 0.97, 1.0, load="saturated",
 )  # fmt: skip
 
 
@@ -85,8 +90,12 @@ def _figure(sorted_ns: np.ndarray, share: float, saturated: bool) -> dict[str, A
     low = float(sorted_ns[max(int(n * share - half), 0)])
     high = float(sorted_ns[min(int(n * share + half), n - 1)])
     value = float(sorted_ns[int(n * share)])
-    if saturated or n * (1 - share) < 10 or high - low > 0.5 * value:
-        return {"value": None, "low": None, "high": None, "resolved": False, "basis": basis}
+    if saturated:
+        return {"value": None, "low": None, "high": None, "resolved": False, "basis": "saturated: no steady state"}
+    if n * share + half > n:
+        return {"value": None, "low": low, "high": None, "resolved": False, "basis": f"too few samples ({n})"}
+    if high - low > 0.5 * value:
+        return {"value": None, "low": low, "high": high, "resolved": False, "basis": basis}
     return {"value": value, "low": low, "high": high, "resolved": True, "basis": basis}
 
 
@@ -128,6 +137,9 @@ def _series(
             row = [i * step, (i + 1) * step, name, int(count), completions, int(count) * 8192, *values]
             for column, value in zip(rows.values(), row, strict=True):
                 column.append(value)
+        after = [SPAN_NS, SPAN_NS + step, name, 0, before, 0, None, None, None]  # open: takes all that is left
+        for column, value in zip(rows.values(), after, strict=True):
+            column.append(value)
         samples[name] = np.concatenate(parts)
     types = {"class": pa.string(), "mean_ns": pa.float64(), "p50_ns": pa.float64(), "p99_ns": pa.float64()}
     return samples, pa.table({k: pa.array(v, types.get(k, pa.int64())) for k, v in rows.items()})
@@ -184,8 +196,8 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
     requests = int(sum(counts.sum() for counts in arrivals.values()))
     busiest = max(stations, key=lambda name: stations[name]["utilisation"][hardware.resource])
     utilisation = stations[busiest]["utilisation"][hardware.resource]
-    steady_text = f"Nothing waits longer at the end than at the start; {busiest} is {utilisation:.0%} busy."
-    saturated_text = f"{busiest} cannot keep up from second 12 on: its backlog still grows when the trace ends."
+    steady_text = f"nothing waits longer at the end than at the start; {busiest} is {utilisation:.0%} busy"
+    saturated_text = f"{busiest} cannot keep up from second 12 on: about 0.83 of this load could be sustained"
     summary = {
         "schema": "tiersim.result/1",
         "name": hardware.name,
@@ -193,7 +205,7 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
         "trace": {
             "name": "pgbench",
             "hash": "5d0c8ff2a9b14e7c",
-            "requests": requests,
+            "requests": requests + JOINED,
             "span_ns": SPAN_NS,
             "source_format": "blktrace",
             "inferred": [
@@ -217,6 +229,7 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
             "sustainable_load": 0.83 if saturated else None,
         },
         "bottleneck": {"station": busiest, "resource": hardware.resource, "utilisation": utilisation},
+        "commands": requests,
         "throughput_per_s": {
             "requests": {
                 "value": requests / SPAN_NS * 1e9 * (0.83 if saturated else 1),
@@ -236,8 +249,8 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
         "stations": stations,
         "conservation": {"requests_in": requests, "requests_out": requests, "little": True, "busy": True},
         "assumed": [
-            {"what": f"{hardware.kind}.command_overhead", "value": "0.2 ms", "source": "datasheet: product manual, rev. C"},
-            {"what": f"{hardware.kind}.queue_depth", "value": "32", "source": "assumed: 16..64"},
+            {"what": f"data: {hardware.description}, command_overhead", "value": "0.2 ms", "source": "datasheet: product manual, rev. C"},
+            {"what": f"data: {hardware.description}, queue_depth", "value": "32", "source": "assumed: 16..64"},
         ],
         "seed": 1,
         "tool_version": "0.1.0",

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
+from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, page_payload
+from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
 PERCENTILES = ("p50", "p95", "p99", "p999")
@@ -86,6 +87,9 @@ def test_curves_meet_the_percentiles_of_the_summary() -> None:
     for purpose, figures in result.summary["latency_ns"].items():
         curve = payload["curves"][purpose]
         assert curve["us"] == sorted(curve["us"])
+        if not figures["p99"]["resolved"]:
+            assert curve["rank"][-1] < 100
+            continue
         at_99 = next(us for rank, us in zip(curve["rank"], curve["us"], strict=True) if rank >= 99.9)
         assert at_99 * 1e3 == pytest.approx(figures["p99"]["value"], rel=0.05)
 
@@ -105,6 +109,21 @@ def test_equal_names_are_told_apart() -> None:
         scenario["name"] for scenario in page_payload([sample(CARD), sample(CARD), sample(CARD)], "x")["scenarios"]
     ]
     assert names == ["pcie-p3700", "pcie-p3700 (2)", "pcie-p3700 (3)"]
+
+
+def test_classes_stand_in_the_order_in_which_people_look_at_them() -> None:
+    purposes = page_payload([sample(SSDS)], "x")["purposes"]
+    assert purposes == ["log write", "log flush", "data read", "data write", "checkpoint write", "flush"]
+
+
+def test_the_open_interval_after_the_recording_is_not_drawn() -> None:
+    result = sample(TOO_FEW_DISKS)
+    left = {row["class"]: row["completions"] for row in result.timeline.to_pylist() if row["start_ns"] == SPAN_NS}
+    time = page_payload([result], "x")["scenarios"][0]["time"]
+    assert time["end_s"][-1] == SPAN_NS / 1e9
+    for name, series in time["by_class"].items():
+        assert left[name] > 100  # a rate that no hardware has: it would be drawn as a peak
+        assert sum(series["arrivals"]) - sum(series["completions"]) == left[name]
 
 
 def test_a_page_needs_a_result() -> None:
@@ -138,6 +157,8 @@ def test_the_policy_allows_two_scripts_and_no_network(html: str) -> None:
 def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:
     spoken = html[html.index("<noscript>") : html.index("</noscript>")]
     assert "<b>7k2-raid1</b>: saturated." in spoken
+    assert "</b>: steady. Nothing waits longer" in spoken
+    assert "saturated. data.drive-1 cannot keep up" in spoken  # a name stays as it is
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
@@ -271,7 +292,7 @@ def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> No
     for statistic in ("mean", *PERCENTILES):
         page.locator("#statistic").select_option(statistic)
         assert "7k2-raid1" in row.inner_text()
-        assert row.inner_text().count("saturated") == 5
+        assert row.inner_text().count("saturated") == 6
         assert _latencies(row.inner_text()) == []
     assert "7k2-raid1" not in [trace["name"] for trace in _drawn(page, "percentiles")]
     assert {trace["name"] for trace in _drawn(page, "latency-time")} == {"mean"}
@@ -280,15 +301,121 @@ def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> No
     assert _latencies(numbers) == []
 
 
+def _with_p99(hardware: Hardware, purpose: str, low_ns: float | None, high_ns: float | None) -> Result:
+    """A sample whose p99 of *purpose* is not resolved but lies somewhere."""
+    result = sample(hardware)
+    unresolved = {"value": None, "low": low_ns, "high": high_ns, "resolved": False, "basis": "simulated"}
+    result.summary["latency_ns"][purpose]["p99"] = unresolved
+    return result
+
+
+def _text(page: Any, selector: str) -> str:
+    """Visible text with plain blanks."""
+    return " ".join(page.locator(selector).inner_text().split())
+
+
 @pytest.mark.browser
-def test_unresolved_percentiles_are_said_in_words(open_page: Open) -> None:
-    result = sample(SSDS)
-    unknown = {"value": None, "low": None, "high": None, "resolved": False, "basis": "simulated"}
-    result.summary["latency_ns"]["log write"]["p99"] = unknown
-    page = open_page(build_page([result], "short"))
-    assert "not resolved" in page.locator(".card").inner_text()
+def test_percentiles_of_which_nothing_is_known_are_said_in_words(open_page: Open) -> None:
+    page = open_page(build_page([_with_p99(SSDS, "log write", None, None)], "short"))
+    assert _text(page, ".card .big dd") == "not resolved"
     assert "not resolved" in page.locator("#comparison").inner_text()
     assert "too few" in page.locator("#percentiles-reading").inner_text().lower()
+
+
+RANGES = {
+    "one unit": (100.1e6, 185.4e6, "100–185 ms", "between 100 and 185 ms"),
+    "the unit of the higher end": (0.5e6, 1.2e6, "0.500–1.20 ms", "between 0.500 and 1.20 ms"),
+    "two units": (24e3, 3.4e6, "24.0 µs–3.40 ms", "between 24.0 µs and 3.40 ms"),
+    "from nothing": (0.0, 5e6, "0–5.00 ms", "between 0 and 5.00 ms"),
+    "only the lower end": (48.9e6, None, "> 48.9 ms", "above 48.9 ms"),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("low_ns", "high_ns", "shown", "lies"), RANGES.values(), ids=RANGES)
+def test_a_range_stands_where_a_figure_is_not_resolved(
+    open_page: Open, low_ns: float, high_ns: float | None, shown: str, lies: str
+) -> None:
+    page = open_page(build_page([_with_p99(DISKS, "log write", low_ns, high_ns), sample(CARD)], "bursty"))
+    assert _text(page, ".card >> nth=0 >> .big dd") == f"{shown} not resolved"
+    assert _text(page, "#comparison tbody tr >> nth=1 >> td >> nth=1") == f"{shown} not resolved"
+    resolved = page.locator(".card .big .value").nth(1)
+    unresolved = page.locator(".card .big .value").nth(0)
+    size, colour = "e => parseFloat(getComputedStyle(e).fontSize)", "e => getComputedStyle(e).color"
+    assert unresolved.evaluate(size) < resolved.evaluate(size)
+    assert unresolved.evaluate(colour) != resolved.evaluate(colour)
+    page.locator("#percentiles ~ details summary").click()
+    assert f"{shown}, not resolved" in _text(page, "#percentiles ~ details tr:has-text('15k-raid10')")
+    reading = _text(page, "#percentiles-reading")
+    assert f"The 99th percentile of log writes on 15k-raid10 is not resolved: it lies {lies}; on pcie-p3700" in reading
+    assert "too few" not in reading.lower()
+    lead = _text(page, "#lead")
+    assert re.search(r"99 % of log writes end within [\d.]+ µs on pcie-p3700; the 99th percentile is not", lead)
+    assert f"is not resolved on 15k-raid10 (it lies {lies}); the recorded hardware took" in lead
+    assert "A range stands where the recording is too short or too bursty" in _text(page, "#comparison-note")
+    page.locator("#scenario").select_option("1")
+    page.locator("#compare").select_option("0")
+    assert f"on 15k-raid10 it is not resolved: it lies {lies}" in _text(page, "#percentiles-reading")
+
+
+@pytest.mark.browser
+def test_the_headline_speaks_when_no_scenario_resolves_it(open_page: Open) -> None:
+    short = [_with_p99(DISKS, "log write", 1e8, 2e8), _with_p99(CARD, "log write", None, None)]
+    lead = _text(open_page(build_page(short, "short")), "#lead")
+    assert "The 99th percentile of log writes is not resolved on 15k-raid10 (it lies between 100 and 200 ms)" in lead
+    assert "and pcie-p3700; the recorded" in lead
+
+
+@pytest.mark.browser
+def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> None:
+    result = sample(CARD)
+    result.summary["latency_ns"]["log write"]["p99"].update(value=81_700.0, low=81_690.0, high=81_710.0)
+    page = open_page(build_page([result], "narrow"))
+    assert _text(page, ".card .big dd") == "81.7 µs"
+
+
+@pytest.mark.browser
+def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
+        "p99 of log writes", "p99 of log flushes", "p99 of data reads", "Requests", "Busiest part",
+    ]  # fmt: skip
+    heads = page.locator("#comparison thead th").all_inner_texts()
+    assert heads[2:4] == ["Log writes", "Log flushes"]
+    assert page.locator("#purpose option").all_inner_texts()[:2] == ["Log writes", "Log flushes"]
+
+
+@pytest.mark.browser
+def test_outstanding_requests_are_an_average_or_a_backlog(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    drawn = {trace["name"]: trace["y"] for trace in _drawn(page, "outstanding")}
+    card = sample(CARD).summary["latency_ns"]
+    expected = sum(figures["count"] * figures["mean"]["value"] for figures in card.values()) / SPAN_NS
+    assert sum(drawn["pcie-p3700"]) / len(drawn["pcie-p3700"]) == pytest.approx(expected, rel=0.01)
+    assert drawn["7k2-raid1"][-1] == max(drawn["7k2-raid1"]) > 10_000
+
+
+@pytest.mark.browser
+def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> None:
+    page = open_page(build_page([sample(replace(SSDS, utilisation=0.008, burst=0.0))], "idle"))
+    top = page.eval_on_selector("#stations", "e => e.data[0].zmax")
+    assert max(max(row) for row in _drawn(page, "stations")[0]["z"]) <= top < 40
+    assert page.eval_on_selector("#stations", "e => e.data[0].colorbar.ticktext")[-1] == f"{top} %"
+    assert re.search(r"die \d\.\d %", _text(page, ".card"))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1240, 390])
+def test_assumptions_can_be_read_in_every_width(html: str, open_page: Open, width: int) -> None:
+    page = open_page(html, width=width)
+    rows = page.locator(".words tbody tr")
+    assert [_text(page, f".words tbody tr >> nth={i}") for i in range(rows.count())] == [
+        "data: 16 × 15K SAS drives, RAID 10",
+        "command_overhead 0.2 ms datasheet: product manual, rev. C",
+        "queue_depth 32 assumed: 16..64",
+    ]
+    assert all(row.bounding_box()["height"] < 70 for row in rows.all())
+    assert page.eval_on_selector(".words", "e => e.scrollWidth <= e.parentElement.clientWidth")
 
 
 @pytest.mark.browser

@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from tiersim.cli.page.payload import embedded_json, page_payload
+from tiersim.cli.page.payload import embedded_json, page_payload, sentence
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -57,6 +57,6 @@ def _spoken(results: Sequence[Result]) -> str:
     """The verdicts for readers whose browser runs no scripts."""
     return "".join(
         f"<li><b>{escape(result.summary['name'])}</b>: {escape(result.summary['verdict']['load'])}. "
-        f"{escape(result.summary['load']['explanation'])}</li>"
+        f"{escape(sentence(result.summary['load']['explanation']))}</li>"
         for result in results
     )

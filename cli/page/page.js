@@ -43,9 +43,18 @@
     if (size >= 99.95) return whole.format(value);
     return value === 0 ? '0' : value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-9)));
   };
-  const count = value => (value >= 9.95 || Number.isInteger(value) ? whole.format(value) : significant(value));
+  const count = value => {
+    if (value >= 9.95 || Number.isInteger(value)) return whole.format(value);
+    return value < 1 ? String(Number(value.toPrecision(2))) : significant(value);
+  };
   const trimmed = value => significant(value).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
-  const percent = share => (share > 0 && share < 0.01 ? `<${NBSP}1` : whole.format(share * 100)) + NBSP + '%';
+  const percent = share => {
+    const value = share * 100;
+    const text = value > 0 && value < 0.1 ? `<${NBSP}0.1` : value > 0 && value < 9.95 ? value.toFixed(1) : whole.format(value);
+    return text + NBSP + '%';
+  };
+  const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
+  const list = items => new Intl.ListFormat('en').format(items);
 
   const UNITS = [['s', 1e6], ['ms', 1e3], ['µs', 1], ['ns', 1e-3]];
   const unitOf = us => UNITS.find(([, factor]) => us >= factor * 0.9995) ?? UNITS.at(-1);
@@ -57,10 +66,17 @@
     const [unit, factor] = unitOf(us);
     return trimmed(us / factor) + NBSP + unit;
   };
+  /** The interval of a resolved figure; nothing where it is narrower than the digits shown. */
   const spread = (figure, us) => {
     if (!known(figure.low) || !known(figure.high)) return '';
     const factor = unitOf(us)[1];
-    return `${significant(figure.low / 1e3 / factor)}–${significant(figure.high / 1e3 / factor)}`;
+    const [low, high] = [figure.low, figure.high].map(ns => significant(ns / 1e3 / factor));
+    return low === high ? '' : `${low}–${high}`;
+  };
+  /** Both ends of a range, in one unit where the lower end can be read in it. */
+  const ends = (low, high) => {
+    const [unit, factor] = unitOf(high);
+    return [low === 0 || low >= factor / 10 ? significant(low / factor) : duration(low), significant(high / factor) + NBSP + unit];
   };
 
   const TIME_UNITS = [['h', 3600, 18000], ['min', 60, 600], ['s', 1, 0]];
@@ -75,13 +91,11 @@
   };
 
   const PLURAL = {
-    'log write': 'log writes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
+    'log write': 'log writes', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
     'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
     unknown: 'requests of unknown purpose',
   };
   const plural = purpose => PLURAL[purpose] ?? purpose;
-  const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
-  const list = items => new Intl.ListFormat('en').format(items);
 
   const VERDICTS = {
     steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
@@ -93,13 +107,25 @@
   const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
   const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
 
-  /** What may be said of one figure of a scenario: `{us}` or, where there is no number, `{word}`. */
+  /** Where an unresolved figure lies, for a table and for a sentence. */
+  function bounds(figure) {
+    const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
+    if (known(low) && known(high)) {
+      const [from, to] = ends(low, high);
+      return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
+    }
+    if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
+    if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
+    return {};
+  }
+
+  /** What may be said of one figure of a scenario: `{us}` or, where there is no single number, `{word}` and perhaps a range. */
   function latency(scenario, purpose, statistic) {
     const figures = scenario.latency_ns[purpose];
     if (!figures) return { word: 'none' };
     if (isSaturated(scenario)) return { word: 'saturated' };
     const figure = figures[statistic];
-    if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved' };
+    if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', ...bounds(figure) };
     return { us: figure.value / 1e3, figure };
   }
 
@@ -173,6 +199,7 @@
     return drawing(width, 12, symbol ? [line, mark] : [line]);
   }
   const area = colour => drawing(18, 12, [['rect', { width: 18, height: 12, rx: 2, fill: colour }]]);
+  const stroke = colour => drawing(8, 16, [['rect', { width: 8, height: 16, fill: colour }]]);
   const legendItem = (mark, text) => element('span', { className: 'legend-item' }, mark, text);
 
   // ---------------------------------------------------------------------------------------------- head and cards
@@ -189,39 +216,43 @@
     return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
   }
 
-  function sentenceOfRange(purpose) {
-    const numbers = data.scenarios.map(scenario => ({ name: scenario.name, us: latency(scenario, purpose, 'p99').us })).filter(one => known(one.us));
-    if (!numbers.length) return '';
-    numbers.sort((a, b) => a.us - b.us);
-    const [best, worst] = [numbers[0], numbers.at(-1)];
+  function sentenceOfLatency(purpose) {
+    const said = data.scenarios.map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, 'p99') }));
+    const numbers = said.filter(one => known(one.us)).sort((a, b) => a.us - b.us);
+    const unresolved = said.filter(one => one.word === 'not resolved').map(one => one.name + (one.lies ? ` (it lies ${one.lies})` : ''));
+    if (!numbers.length && !said.some(one => one.lies)) return '';
+    const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
     const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.p99 : null;
-    const recorded = known(measured) ? `; the recorded hardware took ${duration(measured / 1e3)}` : '';
-    if (numbers.length === 1) return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name}${recorded}.`;
-    return `99${NBSP}% of ${plural(purpose)} end within ${duration(best.us)} on ${best.name} and ${duration(worst.us)} on ${worst.name}${recorded}.`;
+    return capital([
+      within.length ? `99${NBSP}% of ${plural(purpose)} end within ${within.map(one => `${duration(one.us)} on ${one.name}`).join(' and ')}` : null,
+      unresolved.length ? `the 99th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
+      known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
+    ].filter(known).join('; ')) + '.';
   }
 
+  /** The purpose that people wait for most comes first: a commit waits for a log write and then for a flush. */
   function headlinePurposes() {
-    const commits = ['log write', 'flush', 'data write', 'checkpoint write'].find(purpose => data.purposes.includes(purpose));
-    const reads = data.purposes.includes('data read') ? 'data read' : null;
-    const chosen = [commits, reads].filter(known);
+    const there = purpose => data.purposes.includes(purpose);
+    const first = ['log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
+    const chosen = [...new Set([first, first === 'log write' ? 'log flush' : null, 'data read'])].filter(purpose => known(purpose) && there(purpose));
     return chosen.length ? chosen : data.purposes.slice(0, 1);
   }
 
   function drawHead() {
     const main = headlinePurposes()[0];
-    $('lead').textContent = [sentenceOfVerdicts(), main ? sentenceOfRange(main) : ''].filter(Boolean).join(' ');
+    $('lead').textContent = [sentenceOfVerdicts(), main ? sentenceOfLatency(main) : ''].filter(Boolean).join(' ');
     const about = trace => `${trace.name}: ${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
     const doubts = data.scenarios.filter(scenario => scenario.verdict.calibration !== 'calibrated').map(scenario => meaning(scenario, 'calibration'));
     $('facts').replaceChildren(data.traces.map(about).join(' · '), ...[...new Set(doubts)].map(text => element('span', { className: 'doubt' }, warning(text))));
   }
 
   function headlineFigure(scenario, purpose, big) {
-    const figure = latency(scenario, purpose, 'p99');
-    const label = `p99 of ${plural(purpose)}${purpose === 'log write' ? ' (commits)' : ''}`;
-    const value = known(figure.us)
-      ? [element('span', { className: 'value' }, duration(figure.us)), element('span', { className: 'interval' }, spread(figure.figure, figure.us))]
-      : [element('span', { className: 'value word' }, figure.word)];
-    return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, label), element('dd', {}, value));
+    const { us, figure, range, word } = latency(scenario, purpose, 'p99');
+    const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
+    const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
+    const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
+      : range ? [value(range, 'range'), beside(word)] : [value(word, 'word')];
+    return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `p99 of ${plural(purpose)}`), element('dd', {}, shown));
   }
 
   function card(scenario, index) {
@@ -232,7 +263,6 @@
     const busiest = bottleneck?.station ? `${bottleneck.station}, ${bottleneck.resource} ${percent(bottleneck.utilisation)}` : null;
     const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
       element('span', { className: 'name' }, scenario.name), swatch(style(index)));
-    const sustained = known(load.sustainable_load) ? ` It would carry ${trimmed(load.sustainable_load)} × the recorded load.` : '';
     return element('article', { className: `card ${scenario.verdict.load}`, 'aria-label': scenario.name },
       element('div', { className: 'card-head' },
         element('h2', {}, choose),
@@ -243,8 +273,8 @@
         purposes.slice(1).map(purpose => headlineFigure(scenario, purpose, false)),
         row('Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
           isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
-        busiest ? row('Busiest', busiest) : null),
-      element('p', { className: 'explanation' }, load.explanation + sustained));
+        busiest ? row('Busiest part', busiest) : null),
+      element('p', { className: 'explanation' }, load.explanation));
   }
 
   function drawCards() {
@@ -261,17 +291,21 @@
 
   // -------------------------------------------------------------------------------------------------- comparison
   function comparisonCell(scenario, purpose) {
-    const figure = latency(scenario, purpose, state.statistic);
-    if (!known(figure.us)) return element('td', { className: 'word' }, figure.word);
-    return element('td', {}, duration(figure.us), element('small', {}, spread(figure.figure, figure.us)));
+    const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
+    if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
+    if (range) return element('td', { className: 'range' }, range, element('small', {}, word));
+    return element('td', { className: 'word' }, word);
   }
+
+  /** Requests as the device saw them, some of them joined: what the scenarios count. */
+  const commandsOf = trace => data.scenarios.find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
 
   function recordedRow(trace) {
     const cells = data.purposes.map(purpose => {
       const value = trace.measured_latency_ns[purpose]?.[state.statistic];
       return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, 'not measured');
     });
-    const rate = trace.span_ns ? trace.requests / (trace.span_ns / 1e9) : null;
+    const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
     return element('tr', { className: 'recorded' },
       element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
       element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), cells, element('td', { className: 'text' }, '–'));
@@ -300,11 +334,12 @@
     ]);
     $('comparison').replaceChildren(
       element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-      element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest', 'text'))), element('tbody', {}, rows));
-    const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures.p99?.basis).find(known);
+      element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
     $('comparison-note').textContent = [
-      `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}.`,
-      'Not resolved: too few requests to tell. Saturated: the backlog grows, so no steady latency exists.',
+      `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
+      'A range stands where the recording is too short or too bursty for one figure.',
+      data.scenarios.some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
       data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
     ].filter(Boolean).join(' ');
   }
@@ -452,10 +487,23 @@
     };
   }
 
+  const RANKS = { p50: 2, p95: 20, p99: 100, p999: 1000 };
+
+  /** The intervals of the percentiles of the selected scenario, as upright strokes across its curve. */
+  function intervalsTrace() {
+    const figures = selected().latency_ns[state.purpose] ?? {};
+    const there = Object.entries(RANKS).filter(([key]) => known(figures[key]?.low) && known(figures[key]?.high));
+    if (!there.length) return null;
+    return {
+      x: there.flatMap(([, rank]) => [rank, rank, null]), y: there.flatMap(([key]) => [figures[key].low / 1e3, figures[key].high / 1e3, null]), name: 'intervals',
+      mode: 'lines', hoverinfo: 'skip', line: { color: alpha(style(state.scenario).colour, 0.4), width: 9 },
+    };
+  }
+
   function measuredTrace() {
     const measured = measuredFor(selected(), state.purpose);
     if (!measured) return null;
-    const points = [[2, measured.p50], [20, measured.p95], [100, measured.p99], [1000, measured.p999]].filter(([, ns]) => known(ns));
+    const points = Object.entries(RANKS).map(([key, rank]) => [rank, measured[key]]).filter(([rank, ns]) => known(ns) && rank <= (measured.count ?? rank));
     const { colour, dash, symbol } = measuredStyle();
     return {
       x: points.map(([rank]) => rank), y: points.map(([, ns]) => ns / 1e3), text: points.map(([rank, ns]) => `${percentileAt(rank)}: ${duration(ns / 1e3)}`),
@@ -466,16 +514,19 @@
   function percentileReading() {
     const what = plural(state.purpose);
     const scenario = selected();
-    const { us, word } = latency(scenario, state.purpose, 'p99');
+    const { us, word, range, lies } = latency(scenario, state.purpose, 'p99');
     const words = {
       saturated: `${scenario.name} is saturated, so its ${what} have no steady latency`,
       none: `${scenario.name} saw no ${what}`,
-      'not resolved': `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
+      'not resolved': range ? `the 99th percentile of ${what} on ${scenario.name} is not resolved: it lies ${lies}`
+        : `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
     };
     const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
-    const others = data.scenarios.filter((other, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
-      .map(other => ({ name: other.name, us: latency(other, state.purpose, 'p99').us })).filter(other => known(other.us)).sort((a, b) => a.us - b.us);
-    if (others.length) said.push(`${known(us) ? '' : `99${NBSP}% of them end `}on ${others[0].name} within ${duration(others[0].us)}`);
+    const others = data.scenarios.filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
+      .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
+    const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
+    if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
+    else if (compared() && others[0]?.range) said.push(`on ${others[0].name} it is not resolved: it lies ${others[0].lies}`);
     const measured = measuredFor(scenario, state.purpose)?.p99;
     if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
     return capital(said.join('; ')) + '.';
@@ -485,8 +536,9 @@
     const rows = data.scenarios.map(scenario => {
       const figures = scenario.latency_ns[state.purpose];
       const cells = Object.keys(STATISTICS).map(statistic => {
-        const figure = latency(scenario, state.purpose, statistic);
-        return known(figure.us) ? [duration(figure.us), spread(figure.figure, figure.us)].filter(Boolean).join(' · ') : figure.word;
+        const { us, figure, range, word } = latency(scenario, state.purpose, statistic);
+        if (known(us)) return [duration(us), spread(figure, us)].filter(Boolean).join(' · ');
+        return element('span', { className: 'range' }, range ? `${range}, ${word}` : word);
       });
       const most = figures && !isSaturated(scenario) && known(figures.max) ? duration(figures.max / 1e3) : null;
       return [scenario.name, figures ? whole.format(figures.count) : null, ...cells, most];
@@ -500,17 +552,18 @@
   }
 
   function drawPercentiles() {
-    const traces = [measuredTrace(), ...data.scenarios.map(curveTrace)].filter(known);
+    const traces = [measuredTrace(), intervalsTrace(), ...data.scenarios.map(curveTrace)].filter(known);
     const legend = data.scenarios.map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
+    if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), '80 % interval'));
     if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
-    const far = Math.max(100, ...traces.flatMap(trace => trace.x));
+    const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
     const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));
     return show('percentiles', {
       title: `Latency of ${plural(state.purpose)} by percentile`, legend, traces, reading: percentileReading(), numbers: percentileNumbers,
       layout: traces.length ? layout({
         hovermode: 'closest',
         xaxis: axis({ type: 'log', range: [0, Math.log10(far) + 0.08], tickvals: ticks.map(([rank]) => rank), ticktext: ticks.map(([, text]) => `${text} %`) }),
-        yaxis: latencyAxis(traces.flatMap(trace => trace.y)),
+        yaxis: latencyAxis(traces.flatMap(trace => trace.y.filter(known))),
       }) : nothing('No percentiles: nothing here has a steady latency.'),
     });
   }
@@ -537,8 +590,12 @@
     const ordered = values.filter(known).toSorted((a, b) => a - b);
     if (!ordered.length) return null;
     const worst = ordered.at(-1);
-    return { typical: ordered[Math.floor(ordered.length / 2)], worst, when: middles(time)[values.indexOf(worst)] };
+    const middle = numbers => numbers[Math.floor(numbers.length / 2)];
+    const arrivals = time.by_class[state.purpose].arrivals.filter(value => value > 0).toSorted((a, b) => a - b);
+    return { typical: middle(ordered), worst, when: middles(time)[values.indexOf(worst)], requests: middle(arrivals) };
   }
+
+  const lengthOfInterval = ({ time }) => trimmed(time.end_s[0] - time.start_s[0]) + NBSP + 's';
 
   function latencyTimeReading() {
     const scenario = selected();
@@ -548,8 +605,9 @@
     const own = typicalAndWorst(scenario);
     if (!own) return `No ${what} arrived.`;
     const other = compared() && typicalAndWorst(compared());
-    const interval = trimmed(scenario.time.end_s[0] - scenario.time.start_s[0]) + NBSP + 's';
-    return `In a typical interval of ${interval} 99${NBSP}% of ${what} end within ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, within ${duration(own.worst)}.`
+    const slowest = own.requests > 1 ? `the slowest of ${own.requests} ${what} takes` : 'a request takes'; // the p99 of few is the slowest
+    const [how, to] = own.requests < 100 ? [slowest, 'about'] : [`99${NBSP}% of ${what} end`, 'within'];
+    return `In a typical interval of ${lengthOfInterval(scenario)} ${how} ${to} ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, ${to} ${duration(own.worst)}.`
       + (other ? ` On ${compared().name} it is ${duration(other.typical)} and ${duration(other.worst)}.` : '');
   }
 
@@ -660,43 +718,44 @@
   }
 
   // 4. outstanding over time, all scenarios
-  function outstanding({ time }) {
+  const queuesUp = scenario => scenario.verdict.load !== 'steady';
+
+  /** Requests under way in each interval: on average by Little's law, or what has piled up where a backlog grows. */
+  function outstanding(scenario) {
+    const { time } = scenario;
+    if (!queuesUp(scenario)) {
+      return time.start_s.map((start, i) => Object.values(time.by_class)
+        .reduce((sum, series) => sum + (series.mean_us[i] ?? 0) * series.arrivals[i], 0) / 1e6 / Math.max(time.end_s[i] - start, 1e-9));
+    }
     const arrivals = total(time, 'arrivals');
     const completions = total(time, 'completions');
     let waiting = 0;
     return arrivals.map((value, i) => { waiting += value - completions[i]; return Math.max(waiting, 0); });
   }
 
-  const HARDLY_ANY = 0.1; // the foot of the logarithmic axis
-  const MOST_POINTS = 60;
-
-  /** Averages of neighbouring values, so that a curve between none and one can be read. */
-  function averaged(values, ends) {
-    const size = Math.max(1, Math.ceil(values.length / MOST_POINTS));
-    const starts = values.map((_, i) => i).filter(i => i % size === 0);
-    const mean = part => part.reduce((a, b) => a + b, 0) / part.length;
-    return { x: starts.map(i => mean(ends.slice(i, i + size))), y: starts.map(i => mean(values.slice(i, i + size))) };
-  }
-
   function outstandingTrace(scenario, index) {
-    const { x, y } = averaged(outstanding(scenario), scenario.time.end_s);
+    const values = outstanding(scenario);
     const { colour, dash } = style(index);
     const bold = index === state.scenario;
     return {
-      x: inUnit(x), y: y.map(value => Math.max(value, HARDLY_ANY)), text: y.map(count), name: plain(scenario.name),
+      x: inUnit(middles(scenario.time)), y: values.map(value => Math.max(value, HARDLY_ANY)), text: values.map(count), name: plain(scenario.name),
       hovertemplate: `%{text} outstanding<extra>${plain(scenario.name)}</extra>`, mode: 'lines', opacity: bold || index === state.compare ? 1 : 0.85,
-      line: { color: colour, dash, width: bold ? 2.5 : 1.5 },
+      line: { color: colour, dash, width: bold ? 2 : 1.25 },
     };
   }
 
+  const HARDLY_ANY = 0.01; // the foot of the logarithmic axis
+
   function outstandingReading() {
-    const values = outstanding(selected());
+    const scenario = selected();
+    const values = outstanding(scenario);
     if (!values.length) return '';
-    const mean = values.reduce((a, b) => a + b, 0) / values.length;
     const most = Math.max(...values);
-    const when = moment(selected().time.end_s[values.indexOf(most)]);
-    if (isSaturated(selected())) return `The backlog on ${selected().name} grows to ${whole.format(most)} requests and does not come back.`;
-    return `On ${selected().name} ${count(mean)} requests are under way on average, at most ${whole.format(most)}, at ${when}; a line that keeps rising is a system that does not keep up.`;
+    const when = moment(middles(scenario.time)[values.indexOf(most)]);
+    if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} requests and does not come back.`;
+    if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} requests, at ${when}.`;
+    const mean = values.reduce((a, b) => a + b, 0) / values.length;
+    return `On ${scenario.name} ${count(mean)} requests are under way on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}; a line that keeps rising is a system that does not keep up.`;
   }
 
   function drawOutstanding() {
@@ -704,21 +763,30 @@
     const traces = order.map(i => outstandingTrace(data.scenarios[i], i));
     const most = Math.max(10, ...traces.flatMap(trace => trace.y));
     const range = [Math.log10(HARDLY_ANY) - 0.06, Math.log10(most) + 0.15];
-    const powers = Array.from({ length: Math.ceil(range[1]) + 1 }, (_, i) => 10 ** i);
+    const powers = Array.from({ length: Math.floor(range[1]) - Math.log10(HARDLY_ANY) + 1 }, (_, i) => HARDLY_ANY * 10 ** i);
     const shown = [selected(), compared()].filter(known);
+    const columns = shown.map(outstanding);
+    const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog' : '');
     return show('outstanding', {
-      title: 'Outstanding requests', traces, reading: outstandingReading(),
-      legend: data.scenarios.map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), scenario.name)),
+      title: 'Outstanding requests over time', traces, reading: outstandingReading(),
+      legend: data.scenarios.map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))),
       layout: layout({
-        xaxis: timeAxis(), yaxis: axis({ type: 'log', range, tickvals: [HARDLY_ANY, ...powers], ticktext: ['≤ 0.1', ...powers.map(power => whole.format(power))], fixedrange: true }),
+        xaxis: timeAxis(), yaxis: axis({ type: 'log', range, tickvals: powers, ticktext: powers.map((power, i) => (i ? trimmed(power) : `≤${NBSP}${HARDLY_ANY}`)), fixedrange: true }),
       }),
-      numbers: () => table(['Until', ...shown.map(scenario => scenario.name)], selected().time.end_s.map((end, i) => [
-        moment(end), ...shown.map(scenario => (known(outstanding(scenario)[i]) ? whole.format(outstanding(scenario)[i]) : null))])),
+      numbers: () => table(['From', ...shown.map(scenario => scenario.name)], selected().time.start_s.map((start, i) => [
+        moment(start), ...columns.map(values => (known(values[i]) ? count(values[i]) : null))])),
     });
   }
 
   // 5. stations over time
   const FEW_STATIONS = 3;
+
+  /** The top of the scale of stations: all of it for what is busy, less for what is nearly idle. */
+  function topOf(rows) {
+    const most = rows.flatMap(row => row[state.stations]).reduce((a, b) => Math.max(a, b), 0);
+    if (state.stations === 'outstanding') return niceAbove(Math.max(most, 1));
+    return most >= 40 ? 100 : niceAbove(Math.max(most, 1));
+  }
   const stationMiddles = ({ start_s: starts }) => {
     const step = starts.length > 1 ? starts[1] - starts[0] : spanShown();
     return starts.map((start, i) => (start + (starts[i + 1] ?? start + step)) / 2);
@@ -729,9 +797,9 @@
     const utilisation = state.stations === 'busy_pct';
     return rows.map(row => {
       const values = row[state.stations];
-      const top = utilisation ? 100 : niceAbove(Math.max(...values, 1));
+      const top = topOf([row]);
       return {
-        label: `${row.name}, ${row.resource}`, prominent: true, top, ticks: utilisation ? ['0', '100 %'] : ['0', count(top)],
+        label: `${row.name}, ${row.resource}`, prominent: true, top, ticks: ['0', utilisation ? `${trimmed(top)} %` : count(top)],
         traces: [{
           ...line(x, values, row.name, { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, 0.4),
           hovertemplate: `%{y:.3~r}${utilisation ? ' %' : ' outstanding'}<extra>${plain(row.name)}, ${plain(row.resource)}</extra>`,
@@ -745,14 +813,15 @@
     const places = rows.map((_, i) => i);
     const every = Math.max(1, Math.ceil((rows.length * 15) / (height - 90)));
     const ticks = places.filter(i => i % every === 0);
-    const most = niceAbove(Math.max(1, ...rows.flatMap(row => row.outstanding)));
+    const top = topOf(rows);
+    const amount = value => (utilisation ? `${trimmed(value)} %` : count(value));
     const traces = [{
-      type: 'heatmap', x, y: places, z: rows.map(row => row[state.stations]), zmin: 0, zmax: utilisation ? 100 : most, colorscale: 'Cividis',
+      type: 'heatmap', x, y: places, z: rows.map(row => row[state.stations]), zmin: 0, zmax: top, colorscale: 'Cividis',
       ygap: height / rows.length > 14 ? 2 : 0, text: rows.map(row => x.map(() => plain(`${row.name}, ${row.resource}`))),
       hovertemplate: `%{text}<br>%{z:.3~r}${utilisation ? ' %' : ' outstanding'}<extra></extra>`,
       colorbar: {
         orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom', ypad: 6, len: narrow() ? 0.7 : 0.28, thickness: 8, outlinewidth: 0,
-        tickvals: utilisation ? [0, 50, 100] : [0, most / 2, most], ticktext: utilisation ? ['idle', '50 %', 'busy'] : ['0', count(most / 2), count(most)],
+        tickvals: [0, top / 2, top], ticktext: [utilisation ? 'idle' : '0', amount(top / 2), amount(top)],
         tickfont: { size: 12, color: css('--soft') }, ticklabelposition: 'outside top',
       },
     }];
@@ -763,13 +832,19 @@
   }
 
   function stationsReading({ rows, left_out: leftOut }) {
+    const hidden = leftOut ? ` (${leftOut} less busy stations are not drawn)` : '';
+    if (state.stations === 'outstanding') {
+      const peak = row => Math.max(...row.outstanding, 0);
+      const fullest = rows.toSorted((a, b) => peak(b) - peak(a))[0];
+      const mean = known(fullest.queue_mean) ? `; over the whole run it holds ${count(fullest.queue_mean)} on average` : '';
+      return `Counted at the end of each interval: at most ${whole.format(peak(fullest))}, at ${fullest.name}${mean}${hidden}.`;
+    }
     const mean = row => (known(row.utilisation) ? row.utilisation : row.busy_pct.reduce((a, b) => a + b, 0) / Math.max(row.busy_pct.length, 1) / 100);
     const ordered = rows.toSorted((a, b) => mean(b) - mean(a));
     const busiest = ordered[0];
     const peak = Math.max(...busiest.busy_pct, 0) / 100;
     const among = rows.length > 1 ? `; the median of ${rows.length} stations is ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}` : '';
-    const hidden = leftOut ? ` (${leftOut} less busy stations are not drawn)` : '';
-    return `The ${busiest.resource} of ${busiest.name} is the busiest: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
+    return `The busiest part is ${busiest.name}, ${busiest.resource}: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
   }
 
   function stationsNumbers({ rows }) {
@@ -814,7 +889,7 @@
   const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
 
   function selfCheck({ name, conservation: check }) {
-    const sums = `${whole.format(check.requests_in)} requests went in and ${whole.format(check.requests_out)} came out`;
+    const sums = `${whole.format(check.requests_in)} commands went in and ${whole.format(check.requests_out)} came out`;
     if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name}: ${sums}; Little’s law and busy time hold at every station.`;
     const broken = [check.little ? null : 'Little’s law', check.busy ? null : 'busy time'].filter(known);
     return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
@@ -826,21 +901,35 @@
     return merged > 1 ? [`Each point over time stands for ${merged} intervals of the result: the worst p99 and the average of the rest.`] : [];
   }
 
+  /** What was assumed, each device once above its parameters. */
+  function assumedTable(assumed) {
+    const named = assumed.map(({ what, value, source }) => {
+      const cut = what.lastIndexOf(', ');
+      return { device: cut < 0 ? '' : what.slice(0, cut), parameter: cut < 0 ? what : what.slice(cut + 2), value, source };
+    });
+    const node = table(['What', 'Value', 'Source'], named.map(one => [one.parameter, one.value, one.source]), { className: 'numbers words' });
+    [...node.tBodies[0].rows].forEach((row, i) => {
+      const { device } = named[i];
+      if (device && device !== named[i - 1]?.device) row.before(element('tr', { className: 'group' }, element('th', { colSpan: 3, scope: 'rowgroup' }, device)));
+    });
+    return node;
+  }
+
   function drawKnown() {
     const scenario = selected();
     const trace = traceOf(scenario);
-    const measured = Object.keys(trace.measured_latency_ns).map(plural);
+    const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
     const assumed = scenario.assumed ?? [];
     $('known').replaceChildren(
       element('div', {}, element('h3', {}, 'Measured'), items([
-        `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)} of ${trace.name}, recorded as ${trace.source_format}.`,
+        `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)} of ${trace.name}, recorded as ${trace.source_format}`
+          + (commandsOf(trace) === trace.requests ? '.' : `; some of them were joined, so that ${whole.format(commandsOf(trace))} commands reached the device.`),
         measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : 'The trace holds no latency of the recorded hardware.',
         ...(trace.warnings ?? []).map(warning), selfCheck(scenario)])),
       element('div', {}, element('h3', {}, 'Inferred'), items([...(trace.inferred ?? []), meaning(scenario, 'arrivals')])),
       element('div', {}, element('h3', {}, 'Left out'), items([...['calibration', 'cache', 'locks'].map(what => meaning(scenario, what)), ...coarseness()])),
       element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
-        assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Value', 'Source'], assumed.map(one => [one.what, one.value, one.source]), { className: 'numbers words' }))
-          : element('p', {}, 'Nothing beyond the scenario file.'),
+        assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
         element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));
     $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page holds all its data and loads nothing`;
   }

@@ -18,7 +18,8 @@ SCHEMA = "tiersim.page/1"
 
 #: Purposes in the order in which the page lists them; others follow in the order of their names.
 PURPOSES = (
-    "log write", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard", "unknown",
+    "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
+    "unknown",
 )  # fmt: skip
 
 #: How many numbers may be drawn over time, all scenarios together; intervals are merged until they fit.
@@ -34,7 +35,7 @@ CURVE_POINTS_PER_DECADE = 24
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
-    "description", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "conservation",
+    "description", "verdict", "bottleneck", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
     "assumed", "seed", "tool_version",
 )  # fmt: skip
 
@@ -59,6 +60,12 @@ def embedded_json(payload: dict[str, Any]) -> str:
     """JSON that may stand inside a ``<script>`` element: nothing in it can end the element or begin another."""
     text = json.dumps(payload, separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def sentence(text: str) -> str:
+    """The same with a capital letter, unless it begins with a name such as ``data.1``, and a full stop."""
+    first = text.split(" ", 1)[0].rstrip(",:;")
+    return (text[:1].upper() + text[1:] if first.isalpha() else text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _unique(names: Iterable[str]) -> list[str]:
@@ -95,7 +102,8 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         **_finite({key: summary.get(key) for key in _COPIED}),
         "latency_ns": _finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "curves": {} if saturated else _curves(result.latency),
-        "time": _time(result.timeline, merged, with_percentiles=not saturated),
+        "load": {**_finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},
+        "time": _time(_closed(result.timeline, summary["trace"]["span_ns"]), merged, with_percentiles=not saturated),
         "stations": _stations(result, merged),
         "toml": result.scenario_toml,
     }
@@ -110,6 +118,12 @@ def _intervals_to_merge(results: Sequence[Result]) -> int:
     """How many neighbouring intervals become one, so that the page stays small."""
     numbers: int = sum(result.timeline.num_rows * 5 + result.stations.num_rows * 2 for result in results)
     return max(1, math.ceil(numbers / MOST_NUMBERS))
+
+
+def _closed(timeline: pa.Table, span_ns: int) -> pa.Table:
+    """The intervals within the recording: the one after it is open, as long as the last requests took."""
+    inside = timeline.filter(timeline["start_ns"].to_numpy() < span_ns)
+    return inside if inside.num_rows else timeline
 
 
 def _curves(latency: pa.Table) -> dict[str, dict[str, list[float | None]]]:
