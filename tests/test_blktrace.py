@@ -536,7 +536,7 @@ def test_the_real_recording_that_is_shipped(tmp_path: Path) -> None:
     rows, bundle = import_paths(tmp_path, DATA / "vda.blktrace.1")
     manifest = bundle.manifest
     assert bundle.file_names == ["254,0"]
-    assert [len(file["blake2b"]) for file in manifest.source_files] == [32, 32]
+    assert [len(file["sha256"]) for file in manifest.source_files] == [64, 64]
     assert (manifest.unmatched, manifest.warnings) == (0, [])
     assert content_hash(bundle.path) == GOLDEN_HASH
     assert {OPERATIONS[op]: int(np.sum(rows.op == op)) for op in np.unique(rows.op)} == GOLDEN_COUNTS

@@ -33,7 +33,7 @@ class Manifest:
     """What is known of a recording besides its rows; every field may be empty when the source did not say."""
 
     source_format: str = "unknown"
-    source_files: Sequence[Mapping[str, str]] = ()  # name and blake2b hash of each
+    source_files: Sequence[Mapping[str, str]] = ()  # name and SHA-256 of each
     span_ns: int = 0  # from time 0 to the last row's queue time or completion, whichever is later
     requests: int = 0
     unmatched: int = 0  # events that found no partner

@@ -46,8 +46,8 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
         except TraceError as error:
             raise TraceError(str(error).replace(str(table), str(path))) from None
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    return {"source_format": "arrow", "source_files": [{"name": path.name, "blake2b": digest}]}
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"source_format": "arrow", "source_files": [{"name": path.name, "sha256": digest}]}
 
 
 def _link_or_convert(path: Path, table: Path) -> None:

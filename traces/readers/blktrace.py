@@ -100,7 +100,7 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
         _refuse_nothing(files, window)
         for block in window.end():
             _write(block, writer, window, names, purposes)
-        source_files = [{"name": file.path.name, "blake2b": file.hash()} for file in files if file.readable]
+        source_files = [{"name": file.path.name, "sha256": file.hash()} for file in files if file.readable]
     orphans_of_start, orphans = window.orphans()
     dropped, warnings = _losses(files, window, orphans_of_start)
     return {

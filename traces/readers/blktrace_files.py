@@ -65,7 +65,7 @@ class EventFile:
         self._chunk_bytes = chunk_bytes
         self._names = names
         self._hashing = hashing
-        self._hash = hashlib.blake2b(digest_size=16)
+        self._hash = hashlib.sha256()
         self._hashed: Future[None] | None = None
         self._sequences = np.zeros((MAX_CPUS, 3), np.int64)
         self._events = _NOTHING
@@ -92,7 +92,7 @@ class EventFile:
         return int(np.maximum(highest - lowest + 1 - seen, 0)[seen > 0].sum())
 
     def hash(self) -> str:
-        """Return the hash of the whole file, once it is read (blake2b, hexadecimal)."""
+        """Return the hash of the whole file, once it is read (SHA-256, hexadecimal)."""
         if self._hashed:
             self._hashed.result()
         return self._hash.hexdigest()
