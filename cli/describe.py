@@ -7,7 +7,6 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
-from tiersim.cli.warmup import announce_if_cold
 from tiersim.units import format_bytes, format_ns
 
 
@@ -15,24 +14,25 @@ def describe(
     trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> None:
-    """Show mix, sizes, sequentiality, rates and measured latency of a trace, by kind of request and by file."""
+    """Show mix, sizes, sequentiality, rates and measured latency of a trace, by kind of request and by file.
+
+    Example: tiersim describe prod.trace
+    """
     from tiersim.traces.description import describe as run
 
-    announce_if_cold()
-    with open_trace(trace) as bundle:
-        document = run(bundle)
+    with open_trace(trace) as bundle, terminal.progress_bar("describing") as progress:
+        document = run(bundle, progress=progress)
     if json:
         terminal.print_json(document)
         return
-    title = (
-        f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}, "
-        f"{document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
-    )
+    title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
+    if document["rate_per_s"] is not None:
+        title += f", {document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
     columns = ["requests", "count", "bytes", "median size", "sequential", "mean", "p50", "p99"]
     rows = [_row(group["name"], group) for group in document["classes"]]
     terminal.show_table(title, columns, rows)
     terminal.show_table("by file", columns, [_row(group["name"], group) for group in document["files"]])
-    for sentence in [*document["inferred"], *document["warnings"]]:
+    for sentence in document["inferred"]:
         print(sentence)
 
 

@@ -7,14 +7,20 @@ import typer
 from tiersim.cli import terminal
 from tiersim.units import format_bytes, format_ns
 
-app = typer.Typer(help="The catalogue of devices, every number with its source.", no_args_is_help=True)
+app = typer.Typer(
+    help="The catalogue of devices, every number with its source.\n\nExample: tiersim devices list",
+    no_args_is_help=True,
+)
 
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")]
 
 
 @app.command("list")
 def list_devices(json: _Json = False) -> None:
-    """List the devices of the catalogue."""
+    """List the devices of the catalogue.
+
+    Example: tiersim devices list
+    """
     from tiersim.devices.catalogue import load_device, names
 
     devices = [{"id": name, **_figures(load_device(name))} for name in names()]
@@ -26,14 +32,17 @@ def list_devices(json: _Json = False) -> None:
         [d["id"], d["name"], d["kind"], format_bytes(d["capacity_bytes"]), format_ns(d["random_read_ns"]), f"{d['random_reads_per_s']:,}"]
         for d in devices
     ]  # fmt: skip
-    terminal.show_table("catalogue", columns, rows)
+    terminal.show_table("catalogue", columns, rows, words=3)
 
 
 @app.command("show")
 def show_device(
     name: Annotated[str, typer.Argument(help="A device of the catalogue, or a .toml file.")], json: _Json = False
 ) -> None:
-    """Show every number of a device with its source."""
+    """Show every number of a device with its source.
+
+    Example: tiersim devices show intel-p3700-800
+    """
     from tiersim.devices.catalogue import load_device
 
     device = load_device(name)
@@ -43,7 +52,7 @@ def show_device(
         return
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
     rows = [[key, device.text_of(key), device.sources[key]] for key in values]
-    terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes)
+    terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes, words=3)
 
 
 def _figures(device: Any) -> dict[str, Any]:

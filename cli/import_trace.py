@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from tiersim.cli import terminal
-from tiersim.cli.warmup import announce_if_cold
+from tiersim.cli.warmup import compile_if_cold
+from tiersim.files import check_target
 from tiersim.units import format_ns
 
 
@@ -23,12 +24,16 @@ def import_trace(
 
     Example: tiersim import sdb.blktrace.0 -o prod.trace
     """
+    from tiersim.traces.readers import detect_format
     from tiersim.traces.readers import import_trace as run
 
-    announce_if_cold()
-    with terminal.progress_bar("importing", 1) as update:
-        progress = None if update is None else lambda done, total: update(done / max(total, 1))
-        manifest = run(files, output, format=format, force=force, progress=progress)
+    check_target(output, force=force)
+    chosen = format or detect_format(files[0])
+    compile_if_cold()
+    with terminal.progress_bar("importing") as progress:
+        manifest = run(files, output, format=chosen, force=force, progress=progress)
+    for sentence in manifest.warnings:
+        terminal.notice(f"warning: {sentence}")
     if json:
         document = {
             "schema": "tiersim.import/1",
@@ -50,5 +55,3 @@ def import_trace(
         print(f"  not imported: {count:,} {why}")
     for sentence in manifest.inferred:
         print(f"  inferred: {sentence}")
-    for sentence in manifest.warnings:
-        terminal.notice(f"warning: {sentence}")

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -9,12 +10,14 @@ import typer
 from tiersim import __version__
 from tiersim.cli import demo, describe, devices, import_trace, replay, report, warmup
 from tiersim.cli.terminal import notice
-from tiersim.errors import TiersimError
+from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="tiersim",
-    help="Predict what a database would do on storage that has not been bought yet.\n\nStart with: tiersim demo",
+    help="Predict what a database would do on storage that has not been bought yet.\n\nExample: tiersim demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -46,12 +49,21 @@ def _options(
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no µ still gets the table
     try:
         with terminate_as_interrupt():
             app()
     except TiersimError as error:
         notice(str(error))
         sys.exit(1)
-    except KeyboardInterrupt:
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        notice(f"{where}{reason(error)}; check the name, the permissions and the free space")
+        sys.exit(1)
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         notice("interrupted; nothing was left half written")
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

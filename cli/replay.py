@@ -9,8 +9,8 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
-from tiersim.cli.warmup import announce_if_cold
-from tiersim.files import refuse_existing
+from tiersim.errors import ScenarioError
+from tiersim.files import check_target, make_folder
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def replay(
     from tiersim.scenarios.model import load_scenario
 
     scenarios = [load_scenario(name) for name in on]
+    _refuse_same_names(scenarios)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
-        refuse_existing(target, force=force)
-    announce_if_cold()
+        check_target(target, force=force)
     with open_trace(trace) as bundle:
         results = run_all(bundle, scenarios, targets, requests=requests, force=force)
     if json:
@@ -58,13 +58,24 @@ def run_all(
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
-    with terminal.progress_bar("replaying", bundle.rows * len(scenarios)) as progress:
-        results = replay_all(survey(bundle), scenarios, workers=workers, keep_requests=requests, progress=progress)
+    with terminal.progress_bar("surveying") as progress:
+        found = survey(bundle, progress=progress)
+    with terminal.progress_bar("replaying") as progress:
+        results = replay_all(found, scenarios, workers=workers, keep_requests=requests, progress=progress)
     facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
     for result, target in zip(results, targets, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         save_result(result, target, facts, force=force)
     return results
+
+
+def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
+    names = [scenario.name for scenario in scenarios]
+    for name in names:
+        if names.count(name) > 1:
+            raise ScenarioError(
+                f"two scenarios are called {name!r}, and their results would replace each other; rename one of the files"
+            )
 
 
 def show(results: "list[Result]") -> None:

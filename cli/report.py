@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tiersim.cli import terminal
-from tiersim.files import whole_file
+from tiersim.files import check_target, whole_file
 
 
 def report(
@@ -28,6 +28,7 @@ def write_page(results: list[Path], output: Path, title: str, *, force: bool) ->
     from tiersim.cli.page import build_page
     from tiersim.simulator.result import load_result
 
+    check_target(output, force=force)
     loaded = [load_result(path) for path in results]
     name = title or f"{loaded[0].summary['trace']['name']}: what if"
     with whole_file(output, force=force) as path:

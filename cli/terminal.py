@@ -8,16 +8,22 @@ from typing import Any
 
 from tiersim.units import format_ns
 
+#: Takes how much is done and how much there is.
+Progress = Callable[[int, int], None]
+
 #: Latency classes that people look at first, in the order of tables.
 CLASS_ORDER = (
     "data read", "data write", "log write", "log flush", "checkpoint write", "temp", "backup", "flush", "discard", "unknown",
 )  # fmt: skip
 
+#: Where output goes to a file or another program, a line is as long as it has to be.
+_UNBOUNDED = 10_000
+
 
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document and nothing else."""
-    json.dump(document, sys.stdout, indent=1, sort_keys=True)
-    sys.stdout.write("\n")
+    # made whole before it is printed: NaN, which is not JSON, is refused and not left at the end of half a document
+    print(json.dumps(document, indent=1, sort_keys=True, allow_nan=False))
 
 
 def notice(text: str) -> None:
@@ -25,36 +31,41 @@ def notice(text: str) -> None:
     print(f"tiersim: {text}", file=sys.stderr)
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    """Print a table; the first column is text, the others are figures."""
+def show_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, words: int = 1
+) -> None:
+    """Print a table; the first *words* columns are text, the others figures."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     table: Table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=index > 0)
+        # names are for copying, so the first column is never broken; no cell ever ends in dots
+        table.add_column(
+            column, justify="left" if index < words else "right", no_wrap=index == 0, overflow="fold"
+        )  # fmt: skip
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 140, soft_wrap=False)
+    console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
     console.print(table)
     if caption:
         console.print(caption, highlight=False)
 
 
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that takes how much is done, or None where nobody watches a terminal."""
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """Yield a function that moves the bar, or None where nobody watches a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=max(total, 1))
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(what, total=None)  # it pulses until it is known how much there is
+        yield lambda done, total: bar.update(task, completed=done, total=max(total, 1))
 
 
 def figure_text(figure: dict[str, Any] | None) -> str:

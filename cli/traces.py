@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tiersim.cli import terminal
-from tiersim.errors import TraceError
+from tiersim.cli.warmup import compile_if_cold
 
 if TYPE_CHECKING:
     from tiersim.traces.bundle import Bundle
@@ -15,17 +15,24 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_trace(path: Path) -> "Iterator[Bundle]":
-    """Yield the bundle at *path*, or one that is imported from the file there and forgotten afterwards."""
-    from tiersim.traces.bundle import Bundle
-    from tiersim.traces.readers import import_trace
+    """Yield the bundle at *path*, or one that is imported from the file there and forgotten afterwards.
 
-    if path.is_dir() and (path / "requests.parquet").exists():
-        yield Bundle(path)
-        return
-    if not path.exists() and not list(path.parent.glob(f"{path.name}.blktrace.*")):
-        raise TraceError(f"{path}: is not there; give a trace bundle or a file to import")
+    What is known to be wrong with the recording is said on standard error.
+    """
+    from tiersim.traces.bundle import Bundle
+    from tiersim.traces.readers import detect_format, import_trace
+
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        target = Path(folder) / f"{path.name}.trace"
-        with terminal.progress_bar(f"importing {path.name}", 1) as _:
-            import_trace([path], target, format=None, force=False)
-        yield Bundle(target)
+        if path.is_dir():
+            bundle = Bundle(path)
+            compile_if_cold()
+        else:
+            found = detect_format(path)
+            compile_if_cold()
+            target = Path(folder) / f"{path.name}.trace"
+            with terminal.progress_bar(f"importing {path.name}") as progress:
+                import_trace([path], target, format=found, progress=progress)
+            bundle = Bundle(target)
+        for sentence in bundle.manifest.warnings:
+            terminal.notice(f"warning: {sentence}")
+        yield bundle

@@ -28,7 +28,7 @@ def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
         return read_device((beside or Path()) / name_or_path)
     if name_or_path not in names():
         hint = did_you_mean(name_or_path, names())
-        raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint}; see: tiersim devices list")
+        raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint or '; see: tiersim devices list'}")
     return read_device(_folder() / f"{name_or_path}.toml")
 
 

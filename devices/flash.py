@@ -16,15 +16,15 @@ class Flash(Sourced):
     """A flash drive; see ``docs/devices.md`` for each key."""
 
     kind: Literal["flash"]
-    capacity: Bytes
+    capacity: Bytes = Field(gt=0)
     channels: int = Field(gt=0)
     dies: int = Field(gt=0)  # of all channels: how many pages can be sensed at once
-    page: Bytes
+    page: Bytes = Field(gt=0)
     read: Nanoseconds  # sense one page
-    program: Nanoseconds  # die time of one page written, garbage collection at steady state included
+    program: Nanoseconds = Field(gt=0)  # die time of one page written, garbage collection at steady state included
     suspend: Nanoseconds  # longest wait of a read for a program in progress
-    channel_rate: BytesPerSecond
-    link_rate: BytesPerSecond
+    channel_rate: BytesPerSecond = Field(gt=0)
+    link_rate: BytesPerSecond = Field(gt=0)
     controller_iops: int = Field(gt=0)  # its highest rate of commands
     read_latency: Nanoseconds  # firmware, bus and driver, beside sensing and transfer
     write_latency: Nanoseconds

@@ -24,12 +24,12 @@ class Hdd(Sourced):
     """A disk drive; see ``docs/devices.md`` for each key."""
 
     kind: Literal["hdd"]
-    capacity: Bytes
+    capacity: Bytes = Field(gt=0)
     rpm: int = Field(gt=0, le=30_000)
     surfaces: int = Field(gt=0)
     cylinders: int = Field(gt=1)
-    outer_rate: BytesPerSecond  # sustained, so it includes the time lost between tracks
-    inner_rate: BytesPerSecond
+    outer_rate: BytesPerSecond = Field(gt=0)  # sustained, so it includes the time lost between tracks
+    inner_rate: BytesPerSecond = Field(gt=0)
     seek_single_cylinder: Nanoseconds
     seek_average: Nanoseconds  # over random pairs of cylinders
     seek_full_stroke: Nanoseconds

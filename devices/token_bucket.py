@@ -19,16 +19,16 @@ class TokenBucket(Sourced):
     """
 
     kind: Literal["token-bucket"]
-    capacity: Bytes
+    capacity: Bytes = Field(gt=0)
     latency: Nanoseconds = Field(gt=0)
     refill_interval: Nanoseconds = Field(gt=0)
     carry_over: Nanoseconds  # unused allowance that is kept, as the time that earned it
     iops: int | None = Field(default=None, gt=0)
     read_iops: int | None = Field(default=None, gt=0)
     write_iops: int | None = Field(default=None, gt=0)
-    rate: BytesPerSecond | None = None
-    read_rate: BytesPerSecond | None = None
-    write_rate: BytesPerSecond | None = None
+    rate: BytesPerSecond | None = Field(default=None, gt=0)
+    read_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    write_rate: BytesPerSecond | None = Field(default=None, gt=0)
     accounting_unit: Bytes | None = None  # a request costs one token for each begun unit
 
     @model_validator(mode="after")

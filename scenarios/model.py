@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout
 from tiersim.devices.catalogue import load_device, names
-from tiersim.devices.volume import PASS_ON_NS, Volume, problem_with
+from tiersim.devices.volume import PASS_ON_NS, Device, Volume, problem_with
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
-from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, read_text, validate
+from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
 from tiersim.units import parse_bytes
 
 
@@ -57,10 +57,10 @@ class Scenario(StrictModel):
         for key, volume in self.placement.items():
             if volume not in self.volumes:
                 hint = did_you_mean(volume, self.volumes)
-                raise ValueError(f"placement: {key} = {volume!r} is not one of the volumes{hint}")
+                raise ValueError(f"placement.{key}: {volume!r} is not one of the volumes{hint}")
             if key not in ("default", "log") and not key.startswith("file:"):
                 hint = did_you_mean(key, ("default", "log"))
-                raise ValueError(f"placement: {key!r} is not default, log or file:NAME{hint}")
+                raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
         if "default" not in self.placement and len(self.volumes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
         return self
@@ -74,15 +74,14 @@ class Scenario(StrictModel):
 class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
-    def __init__(self, name: str, model: Scenario, folder: Path | None) -> None:
-        """Load the devices; *folder* is what relative device files are beside. Raises ScenarioError."""
+    def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device]) -> None:
+        """Take the *devices* that the volumes are on, by volume."""
         self.name, self.model = name, model
-        self.volumes = {key: self._volume(key, volume, folder) for key, volume in model.volumes.items()}
+        self.volumes = {key: self._volume(key, volume, devices[key]) for key, volume in model.volumes.items()}
 
     @staticmethod
-    def _volume(name: str, model: VolumeModel, folder: Path | None) -> Volume:
+    def _volume(name: str, model: VolumeModel, device: Device) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        device = load_device(model.device, beside=folder)
         return Volume(name, device, model.count, model.layout, model.stripe, overhead)
 
     @property
@@ -112,20 +111,27 @@ def load_scenario(name_or_path: str) -> NamedScenario:
     """Load a scenario: a TOML file, a name of the library, or a catalogue device (one of it); raises ScenarioError."""
     path = Path(name_or_path)
     if name_or_path.endswith(".toml"):
-        return _parse(path.stem, read_text(path), str(path), path.parent)
+        return _read(path.stem, path)
     if name_or_path in library.names():
-        file = library.path_of(name_or_path)
-        return _parse(name_or_path, read_text(file), str(file), None)
+        return _read(name_or_path, library.path_of(name_or_path))
     if name_or_path in names():
         model = Scenario.model_validate({"volumes": {"data": {"device": name_or_path}}})
-        return NamedScenario(name_or_path, model, None)
-    known = [*library.names(), *names()]
+        return NamedScenario(name_or_path, model, {"data": load_device(name_or_path)})
+    hint = did_you_mean(name_or_path, [*library.names(), *names()])
     raise ScenarioError(
-        f"{name_or_path!r} is not a scenario, a device, or a .toml file{did_you_mean(name_or_path, known)}; "
-        "see: tiersim devices list"
+        f"{name_or_path!r} is not a scenario, a device, or a .toml file{hint or '; see: tiersim devices list'}"
     )
 
 
-def _parse(name: str, text: str, path: str, folder: Path | None) -> NamedScenario:
-    values: Mapping[str, Any] = parse_toml(text, path)
-    return NamedScenario(name, validate(Scenario, values, text, path), folder)
+def _read(name: str, file: Path) -> NamedScenario:
+    text = read_text(file)
+    values = parse_toml(text, str(file))
+    model = validate(Scenario, values, text, str(file))
+    devices = {}
+    for key, volume in model.volumes.items():
+        try:
+            devices[key] = load_device(volume.device, beside=file.parent)
+        except ScenarioError as error:
+            place = place_of(text, str(file), ("volumes", key, "device"))
+            raise ScenarioError(f"{place}: {error}") from None
+    return NamedScenario(name, model, devices)

@@ -1,7 +1,8 @@
 """One trace on one scenario: recorded requests become commands at stations, a run becomes a result."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -31,25 +32,37 @@ def replay_all(
     *,
     workers: int,
     keep_requests: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
     """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
 
-    The results do not depend on the number of workers. *progress* is called with the commands that have arrived in all
-    runs together. Raises ScenarioError when the trace does not fit one of them.
+    The results do not depend on the number of workers. *progress* is called with the requests that have arrived in all
+    runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
+    An error in one run, or an interrupt, stops the others at their next step.
     """
     arrived = [0] * len(scenarios)
+    stop = Event()
 
     def run(index: int) -> Result:
         def note(count: int) -> None:
+            if stop.is_set():
+                raise CancelledError
             arrived[index] = count
             if progress is not None:
-                progress(sum(arrived))
+                progress(sum(arrived), found.requests * len(scenarios))
 
         return replay(found, scenarios[index], keep_requests=keep_requests, progress=note)
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(run, range(len(scenarios))))
+        runs = [pool.submit(run, index) for index in range(len(scenarios))]
+        try:
+            for ended in as_completed(runs):
+                ended.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [ended.result() for ended in runs]
 
 
 def replay(
@@ -75,7 +88,7 @@ def replay(
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
         "trace": {
-            "name": found.path.name.removesuffix(".trace"),
+            "name": found.path.absolute().name.removesuffix(".trace"),
             "hash": found.content_hash,
             "requests": found.requests,
             "span_ns": found.span_ns,

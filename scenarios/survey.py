@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,19 +44,25 @@ class Survey:
     files: tuple[FileUse, ...]  # by file code
 
 
-def survey(bundle: Bundle) -> Survey:
-    """Read a trace once; raises TraceError when it holds no requests or is damaged."""
+def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> Survey:
+    """Read a trace once; raises TraceError when it holds no requests or is damaged.
+
+    *progress* is called with the rows read and the rows there are.
+    """
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)
     files = _Files()
-    last_ns = -1
+    rows, last_ns = 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         last_ns = int(block.time_ns[-1]) if len(block) else last_ns
+        rows += len(block)
+        if progress is not None:
+            progress(rows, bundle.rows)
     if last_ns < 0:
         raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
     digest.update(json.dumps([bundle.file_names, bundle.stream_names]).encode())
@@ -99,9 +106,7 @@ class _Files:
 def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of all extents that requests touch, with those between their first and last byte."""
     first, last = first_byte // EXTENT_BYTES, (end_byte - 1) // EXTENT_BYTES
-    parts = [np.unique(first)]
-    step = 1
-    while (reaches := first[first + step <= last] + step).size:
-        parts.append(np.unique(reaches))
-        step += 1
-    return np.unique(np.concatenate(parts))
+    first, last = np.unique(np.stack([first, last]), axis=1)
+    counts = last - first + 1
+    before = np.cumsum(counts) - counts  # extents of the requests above
+    return np.unique(np.repeat(first - before, counts) + np.arange(counts.sum()))

@@ -35,8 +35,51 @@ def test_an_existing_output_is_refused_without_force(tmp_path: Path) -> None:
     ):
         pass
     with whole_folder(tmp_path / "x", force=True) as folder:
-        (folder / "new").write_text("2")
-    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
+        (folder / "precious").write_text("2")
+        (folder / "new").write_text("3")
+    assert sorted(path.read_text() for path in (tmp_path / "x").iterdir()) == ["2", "3"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_force_replaces_only_what_is_of_the_same_kind(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "precious").write_text("1")
+    (tmp_path / "file").write_text("1")
+    for target in (tmp_path / "x", tmp_path / "file"):
+        with pytest.raises(OutputError, match="was left as it is"), whole_folder(target, force=True) as folder:
+            (folder / "new").write_text("2")
+    with pytest.raises(OutputError, match="was left as it is"), whole_file(tmp_path / "x", force=True) as path:
+        path.write_text("2")
+    assert (tmp_path / "x" / "precious").read_text() == (tmp_path / "file").read_text() == "1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "x"]
+
+
+def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "table").write_text("old")
+    really_replace = Path.replace
+
+    def interrupt(path: Path, target: Path) -> Path:
+        if path.name.endswith(".partial"):
+            raise KeyboardInterrupt
+        return really_replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "x", force=True) as folder:
+        (folder / "table").write_text("new")
+    assert [path.read_text() for path in tmp_path.glob("*/*")] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    code = (
+        "import os, signal; from tiersim.files import terminate_as_interrupt\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "with terminate_as_interrupt(): os.kill(os.getpid(), signal.SIGHUP)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_place_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

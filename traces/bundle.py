@@ -25,6 +25,13 @@ ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) 
 
 # Half the size and half the time of Parquet's defaults: counters are stored as differences, columns of few values as codes.
 _DELTA_COLUMNS = ("time_ns", "offset_bytes", "issue_ns", "command", "latency_ns")
+#: Larger values are mistakes, and sums of smaller ones fit int64.
+_MOST = 1 << 60
+_TOO_MUCH = {
+    "offset_bytes": "is behind the end of any device",
+    "length_bytes": "is longer than any device",
+    "time_ns": "is 36 years after the trace began; subtract the time of its first row",
+}
 _DICTIONARY_COLUMNS = [c.name for c in REQUEST_COLUMNS if c.name not in _DELTA_COLUMNS]
 
 
@@ -46,6 +53,10 @@ class Manifest:
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as it is written."""
         return {"schema": SCHEMA, **self.__dict__}
+
+
+_NOTHING_KNOWN = Manifest()
+_JSON_KINDS = {str: "a text", int: "a number", tuple: "a list", dict: "an object"}
 
 
 @dataclass(frozen=True)
@@ -225,8 +236,12 @@ class Bundle:
         schema = values.pop("schema", SCHEMA)
         if schema != SCHEMA:
             raise TraceError(f"{path}: schema {schema!r} is not {SCHEMA!r}; this tiersim is too old or too new for it")
-        known = Manifest.__dataclass_fields__
-        return Manifest(**{name: value for name, value in values.items() if name in known})
+        known = {name: value for name, value in values.items() if name in Manifest.__dataclass_fields__}
+        for name, value in known.items():
+            kind = type(getattr(_NOTHING_KNOWN, name))
+            if not isinstance(value, list if kind is tuple else kind):
+                raise TraceError(f"{path}: {name}: {value!r} is not {_JSON_KINDS[kind]}; remove the key or the file")
+        return Manifest(**known)
 
     def _refuse(self, column: str, row: int, value: object, what: str) -> None:
         raise TraceError(f"{self._table_path}: column {column!r}, row {row}: {value!r} {what}")
@@ -240,10 +255,11 @@ class Bundle:
                 columns[column.name] = self._codes(column.name, found, rows, first_row)
             else:
                 columns[column.name] = self._integers(column.name, found, rows, first_row)
-        for name in ("offset_bytes", "length_bytes", "time_ns"):
-            bad = np.flatnonzero(columns[name] < 0)
+        for name, too_much in _TOO_MUCH.items():
+            bad = np.flatnonzero((columns[name] < 0) | (columns[name] > _MOST))
             if bad.size:
-                self._refuse(name, first_row + int(bad[0]), int(columns[name][bad[0]]), "is negative")
+                value = int(columns[name][bad[0]])
+                self._refuse(name, first_row + int(bad[0]), value, "is negative" if value < 0 else too_much)
         empty = np.flatnonzero((columns["length_bytes"] == 0) & (columns["op"] != OPERATIONS.index("flush")))
         if empty.size:
             self._refuse("length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush")
@@ -257,6 +273,8 @@ class Bundle:
         if not nullable and found.null_count:
             row = int(np.flatnonzero(found.is_null())[0])
             self._refuse(name, first_row + row, None, "is not allowed; every row needs a value")
+        if pa.types.is_timestamp(found.type):
+            self._refuse(name, first_row, found[0].as_py(), "is a date; write the nanoseconds since the trace began")
         if pa.types.is_duration(found.type):
             found = found.cast(pa.duration("ns")).cast(pa.int64())
         target = pa.uint8() if name == "flags" else pa.int64()

@@ -1,6 +1,6 @@
 """What a trace asks of its storage: mix, sizes, sequentiality, rates, measured latencies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,14 +62,16 @@ class _Groups:
         }
 
 
-def describe(bundle: Bundle) -> dict[str, Any]:
+def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Describe a trace (``tiersim.description/1``): groups by kind of request and by file, rates by second.
 
     ``sequential`` is the share of requests that begin where the one before them in the same file and group ended.
+    ``rate_per_s`` is null for less than a second. *progress* is called with the rows read and the rows there are.
     """
     classes, files = _Groups(), _Groups()
     ends: dict[str, int] = {}
     per_second: dict[int, int] = {}
+    rows_read, span_ns = 0, bundle.manifest.span_ns  # which another tool need not have written
     for block in bundle.blocks():
         for second, count in zip(*np.unique(block.time_ns // NS_PER_S, return_counts=True), strict=True):
             per_second[int(second)] = per_second.get(int(second), 0) + int(count)
@@ -79,15 +81,18 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         for code in np.unique(block.file):
             rows = np.flatnonzero(block.file == code)
             _add(files, bundle.file_names[code], block, rows, bundle.file_names, ends)
+        rows_read += len(block)
+        span_ns = max(span_ns, int((block.time_ns + np.maximum(block.latency_ns, 0)).max(initial=0)))
+        if progress is not None:
+            progress(rows_read, bundle.rows)
     manifest = bundle.manifest
-    seconds = max(manifest.span_ns / NS_PER_S, 1e-9)
     return {
         "schema": "tiersim.description/1",
-        "trace": bundle.path.name,
+        "trace": bundle.path.absolute().name,
         "format": manifest.source_format,
         "requests": bundle.rows,
-        "span_ns": manifest.span_ns,
-        "rate_per_s": bundle.rows / seconds,
+        "span_ns": span_ns,
+        "rate_per_s": bundle.rows * NS_PER_S / span_ns if span_ns >= NS_PER_S else None,
         "peak_rate_per_s": max(per_second.values(), default=0),
         "classes": classes.document(),
         "files": files.document(),

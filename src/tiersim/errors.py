@@ -8,6 +8,7 @@ Exception
 """
 
 import difflib
+import os
 from collections.abc import Iterable
 
 
@@ -35,4 +36,6 @@ def did_you_mean(value: str, known: Iterable[str]) -> str:
 
 def reason(error: OSError) -> str:
     """Say why the operating system refused, without its number."""
-    return (error.strerror or type(error).__name__).lower()
+    if error.errno:
+        return os.strerror(error.errno).lower()
+    return "no such file or directory" if isinstance(error, FileNotFoundError) else str(error).splitlines()[0]

@@ -3,12 +3,17 @@
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from tiersim.errors import OutputError, reason
+
+#: After an interrupt others are let go by for so long: somebody who presses Ctrl-C twice must not stop the cleaning up.
+_CLEANING_UP_S = 2.0
+_REMEDY = "choose a place that exists and is writable"
 
 
 def _sync(path: Path) -> None:
@@ -19,47 +24,90 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
-    elif path.exists() or path.is_symlink():
+    elif _is_there(path):
         path.unlink()
 
 
-def refuse_existing(target: Path, *, force: bool) -> None:
-    """Raise OutputError if *target* exists and *force* is not set, so that hours of work end no one's file."""
-    if not force and (target.exists() or target.is_symlink()):
+def check_target(target: Path, *, force: bool) -> None:
+    """Raise OutputError if *target* exists and *force* is not set, or nothing can be written there.
+
+    To be called before the work whose outcome is to be written, so that hours of it are not in vain.
+    """
+    if not force and _is_there(target):
         raise OutputError(f"{target}: is already there; choose another name or add --force to replace it")
+    place = next(parent for parent in target.absolute().parents if _is_there(parent))
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise OutputError(f"{target}: {place} is not a folder that can be written to; {_REMEDY}")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for outputs, and those above it, unless it is there; raises OutputError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_be_written(path, error) from error
+
+
+def _cannot_be_written(target: Path, error: OSError) -> OutputError:
+    return OutputError(f"{target}: cannot be written ({reason(error)}); {_REMEDY}")
+
+
+def _may_replace(new: Path, old: Path) -> bool:
+    """Whether *old* is something of the same kind: a file for a file, for a folder one that holds the same files.
+
+    A slip such as ``--output . --force`` must not empty the folder that somebody works in.
+    """
+    if not old.is_dir() or not new.is_dir():
+        return old.is_dir() == new.is_dir()
+    before, after = ({entry.name for entry in folder.iterdir()} for folder in (old, new))
+    return before <= after or after <= before
+
+
+def _replace(new: Path, old: Path, aside: Path) -> None:
+    """Put *new* in the place of *old*, which stays whole, under the name *aside*, until then."""
+    if not _may_replace(new, old):
+        raise OutputError(f"{old}: is not of the kind that is written here and was left as it is; choose another name")
+    if old.is_dir():
+        old.replace(aside)
+    new.replace(old)
 
 
 @contextmanager
 def _place(target: Path, *, force: bool) -> Iterator[Path]:
-    refuse_existing(target, force=force)
-    partial = target.parent / f".{target.name}.{os.getpid()}.partial"
+    partial, aside = (target.parent / f".{target.name}.{os.getpid()}.{end}" for end in ("partial", "old"))
     try:
+        check_target(target, force=force)
         _remove(partial)
         yield partial
         for path in sorted(partial.rglob("*")) if partial.is_dir() else []:
             _sync(path)
         _sync(partial)
-        if target.is_dir() or partial.is_dir():
-            _remove(target)
-        partial.replace(target)
+        if _is_there(target):
+            _replace(partial, target, aside)
+        else:
+            partial.replace(target)
         _sync(target.parent)
     except OSError as error:
-        raise OutputError(
-            f"{target}: cannot be written ({reason(error)}); choose a place that exists and is writable"
-        ) from error
+        raise _cannot_be_written(target, error) from error
     finally:
-        if partial.exists():
-            _remove(partial)
+        if _is_there(aside) and not _is_there(target):
+            aside.replace(target)
+        for rest in (partial, aside):
+            _remove(rest)
 
 
 @contextmanager
 def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary path; when the block ends well the file there becomes *target*, otherwise nothing remains.
 
-    Raises OutputError when the target exists (unless *force*) or cannot be written.
+    Raises OutputError when the target exists (unless *force*, and it is a file) or cannot be written.
     """
     with _place(target, force=force) as partial:
         yield partial
@@ -67,7 +115,7 @@ def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """Like :func:`whole_file`, for a folder that is made for the block to fill."""
+    """Like :func:`whole_file`, for a folder that is made for the block to fill; *force* replaces one with such files."""
     with _place(target, force=force) as partial:
         partial.mkdir()
         yield partial
@@ -75,14 +123,22 @@ def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that temporary files go."""
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that temporary files go; signals ignored stay so."""
+    deaf_until = 0.0
 
     def raise_interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        nonlocal deaf_until
+        if time.monotonic() >= deaf_until:
+            deaf_until = time.monotonic() + _CLEANING_UP_S
+            raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, raise_interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # nohup, &
+    for number in heard:
+        signal.signal(number, raise_interrupt)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler in heard.items():
+            # once interrupted the process is about to end; another signal must not change how
+            signal.signal(number, signal.SIG_IGN if deaf_until else handler)

@@ -30,7 +30,7 @@ M = TypeVar("M", bound=BaseModel)
 def read_text(path: Path) -> str:
     """Read a UTF-8 text file; raises ScenarioError when there is none or it is not text."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
     except OSError as error:
@@ -49,7 +49,10 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
 
 
 def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) -> M:
-    """Check *values*, parsed from *text*, against *model*; raises ScenarioError with one line for each mistake."""
+    """Check *values*, parsed from *text*, against *model*; raises ScenarioError with one line for each mistake.
+
+    A validator of a whole model says which key it means by beginning its message with ``KEY: ``.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -57,6 +60,9 @@ def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) ->
         for problem in error.errors():
             location = tuple(str(part) for part in problem["loc"])
             message = problem["msg"].removeprefix("Value error, ")
+            key, _, rest = message.partition(": ")
+            if rest and key.split(".")[0] in _known_keys(model, location):
+                location, message = (*location, *key.split(".")), rest
             if problem["type"] == "extra_forbidden":
                 known = _known_keys(model, location[:-1])
                 message = f"unknown key {location[-1]!r}{did_you_mean(location[-1], known)}"
@@ -64,7 +70,7 @@ def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) ->
                 message = f"the key {location[-1]!r} is required and not there"
             elif not problem["msg"].startswith("Value error"):
                 message = f"{problem['input']!r}: {message[0].lower()}{message[1:]}"
-            lines.append(f"{path}:{_line_of(text, location)}: {'.'.join(location)}: {message}")
+            lines.append(f"{place_of(text, path, location)}: {message}")
         raise ScenarioError("\n".join(lines)) from None
 
 
@@ -90,6 +96,11 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for argument in get_args(annotation) for found in _models_in(argument)]
+
+
+def place_of(text: str, path: str, location: Sequence[str]) -> str:
+    """Say where *location* is in the file: path, line, key."""
+    return ": ".join([f"{path}:{_line_of(text, location)}", *[".".join(location)] * bool(location)])
 
 
 def _line_of(text: str, location: Sequence[str]) -> int:

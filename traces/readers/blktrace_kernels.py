@@ -21,7 +21,7 @@ MAX_RECORD_BYTES = HEADER_BYTES_8 + MAX_PDU_BYTES
 MAX_DISORDER_NS = 100_000_000
 #: A leap of the clock by more than this is looked at twice.
 LEAP_NS = 1_000_000_000
-MAX_SECTOR = 1 << 54  # 2^63 bytes
+MAX_SECTOR = 1 << 51  # 2^60 bytes: no device is larger
 MAX_CPUS = 4096
 #: Sequence numbers that leap further are damaged.
 MAX_LOST_EVENTS = 1 << 24

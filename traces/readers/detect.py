@@ -60,6 +60,11 @@ def detect_format(path: Path) -> str:
             return "arrow"
         raise TraceError(f"{path}: is a folder without a requests.parquet; give the files of the recording")
     parts = find_parts(path)
+    for part in parts:
+        if part.is_fifo() or part.is_char_device():
+            raise TraceError(
+                f"{part}: cannot be read twice, as an import must; save what comes from it as a file first"
+            )
     try:
         # The first file of a recording may be empty: a CPU without events.
         starts = [_start(part) for part in parts if not part.is_dir()]

@@ -1,0 +1,701 @@
+"""The command line in the hands of somebody who does everything wrong: exit codes, sentences, and nothing left behind."""
+
+import errno
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.blktrace_records import C, D, Q, record
+from tiersim.cli.main import main
+from tiersim.cli.warmup import compile_if_cold
+
+DATA = Path(__file__).parent / "data"
+CAPTURE = DATA / "vda.blktrace.0"
+ROWS = 140  # of the capture, both files
+COMMANDS = ["demo", "import", "describe", "replay", "report", "devices", "devices list", "devices show", "warmup"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    compile_if_cold()
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+class Shell:
+    """Runs commands in a folder of their own; a command that fails must leave it, and the temporary folder, as they were."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.temporary = folder / "work", folder / "temporary"
+        for made in (self.folder, self.temporary):
+            made.mkdir()
+        self._patch, self._capture = monkeypatch, capfd
+        monkeypatch.chdir(self.folder)
+        monkeypatch.setattr(tempfile, "tempdir", str(self.temporary))
+
+    def __call__(self, *arguments: object) -> Said:
+        before = self.listing()
+        self._patch.setattr(sys, "argv", ["tiersim", *map(str, arguments)])
+        self._capture.readouterr()
+        pipe = signal.getsignal(signal.SIGPIPE)
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        finally:
+            signal.signal(signal.SIGPIPE, pipe)
+        said = Said(code, *self._capture.readouterr())
+        assert "Traceback" not in said.err
+        assert list(self.temporary.iterdir()) == []
+        assert not list(self.folder.rglob(".*"))
+        if code:
+            assert self.listing() == before
+            assert said.out == ""
+        return said
+
+    def listing(self) -> dict[str, bytes | None]:
+        return {str(p): p.read_bytes() if p.is_file() else None for p in sorted(self.folder.rglob("*"))}
+
+    def fails(self, *arguments: object) -> str:
+        """The one notice of a command that has to fail."""
+        said = self(*arguments)
+        assert said.code == 1, said
+        assert said.err.startswith("tiersim: ")
+        assert said.err.count("\n") == 1, said.err
+        assert len(said.err) < 400
+        return said.err.removeprefix("tiersim: ").strip()
+
+    def file(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, monkeypatch, capfd)
+
+
+def write_requests(path: Path, columns: Mapping[str, Any]) -> Path:
+    """A bundle as pandas or DuckDB would write it: the table and nothing else."""
+    path.mkdir()
+    pq.write_table(pa.table(dict(columns)), path / "requests.parquet")
+    return path
+
+
+def plain(path: Path, rows: int = 300, length_bytes: int = 8192, gap_ns: int = 10_000_000) -> Path:
+    number = np.arange(rows)
+    return write_requests(
+        path,
+        {
+            "time_ns": number * gap_ns,
+            "op": ["read", "write"] * (rows // 2) + ["read"] * (rows % 2),
+            "offset_bytes": number % 50 * length_bytes,
+            "length_bytes": np.full(rows, length_bytes),
+        },
+    )
+
+
+# What every command does when it is used as it should be.
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_names_an_example(shell: Shell, command: str) -> None:
+    said = shell(*command.split(), "--help")
+    assert said.code == 0
+    assert said.err == ""
+    assert "Example: tiersim " in said.out
+
+
+def test_version(shell: Shell) -> None:
+    said = shell("--version")
+    assert re.fullmatch(r"tiersim \d+\.\d+\.\d+\n", said.out)
+
+
+def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
+    said = shell("demo")
+    assert said.code == 0
+    assert "15k-raid10" in said.out
+    assert said.err == "tiersim: open demo/report.html in a browser\n"
+    made = {path.name for path in (shell.folder / "demo").iterdir()}
+    assert made == {
+        "pgbench.trace", "report.html", "15k-raid10.result", "sas-ssd-raid10.result", "pcie-flash.result",
+    }  # fmt: skip
+    assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
+    first = shell.listing()
+    again = shell("demo", "--force")
+    assert again.out == said.out
+    second = shell.listing()
+    changed = {Path(path).name for path in first if first[path] != second[path]}
+    assert changed <= {"run.json"}  # wall-clock facts
+
+
+def test_import_says_what_it_found(shell: Shell) -> None:
+    said = shell("import", CAPTURE, "-o", "prod.trace")
+    assert said.out.startswith(f"prod.trace: {ROWS} requests in 645 ms (blktrace)\n")
+    assert "inferred: " in said.out
+    assert said.err == ""
+    documented = shell("import", CAPTURE, "-o", "other", "--json")  # a name without .trace is a name
+    document = documented.document()
+    assert documented.err == ""
+    assert document == {
+        "schema": "tiersim.import/1", "trace": "other", "format": "blktrace", "requests": ROWS, "statements": 0,
+        "unmatched": 0, "dropped": {}, "inferred": document["inferred"], "span_ns": document["span_ns"], "warnings": [],
+    }  # fmt: skip
+
+
+def test_several_files_of_one_recording_and_a_bundle_by_any_name(shell: Shell) -> None:
+    both = shell("import", CAPTURE, DATA / "vda.blktrace.1", "-o", "both.trace", "--json").document()
+    base = shell("import", DATA / "vda", "-o", "base", "--json").document()
+    copy = shell("import", "base", "-o", "copy.trace", "--json").document()
+    table = shell("import", "base/requests.parquet", "-o", "table.trace", "--json").document()
+    assert both["requests"] == base["requests"] == copy["requests"] == table["requests"] == ROWS
+    assert (copy["format"], table["format"]) == ("blktrace", "arrow")
+    assert shell("import", "base", "-o", "base", "--force").code == 0  # onto itself
+
+
+def test_describe_a_file_and_a_bundle(shell: Shell) -> None:
+    said = shell("describe", CAPTURE)
+    assert f"{ROWS} requests in 645 ms\n" in said.out.replace(" \n", "\n").replace("  ", "")
+    assert re.search(r"data read +112 ", said.out)
+    document = shell("describe", CAPTURE, "--json").document()
+    assert document["schema"] == "tiersim.description/1"
+    assert sum(group["count"] for group in document["classes"]) == ROWS
+    assert document["rate_per_s"] is None  # of less than a second
+
+
+def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
+    shell("import", CAPTURE, "-o", "prod.trace")
+    scenarios = ["--on", "15k-raid10", "--on", "pcie-flash", "--on", "micron-p410m-400"]
+    said = shell("replay", "prod.trace", *scenarios, "-o", "out/of/bundle", "--requests")
+    header = said.out.splitlines()[2].split()
+    assert header == ["latency", "recorded", "15k-raid10", "pcie-flash", "micron-p410m-400"]
+    results = sorted((shell.folder / "out" / "of" / "bundle").iterdir())
+    assert [path.name for path in results] == ["15k-raid10.result", "micron-p410m-400.result", "pcie-flash.result"]
+    kept = pq.read_table(results[0] / "requests.parquet")
+    assert (kept["done_ns"].to_numpy() > 0).all()
+
+    document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
+    assert document["schema"] == "tiersim.result/1"
+    assert [run["name"] for run in document["scenarios"]] == header[2:]
+    for run in document["scenarios"]:
+        kept_run = json.loads((shell.folder / "out/of/bundle" / f"{run['name']}.result" / "summary.json").read_bytes())
+        assert run["latency_ns"] == kept_run["latency_ns"]
+        assert set(run["verdict"]) >= {"load", "calibration", "cache", "arrivals", "locks"}
+        assert {"bottleneck", "stations", "throughput_per_s", "throughput_shortfall_pct"} <= set(run)
+        assert set(run["throughput_per_s"]["requests"]) == {"value", "low", "high", "resolved", "basis"}
+        for latency in run["latency_ns"].values():
+            assert set(latency) >= {"count", "mean", "p50", "p95", "p99", "p999"}
+        assert all({"utilisation", "queue_mean"} <= set(station) for station in run["stations"].values())
+
+
+def test_report(shell: Shell) -> None:
+    shell("replay", CAPTURE, "--on", "pcie-flash")
+    said = shell("report", "pcie-flash.result", "pcie-flash.result", "-o", "page.html", "--title", "ours")
+    assert (said.out, said.err) == ("", "tiersim: wrote page.html\n")
+    page = (shell.folder / "page.html").read_text(encoding="utf-8")
+    assert "<title>ours" in page
+    assert shell.fails("report", "pcie-flash.result", "-o", "page.html").startswith("page.html: is already there")
+    assert shell("report", "pcie-flash.result", "-o", "page.html", "--force").code == 0
+
+
+def test_devices(shell: Shell) -> None:
+    said = shell("devices", "list")
+    listed = shell("devices", "list", "--json").document()
+    assert listed["schema"] == "tiersim.devices/1"
+    for device in listed["devices"]:
+        assert re.search(rf"^ {device['id']} +", said.out, re.MULTILINE)
+        assert device["capacity_bytes"] > 0
+    shown = shell("devices", "show", "micron-s650dc-800")
+    assert "derived: 64 dies at about 80,000 sustained random writes a second, itself assumed" in shown.out
+    document = shell("devices", "show", "micron-s650dc-800", "--json").document()
+    assert document["schema"] == "tiersim.device/1"
+    assert document["parameters"]["channels"] == 8
+
+
+def test_warm_up(shell: Shell) -> None:
+    assert re.fullmatch(r"tiersim: \d+ kernels ready\n", shell("warmup").err)
+
+
+# Wrong usage.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("replay x", "Missing option '--on'"),
+        ("replay --on pcie-flash", "Missing argument 'trace'"),
+        ("import x", "Missing option '--output'"),
+        ("import -o x.trace", "Missing argument 'files'"),
+        ("report", "Missing argument 'results'"),
+        ("describe", "Missing argument 'trace'"),
+        ("devices show", "Missing argument 'name'"),
+        ("simulate x", "No such command 'simulate'"),
+        ("replay x --om pcie-flash", "No such option: --om"),
+    ],
+)
+def test_wrong_usage(shell: Shell, arguments: str, says: str) -> None:
+    said = shell(*arguments.split())
+    assert said.code == 2
+    assert says in said.err
+
+
+# Wrong traces.
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100)
+RANDOM = np.random.default_rng(1).bytes(5000)
+
+
+@pytest.mark.parametrize("command", [["import", "-o", "out.trace"], ["describe"], ["replay", "--on", "pcie-flash"]])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nosuch.trace", "nosuch.trace: cannot be read (no such file or directory); give a file"),
+        ("empty.blktrace.0", "empty.blktrace.0: is empty; record again"),
+        ("random", "random: at byte 0 is"),
+        (
+            "photo.png",
+            r"photo.png: at byte 0 is b'\x89PNG\r\n\x1a\n', the start of no known format; known are blktrace",
+        ),
+        ("notes.txt", "notes.txt: at byte 0 is b'Dear DBA', the start of no known format"),
+        ("other.parquet", "other.parquet: the column 'time_ns' is required and not there"),
+        ("half.parquet", "half.parquet: is not a whole Parquet file; write or import it again"),
+        ("notes.txt/x", "notes.txt/x: cannot be read (not a directory)"),
+        ("folder", "folder: is "),
+        ("pipe", "pipe: cannot be read twice, as an import must; save what comes from it as a file first"),
+        ("x" * 300, "file name too long; check the name"),
+    ],
+)
+def test_what_is_no_trace(shell: Shell, command: list[str], name: str, says: str) -> None:
+    for file, content in {
+        "empty.blktrace.0": b"", "random": RANDOM, "photo.png": PNG, "notes.txt": b"Dear DBA,\n", "half.parquet": b"PAR1x",
+    }.items():  # fmt: skip
+        shell.file(file, content)
+    pq.write_table(pa.table({"price": [1.0]}), shell.folder / "other.parquet")
+    (shell.folder / "folder").mkdir()
+    if name == "pipe":  # not in the listing of the other cases, which reads everything
+        os.mkfifo(shell.temporary.parent / "pipe")
+        name = "../pipe"
+    assert says in shell.fails(command[0], name, *command[1:])
+
+
+def test_a_file_that_may_not_be_read(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.file("../secret.blktrace.0", CAPTURE.read_bytes())  # beside the folder whose files the shell compares
+    really_open = Path.open
+
+    def refuse(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path.name.startswith("secret"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return really_open(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert "secret.blktrace.0: cannot be read (permission denied)" in shell.fails("describe", "../secret.blktrace.0")
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "says"),
+    [
+        (
+            "notes.txt",
+            "blktrace",
+            "notes.txt: at byte 0 is b'Dear DBA', and no blktrace record follows; give the files",
+        ),
+        ("vda.blktrace.0", "arrow", "vda.blktrace.0: is not a whole Arrow file"),
+        ("vda.blktrace.0", "blktrase", "the format 'blktrase' is not known; did you mean 'blktrace'?"),
+        (".", "blktrace", "cannot be read (is a directory)"),
+        (".", "arrow", "is not a trace bundle"),
+    ],
+)
+def test_a_format_forced_wrong(shell: Shell, file: str, format: str, says: str) -> None:
+    shell.file("notes.txt", "Dear DBA,\n")
+    shell.file("vda.blktrace.0", CAPTURE.read_bytes())
+    assert says in shell.fails("import", file, "-o", "out.trace", "--format", format)
+
+
+def test_a_capture_cut_short_is_imported_with_the_loss_stated(shell: Shell) -> None:
+    shell.file("cut.blktrace.0", CAPTURE.read_bytes()[:-20])
+    said = shell("import", "cut.blktrace.0", "-o", "cut.trace", "--json")
+    document = said.document()
+    assert document["requests"] > 0
+    assert document["dropped"]["bytes that are no records"] > 0
+    warning = "warning: cut.blktrace.0: 28 bytes at 1 places are no records and were left out"
+    assert said.err == f"tiersim: {warning}\n"
+    manifest = json.loads((shell.folder / "cut.trace" / "manifest.json").read_bytes())
+    assert manifest["warnings"] == [warning.removeprefix("warning: ")]
+    assert manifest["dropped"] == document["dropped"]
+    for command in (["describe", "cut.trace"], ["describe", "cut.blktrace.0"]):
+        assert shell(*command).err == f"tiersim: {warning}\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"time_ns": pa.array([0, 1], pa.timestamp("us"))}, "column 'time_ns', row 0: .* is a date; write the nanosec"),
+        ({"time_ns": [1_790_000_000 * 10**9] * 2}, "row 0: .* is 36 years after the trace began; subtract the time"),
+        ({"offset_bytes": [0, 2**63 - 4096]}, "column 'offset_bytes', row 1: .* is behind the end of any device"),
+        ({"length_bytes": [2**62, 4096]}, "column 'length_bytes', row 0: .* is longer than any device"),
+    ],
+)
+def test_values_that_cannot_be(shell: Shell, changed: dict[str, Any], says: str) -> None:
+    columns = {"time_ns": [0, 1], "op": ["read"] * 2, "offset_bytes": [0, 0], "length_bytes": [4096] * 2} | changed
+    write_requests(shell.folder / "x.trace", columns)
+    assert re.search(says, shell.fails("describe", "x.trace"))
+    assert re.search(says, shell.fails("replay", "x.trace", "--on", "pcie-flash"))
+
+
+def test_a_manifest_by_hand(shell: Shell) -> None:
+    bundle = plain(shell.folder / "x.trace")
+    (bundle / "manifest.json").write_text('{"span_ns": "3 s"}')
+    assert shell.fails("describe", "x.trace") == (
+        "x.trace/manifest.json: span_ns: '3 s' is not a number; remove the key or the file"
+    )
+
+
+# Odd traces that are traces.
+
+
+def test_the_four_required_columns_are_enough(shell: Shell) -> None:
+    plain(shell.folder / "pandas.trace")
+    document = shell("describe", "pandas.trace", "--json").document()
+    assert document["span_ns"] == 299 * 10_000_000
+    assert document["rate_per_s"] == pytest.approx(100, rel=0.01)
+    said = shell("replay", "pandas.trace", "--on", "15k-raid10", "--on", "aws-gp3")
+    assert said.out.splitlines()[2].split() == ["latency", "15k-raid10", "aws-gp3"]  # nothing was measured
+    assert "warning" not in said.err
+    assert shell("report", "15k-raid10.result", "aws-gp3.result").code == 0
+    assert (shell.folder / "report.html").stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("device", ["15k-raid10", "pcie-flash", "aws-gp3"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"time_ns": [0], "op": ["read"], "offset_bytes": [8192], "length_bytes": [4096]},
+        {"time_ns": [0, 10**6, 10**9], "op": ["flush"] * 3, "offset_bytes": [0] * 3, "length_bytes": [0] * 3},
+        {"time_ns": [5, 5], "op": ["discard"] * 2, "offset_bytes": [0, 0], "length_bytes": [1 << 30, 1 << 20]},
+    ],
+    ids=["a single request", "only flushes", "only discards"],
+)
+def test_traces_of_next_to_nothing(shell: Shell, columns: dict[str, Any], device: str) -> None:
+    write_requests(shell.folder / "odd.trace", columns)
+    assert shell("describe", "odd.trace").code == 0
+    assert shell("describe", "odd.trace", "--json").document()["requests"] == len(columns["op"])
+    document = shell("replay", "odd.trace", "--on", device, "--json").document()
+    (latency,) = document["scenarios"][0]["latency_ns"].values()
+    assert latency["count"] == len(columns["op"])
+    assert all(document["scenarios"][0]["conservation"].values())
+    assert shell("replay", "odd.trace", "--on", device, "--force").code == 0
+    assert shell("report", f"{device}.result").code == 0
+
+
+def test_a_trace_of_nothing(shell: Shell) -> None:
+    columns = {name: pa.array([], pa.int64()) for name in ("time_ns", "offset_bytes", "length_bytes")}
+    write_requests(shell.folder / "nothing.trace", columns | {"op": pa.array([], pa.string())})
+    assert "0 requests" in shell("describe", "nothing.trace").out
+    assert shell.fails("replay", "nothing.trace", "--on", "pcie-flash") == (
+        "nothing.trace: holds no requests; import a recording that does"
+    )
+
+
+# Wrong scenarios and devices.
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[volumes.data]\ndevice = "aws-gp3"\ndevise = ""', "s.toml:3: volumes.data.devise: unknown key 'devise'; did you mean 'device'?"),
+        ('[volumes.data]\ndevice = "aws-gp4"', ("s.toml:2: volumes.data.device: 'aws-gp4' is not a device of the catalogue; "
+         "did you mean 'aws-gp3'?")),
+        ('[volumes.data]\ndevice = "aws-gp3"\nstripe = "64 KB/s"', ("s.toml:3: volumes.data.stripe: '64 KB/s' is not a size; "
+         "write for example '16 GiB'")),
+        ('[volumes.data]\ndevice = "aws-gp3"\nstripe = 64', "s.toml:3: volumes.data.stripe: 64 is a size without a unit"),
+        ('[volumes.data]\ndevice = "aws-gp3"\ncount = 3\nlayout = "raid10"', ("s.toml:1: volumes.data: layout = \"raid10\" needs"
+         " an even count, not 3")),
+        ('[volumes.data]\ndevice = "aws-gp3"\n[placement]\ndefault = "date"', ("s.toml:4: placement.default: 'date' is not one of"
+         " the volumes; did you mean 'data'?")),
+        ('[volumes.data]\ndevice = "aws-gp3"\n\n[placement]\nlogs = "data"', ("s.toml:5: placement.logs: is not default, log or"
+         " file:NAME; did you mean 'log'?")),
+        ('[volumes.a]\ndevice = "aws-gp3"\n[volumes.b]\ndevice = "aws-gp3"', "s.toml:1: placement: several volumes and no"),
+        ('[volumes.data]\ndevice = "mine.toml"', "s.toml:2: volumes.data.device: mine.toml: cannot be read (no such file"),
+        ('[replay]\nseed = 1', "s.toml:1: volumes: the key 'volumes' is required and not there"),
+        ('[volumes.data\n', "s.toml:1: is not valid TOML"),
+        ('\ufeff[volumes.data]\ndevice = "aws-gp3"\ncuont = 1', "s.toml:3: volumes.data.cuont: unknown key"),
+        (b"\xff\xfe", "s.toml: byte 0 is not UTF-8 text; save the file as UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    shell.file("s.toml", text)
+    assert says in shell.fails("replay", "x.trace", "--on", "s.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("channels = 8", "chanels = 8", "chanels: unknown key 'chanels'; did you mean 'channels'?"),
+        ('read = "75 us"', 'read = "75 GiB"', "d.toml:8: read: '75 GiB' is not a duration; write for example '3.4 ms'"),
+        ('page = "8 KiB"', 'page = "0 B"', "d.toml:7: page: 0: input should be greater than 0"),
+        (
+            'kind = "flash"',
+            'kind = "flsh"',
+            "d.toml: kind: 'flsh' is not one of hdd, flash, token-bucket; did you mean",
+        ),
+        (
+            'queue_depth = "data',
+            'queue = "data',
+            "sources: 'queue_depth' has no source; say where its number comes from",
+        ),
+    ],
+)
+def test_a_device_with_a_mistake(shell: Shell, old: str, new: str, says: str) -> None:
+    from tiersim.devices import catalogue
+
+    text = (Path(catalogue.__file__).parent / "catalogue" / "micron-s650dc-800.toml").read_text()
+    assert old in text
+    shell.file("d.toml", text.replace(old, new))
+    said = shell("devices", "show", "d.toml")
+    assert said.code == 1
+    assert said.err.startswith("tiersim: d.toml:")
+    assert says in said.err.replace("d.toml:32: sources: ", "sources: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("pcie-flsh", "'pcie-flsh' is not a scenario, a device, or a .toml file; did you mean 'pcie-flash'?"),
+        ("zzzzz", "'zzzzz' is not a scenario, a device, or a .toml file; see: tiersim devices list"),
+        ("nosuch.toml", "nosuch.toml: cannot be read (no such file or directory); check the name"),
+        ("", "'' is not a scenario"),
+    ],
+)
+def test_an_unknown_scenario(shell: Shell, name: str, says: str) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    assert says in shell.fails("replay", "x.trace", "--on", name)
+
+
+def test_an_unknown_device(shell: Shell) -> None:
+    assert shell.fails("devices", "show", "aws-gp2") == (
+        "'aws-gp2' is not a device of the catalogue; did you mean 'aws-gp3'?"
+    )
+
+
+def test_a_trace_larger_than_the_volume(shell: Shell) -> None:
+    columns = {"time_ns": [0], "op": ["read"], "offset_bytes": [1 << 50], "length_bytes": [4096]}
+    write_requests(shell.folder / "x.trace", columns)
+    shell.file("big.toml", '[volumes.data]\ndevice = "aws-gp3"\ncount = 100\nlayout = "raid0"\n')
+    says = shell.fails("replay", "x.trace", "--on", "big.toml", "--on", "pcie-flash")
+    assert says.startswith("pcie-flash: volume 'data' holds 800 GB, the trace needs 1024 TiB; write addresses = ")
+
+
+def test_two_scenarios_of_one_name(shell: Shell) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    shell.file("pcie-flash.toml", '[volumes.data]\ndevice = "aws-gp3"\n')
+    assert shell.fails("replay", "x.trace", "--on", "pcie-flash", "--on", "pcie-flash.toml") == (
+        "two scenarios are called 'pcie-flash', and their results would replace each other; rename one of the files"
+    )
+
+
+# Wrong places to write to, and wrong results.
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["import", str(CAPTURE), "-o"],
+        ["replay", "x.trace", "--on", "pcie-flash", "-o"],
+        ["report", "r/pcie-flash.result", "-o"],
+        ["demo", "-o"],
+    ],
+)
+def test_places_that_cannot_be_written(shell: Shell, command: list[str]) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    shell("replay", "x.trace", "--on", "pcie-flash", "-o", "r")
+    shell.file("file", "precious")
+    assert re.search(r"file is not a folder that can be written to; choose a place", shell.fails(*command, "file/x"))
+    assert re.match(r"/proc/x.*: cannot be written \(no such file", shell.fails(*command, "/proc/x"))
+
+
+def test_what_is_there_stays(shell: Shell) -> None:
+    bundle = plain(shell.folder / "x.trace", rows=2)
+    shell("replay", "x.trace", "--on", "pcie-flash")
+    replay = ("replay", "x.trace", "--on", "pcie-flash")
+    assert "pcie-flash.result: is already there" in shell.fails(*replay)
+    assert "x.trace: is already there" in shell.fails("import", CAPTURE, "-o", "x.trace")
+    # a slip with --force replaces a result by a result and a trace by a trace, and never a folder of something else
+    precious = shell.file("precious", "1")
+    for target in (".", "precious", bundle / "requests.parquet"):
+        assert "was left as it is" in shell.fails("import", CAPTURE, "-o", target, "--force")
+    assert "was left as it is" in shell.fails("report", "pcie-flash.result", "-o", "x.trace", "--force")
+    assert precious.read_text() == "1"
+    assert shell(*replay, "--force", "--requests").code == 0
+    assert shell(*replay, "--force").code == 0
+
+
+def _truncate(name: str) -> Callable[[Path], object]:
+    return lambda result: (result / name).write_bytes((result / name).read_bytes()[:-30])
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (_truncate("summary.json"), "pcie-flash.result: is damaged"),
+        (_truncate("latency.parquet"), "pcie-flash.result: is damaged"),
+        (
+            lambda result: (result / "timeline.parquet").unlink(),
+            "pcie-flash.result: is not a result bundle (no such file",
+        ),
+        (lambda result: (result / "summary.json").write_text("{}"), "summary.json: schema is not 'tiersim.result/1'"),
+        (lambda result: (result / "summary.json").write_text('{"schema": "tiersim.result/2"}'), "schema is not"),
+        (lambda result: (result / "summary.json").write_text("[]"), "schema is not"),
+    ],
+)
+def test_a_damaged_result(shell: Shell, damage: Callable[[Path], object], says: str) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    shell("replay", "x.trace", "--on", "pcie-flash")
+    damage(shell.folder / "pcie-flash.result")
+    assert says in shell.fails("report", "pcie-flash.result")
+
+
+def test_a_report_of_what_is_no_result(shell: Shell) -> None:
+    plain(shell.folder / "x.trace", rows=2)
+    for name in ("nosuch.result", "x.trace"):
+        assert f"{name}: is not a result bundle (no such file or directory); give" in shell.fails("report", name)
+
+
+def test_an_error_in_one_run_stops_the_others(shell: Shell, slow: Path) -> None:
+    shell.file("small.toml", '[volumes.data]\ndevice = "pcie.toml"\n')
+    from tiersim.devices import catalogue
+
+    text = (Path(catalogue.__file__).parent / "catalogue" / "intel-p3700-800.toml").read_text()
+    shell.file("pcie.toml", text.replace('capacity = "800 GB"', 'capacity = "48 MB"'))
+    began = time.process_time()
+    says = shell.fails("replay", slow, "--on", "sas-ssd-raid10", "--on", "small.toml")
+    assert says.startswith("small: volume 'data' holds 48 MB, the trace needs 50 MiB; write addresses = ")
+    assert time.process_time() - began < 4
+
+
+# Interrupts, and the bar on a terminal.
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace whose replay takes seconds: each request is several of each drive."""
+    return plain(tmp_path_factory.mktemp("slow") / "slow.trace", rows=2_000_000, length_bytes=1 << 20, gap_ns=5_000_000)
+
+
+def large(path: Path) -> Path:
+    """A recording that takes half a minute to import: some requests, then a hole of zeros that is no records."""
+    records = [record(action, 1000 * n + action, 8 * n, 4096) for n in range(1000) for action in (Q, D, C)]
+    path.write_bytes(b"".join(records))
+    os.truncate(path, 30 << 30)
+    return path
+
+
+@dataclass
+class Terminal:
+    """A command whose standard error is a terminal."""
+
+    process: subprocess.Popen[bytes]
+    screen: int
+    seen: bytes = b""
+
+    def read_until(self, pattern: bytes) -> None:
+        while not re.search(pattern, self.seen):
+            part = self._read()
+            assert part, self.seen
+            self.seen += part
+
+    def end(self) -> int:
+        while part := self._read():
+            self.seen += part
+        return self.process.wait(20)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.screen, 1 << 16)
+        except OSError:  # nobody has the other end open any more
+            return b""
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    started: list[Terminal] = []
+
+    def start(folder: Path, *arguments: object) -> Terminal:
+        screen, end = pty.openpty()
+        code = "from tiersim.cli.main import main; main()"
+        temporary = tmp_path / "temporary"
+        temporary.mkdir(exist_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=end,
+            env=os.environ | {"TERM": "xterm", "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        os.close(end)
+        started.append(Terminal(process, screen))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["import", "describe", "replay one", "replay several"])
+def test_an_interrupt(
+    tmp_path: Path, terminal: Callable[..., Terminal], slow: Path, command: str, number: signal.Signals
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    if command.startswith("replay"):
+        twin = folder / "twin.toml"
+        twin.write_text('[volumes.data]\ndevice = "micron-s650dc-800"\ncount = 4\nlayout = "raid10"\n')
+        scenarios = ["--on", "sas-ssd-raid10", "--on", twin][: 2 if command == "replay one" else 4]
+        running = terminal(folder, "replay", slow, *scenarios, "-o", "results")
+        running.read_until(rb"replaying.*\D[1-9]\d?%")
+    else:
+        large(folder / "large.blktrace.0")
+        output = ["-o", "out.trace"] if command == "import" else []
+        running = terminal(folder, command, "large.blktrace.0", *output)
+        running.read_until(rb"importing.*\D[1-9]\d?%")
+    before = sorted(folder.iterdir())
+    began = time.monotonic()
+    for _ in range(3):  # somebody impatient
+        running.process.send_signal(number)
+        time.sleep(0.02)
+    assert running.end() == 130
+    assert time.monotonic() - began < 4
+    assert running.seen.endswith(b"tiersim: interrupted; nothing was left half written\r\n")
+    assert b"Traceback" not in running.seen
+    left = [path.name for path in folder.iterdir()]
+    assert left == [path.name for path in before if not path.name.startswith(".")]
+    assert list((tmp_path / "temporary").iterdir()) == []
