@@ -128,7 +128,7 @@ def test_an_unknown_action_is_no_event(tmp_path: Path) -> None:
 def test_hostile_values_are_left_out_and_counted(tmp_path: Path) -> None:
     hostile = [
         record(Q, 1500, 2**64 - 1, 4096),
-        record(Q, 1500, 2**54, 4096),
+        record(Q, 1500, 2**51, 4096),
         record(Q, 1500, 8, 4097),
         record(Q, 2**63, 8, 4096),
         record(D, 1500, 8, 2**32 - 1),
@@ -140,7 +140,7 @@ def test_hostile_values_are_left_out_and_counted(tmp_path: Path) -> None:
 
 
 def test_the_largest_values_are_kept(tmp_path: Path) -> None:
-    sector, length, device, pid = 2**54 - 2**24, 2**32 - 512, 2**32 - 1, 2**32 - 1
+    sector, length, device, pid = 2**51 - 2**24, 2**32 - 512, 2**32 - 1, 2**32 - 1
     given = [
         record(action, at, sector, length, device=device, pid=pid, cpu=2**32 - 1) for action, at in ((Q, 5), (C, 9))
     ]
