@@ -13,6 +13,8 @@ from tiersim.units import format_ns
 
 #: Share of the recorded throughput below which a run is behind.
 BEHIND_THROUGHPUT = 0.95
+#: A shorter lag cannot be told from the requests that happen to be in flight when a recording ends.
+_LEAST_LAG_NS = 1_000_000_000
 #: A backlog counts as growing to the end only if it has done so for this share of the recording,
 _LONGEST_BURST = 0.10
 #: if working it off takes this share of the time that it grew,
@@ -60,7 +62,8 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
     drain_ns = max(0, end_ns - span_ns)
     since = _grows_since(in_plant, drain_ns, int(metrics.interval_ns[0]))
     if since is None:
-        if shortfall > 1 - BEHIND_THROUGHPUT or drain_ns > (1 - BEHIND_THROUGHPUT) * span_ns:
+        late = shortfall > 1 - BEHIND_THROUGHPUT or drain_ns > (1 - BEHIND_THROUGHPUT) * span_ns
+        if late and drain_ns > _LEAST_LAG_NS:
             index, resource = _culprit(metrics, stations, 0, intervals - 1)
             name, what = stations[index].name, stations[index].resources[resource]
             text = (

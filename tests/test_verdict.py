@@ -87,3 +87,7 @@ def test_percentiles_of_exponential_latencies() -> None:
     for key, probability in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         assert latency[key]["value"] == pytest.approx(-2e6 * np.log(1 - probability), rel=0.04)
         assert latency[key]["low"] <= latency[key]["value"] <= latency[key]["high"]
+
+
+def test_a_recording_of_one_request_is_not_behind() -> None:
+    assert summary_of(np.zeros(1))["verdict"]["load"] == "steady"
