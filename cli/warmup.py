@@ -16,9 +16,9 @@ def compile_if_cold() -> None:
     if not kernel.jit_enabled() or kernel.is_compiled(_LAST_COMPILED):
         return
     if kernel.cache_folder is None:
-        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about 20 s")
+        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about half a minute")
         return
-    terminal.notice("compiling the kernels (about 20 s, once for each version)")
+    terminal.notice("compiling the kernels (about half a minute, once for each version)")
     _compile()
 
 
