@@ -14,8 +14,8 @@ from tiersim.simulator.compiled.loop import advance
 from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.metrics import Metrics, close
 
-#: Events between two looks at the keyboard and two steps of the progress bar: a quarter of a second or so.
-_EVENTS_PER_STEP = 1_000_000
+#: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are huge.
+_EVENTS_PER_STEP = 100_000
 
 
 def run(
