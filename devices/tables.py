@@ -43,10 +43,11 @@ REQUEST = _record(
     "parent",  # slot of the request that it is a part of, or NONE
     "pending",  # children that are not done
     "row",  # which arrival it came from; NONE for children
+    "stream",  # whose next command may have waited for it; NONE when commands come by the clock
     "intended_ns",  # when it should have started: latency counts from here
     "category",  # what it is accounted under
     "interval",  # of its intended start, in the timeline
-    indices=("station", "parent", "category", "interval"),
+    indices=("station", "parent", "stream", "category", "interval"),
 )
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.

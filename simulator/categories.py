@@ -6,7 +6,11 @@ from numpy.typing import NDArray
 from tiersim.operations import DISCARD, FLUSH
 from tiersim.traces.schema import LOG_WRITE, PURPOSES
 
-CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
+REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
+#: What the server waits for when it makes its log durable: the write, the flush behind it and the host between and after
+#: them; and what of that the device takes. Neither is a request.
+CATEGORIES = (*REQUEST_CATEGORIES, "log sync", "log sync on device")
+LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
 _LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
 
 

@@ -20,6 +20,8 @@ class Metrics(NamedTuple):
     arrivals: NDArray[np.int64]  # (intervals, categories)
     completions: NDArray[np.int64]  # (intervals, categories), by completion
     completed_bytes: NDArray[np.int64]  # (intervals, categories), by completion
+    lag_sum_ns: NDArray[np.int64]  # (intervals,) start against recorded start, summed over arrivals
+    lag_max_ns: NDArray[np.int64]  # (1,)
     outstanding: NDArray[np.int64]  # (intervals, stations) at the end of the interval
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
 
@@ -35,6 +37,8 @@ def new_metrics(categories: int, stations: int, resources: int, intervals: int, 
         arrivals=np.zeros((intervals, categories), np.int64),
         completions=np.zeros((intervals, categories), np.int64),
         completed_bytes=np.zeros((intervals, categories), np.int64),
+        lag_sum_ns=np.zeros(intervals, np.int64),
+        lag_max_ns=np.zeros(1, np.int64),
         outstanding=np.zeros((intervals, stations), np.int64),
         work_ns=np.zeros((intervals, stations, resources), np.int64),
     )
@@ -52,6 +56,20 @@ def record_completion(
     m.latency_max_ns[category] = max(m.latency_max_ns[category], latency_ns)
     m.completions[now_interval, category] += 1
     m.completed_bytes[now_interval, category] += length_bytes
+
+
+@kernel
+def record_lag(m: Metrics, interval: int, lag_ns: int) -> None:
+    """Note how much later than recorded a command starts; earlier is negative."""
+    m.lag_sum_ns[interval] += lag_ns
+    m.lag_max_ns[0] = max(m.lag_max_ns[0], lag_ns)
+
+
+@kernel
+def record_sync(m: Metrics, category: int, interval: int, latency_ns: int) -> None:
+    """Count a wait that is made of requests, which are counted by themselves."""
+    m.arrivals[interval, category] += 1
+    record_completion(m, category, interval, interval, latency_ns, 0)
 
 
 def close(m: Metrics, interval: int, outstanding: NDArray[np.int64], work_ns: NDArray[np.int64]) -> None:

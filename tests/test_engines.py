@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.drawn_streams import draw_streams
 from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import CALL, NEVER, NONE, RESOURCES, Plant
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Part, ReferenceEngine
+from tiersim.simulator.streams import OWN, PACE, Streams
 from tiersim.simulator.summary import conservation
 
 pytestmark = pytest.mark.kernels
@@ -32,6 +35,19 @@ def run_compiled(case: Case, blocks: int = 1, slots: int | None = None) -> tuple
     parts = [Commands(**{name: values[index] for name, values in columns.items()}) for index in range(blocks)]
     plant, outcome = engine.run(builder.build(slots or case.slots), parts, metrics, keep_done=True)
     return plant, outcome, metrics, builder
+
+
+def run_streams(case: Case, slots: int | None = None) -> tuple[Plant, Outcome, Metrics, Streams, PlantBuilder]:
+    builder, station = case.fresh()
+    metrics = all_categories(case, builder)
+    streams = draw_streams(commands_at(case, station), case.seed, syncs=True)
+    plant, outcome = engine.run_streams(builder.build(slots or case.slots), streams, metrics)
+    return plant, outcome, metrics, streams, builder
+
+
+def all_categories(case: Case, builder: PlantBuilder) -> Metrics:
+    span = int(case.commands.time_ns[-1]) + 1
+    return new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 5, -(-span // 4))
 
 
 def assert_same_metrics(a: Metrics, b: Metrics) -> None:
@@ -55,6 +71,57 @@ def test_engines_agree_on_every_request(case: Case) -> None:
     assert_same_metrics(metrics, reference_metrics)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
     np.testing.assert_array_equal(plant.work_ns, reference.plant.work_ns)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_engines_agree_on_commands_that_wait_for_others(case: Case) -> None:
+    plant, outcome, metrics, streams, _ = run_streams(case)
+    builder, station = case.fresh()
+    reference_metrics = all_categories(case, builder)
+    reference_streams = draw_streams(commands_at(case, station), case.seed, syncs=True)
+    reference = ReferenceEngine(builder.build(case.slots), [], reference_metrics, streams=reference_streams)
+    expected = reference.run()
+    for name, left, right in zip(Streams._fields, streams, reference_streams, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
+    assert (outcome.end_ns, outcome.arrived, outcome.left, outcome.requests, outcome.last_arrival_ns) == (
+        expected.end_ns, expected.arrived, expected.left, expected.requests, expected.last_arrival_ns,
+    )  # fmt: skip
+    assert_same_metrics(metrics, reference_metrics)
+    np.testing.assert_array_equal(plant.stations, reference.plant.stations)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_a_command_starts_when_what_it_waits_for_says(case: Case) -> None:
+    """Against the definition: own think time, the clock, the pace of the foreground, the recorded order."""
+    _, outcome, _, s, _ = run_streams(case)
+    assert outcome.left == len(case.commands)
+    for stream in s.streams:
+        rows = np.arange(stream["first"], stream["end"])
+        assert (np.diff(s.started_ns[rows]) >= 0).all()
+        ends = np.sort(s.done_ns[rows])
+        for place, row in enumerate(rows):
+            earliest = s.started_ns[row - 1] if place else 0
+            needed = int(s.ended_before[row])
+            if needed:
+                earliest = max(earliest, ends[needed - 1])
+            if s.waits_for[row] == OWN:
+                earliest = max(earliest, ends[needed - 1] + s.think_ns[row])
+            elif s.waits_for[row] == PACE:
+                earliest = max(earliest, s.foreground_ns[s.pace[row] - 1] + s.think_ns[row])
+            else:
+                earliest = max(earliest, s.recorded_ns[row])
+            assert s.started_ns[row] == earliest
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_room_does_not_matter_to_streams(case: Case) -> None:
+    _, _, metrics, streams, _ = run_streams(case, slots=4096)
+    _, _, other, tight, _ = run_streams(case, slots=1)
+    np.testing.assert_array_equal(streams.done_ns, tight.done_ns)
+    assert_same_metrics(metrics, other)
 
 
 @settings(max_examples=60, deadline=None)

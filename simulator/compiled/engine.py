@@ -1,6 +1,7 @@
 """Feeds the event loop: blocks of arrivals in, room when it asks for it, progress out."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import tables
 from tiersim.simulator.compiled.calendar import Calendar, new_calendar
 from tiersim.simulator.compiled.loop import advance
+from tiersim.simulator.compiled.sources import open_streams
 from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.metrics import Metrics, close
+from tiersim.simulator.streams import Streams, no_streams
 
 #: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are huge.
 _EVENTS_PER_STEP = 100_000
@@ -30,7 +33,8 @@ def run(
 
     *progress* is called with the number of commands that have arrived so far.
     """
-    engine = _new_engine(plant, metrics)
+    engine = _new_engine(plant, metrics, 0)
+    nobody = no_streams()
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = tables.NEEDS_ARRIVALS
@@ -43,9 +47,9 @@ def run(
         arrivals = _arrivals(block, done, arrived)
         engine.control[tables.NEXT_ARRIVAL] = 0
         while True:
-            status = advance(plant, engine, arrivals, following is None, NEVER, _EVENTS_PER_STEP)
+            status = advance(plant, engine, arrivals, nobody, following is None, NEVER, _EVENTS_PER_STEP)
             if status == tables.NEEDS_ROOM:
-                plant, engine = _grow(plant, engine)
+                plant, engine = _grow(plant, engine, 0)
             elif status != tables.PAUSED:
                 break
             if progress is not None:
@@ -54,25 +58,48 @@ def run(
         if len(block):
             last_arrival_ns = int(block.time_ns[-1])
         block = following
+    outcome = _close(plant, engine, metrics, arrived, done if keep_done else None)
+    return plant, replace(outcome, last_arrival_ns=last_arrival_ns)
+
+
+def run_streams(
+    plant: Plant, streams: Streams, metrics: Metrics, *, progress: Callable[[int], None] | None = None
+) -> tuple[Plant, Outcome]:
+    """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up."""
+    engine = _new_engine(plant, metrics, len(streams.streams))
+    nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
+    engine.control[tables.EVENTS] = open_streams(streams, engine, 0)
+    status = tables.PAUSED
+    while status != tables.ENDED:
+        status = advance(plant, engine, nothing, streams, True, NEVER, _EVENTS_PER_STEP)
+        if status == tables.NEEDS_ROOM:
+            plant, engine = _grow(plant, engine, len(streams.streams))
+        if progress is not None:
+            progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
+    outcome = _close(plant, engine, metrics, len(streams), streams.done_ns)
+    return plant, replace(outcome, last_arrival_ns=int(streams.started_ns.max(initial=0)))
+
+
+def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:
     in_plant = int(engine.control[tables.IN_PLANT])
     close(metrics, int(engine.control[tables.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
-    return plant, Outcome(
-        last_arrival_ns=last_arrival_ns,
+    return Outcome(
+        last_arrival_ns=0,
         end_ns=int(engine.control[tables.NOW]),
         arrived=arrived,
         left=arrived - in_plant,
         requests=int(engine.control[tables.NUMBER]),
-        done_ns=done if keep_done else None,
+        done_ns=done_ns,
     )
 
 
-def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
+def _new_engine(plant: Plant, metrics: Metrics, streams: int) -> Engine:
     slots, stations = plant.requests.size, plant.stations.size
     control = np.zeros(tables.CONTROL_SIZE, np.int64)
     control[tables.FREE] = slots
     control[tables.INTERVAL_END] = metrics.interval_ns[0]
     return Engine(
-        calendar=_new_calendar(slots, stations),
+        calendar=_new_calendar(slots, stations, streams),
         metrics=metrics,
         free=np.arange(slots, dtype=np.uint32)[::-1].copy(),
         dispatches=np.zeros(stations, np.uint32),
@@ -80,16 +107,16 @@ def _new_engine(plant: Plant, metrics: Metrics) -> Engine:
     )
 
 
-def _new_calendar(slots: int, stations: int) -> Calendar:
-    # every request in service has one event; timers that were overtaken stay until their time comes
-    return new_calendar(2 * slots + 4 * stations + 64)
+def _new_calendar(slots: int, stations: int, streams: int) -> Calendar:
+    # every request in service and every stream has one event; timers that were overtaken stay until their time comes
+    return new_calendar(2 * slots + 4 * stations + 2 * streams + 64)
 
 
-def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:
+def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
     """Double the places for requests and events."""
     slots, stations = plant.requests.size, plant.stations.size
     plant = plant._replace(requests=_doubled(plant.requests), links=_doubled(plant.links))
-    calendar = _new_calendar(2 * slots, stations)
+    calendar = _new_calendar(2 * slots, stations, streams)
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)
         getattr(calendar, name)[: held.size] = held
@@ -103,6 +130,11 @@ def _grow(plant: Plant, engine: Engine) -> tuple[Plant, Engine]:
 
 def _doubled(rows: NDArray[np.void]) -> NDArray[np.void]:
     return np.concatenate([rows, np.zeros_like(rows)])
+
+
+def _no_commands() -> Commands:
+    wide, small = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    return Commands(wide, wide, np.zeros(0, np.int32), small, wide, wide, small)
 
 
 def _arrivals(block: Commands, done: NDArray[np.int64], first_row: int) -> Arrivals:

@@ -5,9 +5,10 @@ Scalars live in locals and are packed into ``control`` only between calls.
 """
 
 from tiersim.devices.station import finish
-from tiersim.devices.tables import NEVER, Plant
+from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
+from tiersim.simulator.compiled.sources import end_command, start_command
 from tiersim.simulator.compiled.stations import arrive, call_dispatch, close_intervals, dispatch, leave, make_children
 from tiersim.simulator.compiled.tables import (
     DISPATCHES,
@@ -28,12 +29,14 @@ from tiersim.simulator.compiled.tables import (
     Engine,
 )
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
+from tiersim.simulator.streams import Streams
 
 
 @kernel
-def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, most_events: int) -> int:
+def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, until_ns: int, most_events: int) -> int:
     """Process events in order until none is left, something is needed, or a bound is reached; returns why it stopped.
 
+    Commands come by the clock from *a*, in blocks, or from the streams *s*, all of which are there; the other is empty.
     Events at *until_ns* and later, and all but *most_events*, are left for the next call. With more blocks to come,
     nothing after the last known arrival is touched.
     """
@@ -49,7 +52,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
         if row == rows and not last_block:
             status = NEEDS_ARRIVALS
             break
-        if free < room or events + p.requests.size > c.key.size:
+        if free < room or events + p.requests.size + s.streams.size > c.key.size:
             status = NEEDS_ROOM
             break
         # the first of: calendar, arrivals, this instant's dispatches
@@ -96,10 +99,19 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
                 number += made
             else:
                 free, ended = leave(p, e, a, slot, free, interval, now)
-                if ended:
+                if ended != NONE:
                     in_plant -= 1
+                    if s.streams.size > 0:
+                        events = end_command(p, e, s, ended, interval, events, now, round_)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
+        elif key_rank(key) == ARRIVAL:
+            free -= 1
+            events, dispatches = start_command(
+                p, e, s, slot, e.free[free], number, interval, events, dispatches, now, round_
+            )
+            number += 1
+            in_plant += 1
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)

@@ -59,6 +59,7 @@ def arrive(
     request["length_bytes"] = a.length_bytes[row]
     request["parent"] = NONE
     request["row"] = a.first_row[0] + row
+    request["stream"] = NONE
     request["intended_ns"] = a.intended_ns[row]
     request["category"] = a.category[row]
     request["interval"] = interval
@@ -95,8 +96,8 @@ def make_children(
 
 
 @kernel
-def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int, now: int) -> tuple[int, bool]:
-    """A request is done, and with it any parent whose last part it was; returns (free slots, whether an arrival ended)."""
+def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int, now: int) -> tuple[int, int]:
+    """A request is done, and with it any parent whose last part it was; returns (free slots, the arrival that ended or NONE)."""
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
@@ -110,10 +111,10 @@ def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int,
             )
             if a.done_ns.size > 0:
                 a.done_ns[request["row"]] = now
-            return free, True
+            return free, slot
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
-            return free, False
+            return free, NONE
         slot = parent
 
 

@@ -1,6 +1,6 @@
 """The specification: one SimPy process per actor, readable from top to bottom, slow.
 
-An actor is the stream of arrivals or a station. A station waits to be called, then starts whatever its device chooses;
+An actor is the stream of arrivals, a station, or a stream whose commands wait for others. A station waits to be called, then starts whatever its device chooses;
 each service is an event whose end finishes the request, which may make children at other stations. Anybody's device in
 plain Python can stand in for a station: it needs the three methods of :class:`Device`.
 """
@@ -16,11 +16,22 @@ from simpy.events import Event
 
 from tiersim.devices import station as kernels
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
+from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
-from tiersim.simulator.metrics import Metrics, close, record_completion
+from tiersim.simulator.metrics import Metrics, close, record_completion, record_lag, record_sync
 from tiersim.simulator.reference.wake import Wake
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
+from tiersim.simulator.streams import (
+    LEAST_WANTED,
+    STARTED,
+    Streams,
+    next_start,
+    no_streams,
+    note_ended,
+    note_started,
+    wake_follower,
+)
 
 
 @dataclass(frozen=True)
@@ -76,11 +87,15 @@ class ReferenceEngine:
         blocks: Iterable[Commands],
         metrics: Metrics,
         devices: Mapping[int, Callable[["ReferenceEngine"], Device]] | None = None,
+        streams: Streams | None = None,
     ) -> None:
-        """Prepare a run; *devices* gives stations that a device in plain Python stands in for."""
+        """Prepare a run of *blocks*, or of *streams* in their place; *devices* gives stations that a device in plain Python
+        stands in for.
+        """
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
+        self._streams = no_streams() if streams is None else streams
         own = devices or {}
         stations = range(plant.stations.size)
         self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
@@ -94,15 +109,17 @@ class ReferenceEngine:
 
     def run(self) -> Outcome:
         """Run to the end."""
-        self._done = [NEVER] * sum(len(block) for block in self._blocks)
+        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or len(self._streams))
         for station in range(len(self.devices)):
             self._start(self._station(station))
         self._start(self._arrivals())
+        for stream in range(self._streams.streams.size):
+            self._consider(stream, COMPLETION)
         self.env.run()
         close(self.metrics, self._interval, self.plant.stations["outstanding"], self.plant.work_ns)
         times = [int(block.time_ns[-1]) for block in self._blocks if len(block)]
         return Outcome(
-            last_arrival_ns=times[-1] if times else 0,
+            last_arrival_ns=times[-1] if times else int(self._streams.started_ns.max(initial=0)),
             end_ns=int(self.now),
             arrived=self._arrived,
             left=self._left,
@@ -126,14 +143,40 @@ class ReferenceEngine:
                 slot = self._new_request(
                     int(block.op[row]), int(block.offset_bytes[row]), int(block.length_bytes[row]), NONE
                 )
-                request = self.plant.requests[slot]
-                request["row"] = self._arrived
-                request["intended_ns"] = block.intended_ns[row]
-                request["category"] = block.category[row]
-                request["interval"] = self._interval
-                self.metrics.arrivals[self._interval, block.category[row]] += 1
-                self._arrived += 1
+                self._arrive(slot, self._arrived, int(block.intended_ns[row]), int(block.category[row]))
                 self._enter(slot, int(block.station[row]), ARRIVAL)
+
+    def _consider(self, stream: int, rank: int) -> None:
+        """Give a stream's next command its time, if it has one."""
+        start = next_start(self._streams, stream, self.now)
+        if start != NEVER:
+            self._at(start, rank, ARRIVAL, 0, stream, partial(self._start_command, stream))
+
+    def _start_command(self, stream: int) -> None:
+        """Bring a stream's next command to its station; the stream, and who keeps pace with it, may go on."""
+        s = self._streams
+        row = int(note_started(s, stream, self.now))
+        slot = self._new_request(int(s.op[row]), int(s.offset_bytes[row]), int(s.length_bytes[row]), NONE)
+        self._arrive(slot, row, self.now - int(s.gathered_ns[row]), int(s.category[row]))
+        self.plant.requests[slot]["stream"] = stream
+        record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
+        self._enter(slot, int(s.station[row]), ARRIVAL)
+        if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
+            s.pace_state[LEAST_WANTED] = NEVER
+            for follower in range(s.streams.size):
+                if wake_follower(s, follower):
+                    self._consider(follower, ARRIVAL)
+        self._consider(stream, ARRIVAL)
+
+    def _arrive(self, slot: int, row: int, intended_ns: int, category: int) -> None:
+        request = self.plant.requests[slot]
+        request["row"] = row
+        request["stream"] = NONE
+        request["intended_ns"] = intended_ns
+        request["category"] = category
+        request["interval"] = self._interval
+        self.metrics.arrivals[self._interval, category] += 1
+        self._arrived += 1
 
     def _station(self, station: int) -> Generator[Event]:
         """Wait to be called; start what the device chooses until it chooses nothing."""
@@ -208,6 +251,13 @@ class ReferenceEngine:
             now - int(request["intended_ns"]),
             int(request["length_bytes"]),
         )
+        stream = int(request["stream"])
+        if stream != NONE:
+            whole, device = note_ended(self._streams, stream, int(request["row"]), now)
+            if whole > 0:
+                record_sync(self.metrics, LOG_SYNC, self._interval, whole)
+                record_sync(self.metrics, LOG_SYNC_DEVICE, self._interval, device)
+            self._consider(stream, COMPLETION)
 
     def _timer(self, station: int) -> None:
         """A timer that a later choice has not moved calls its station."""

@@ -1,0 +1,87 @@
+"""The handlers of the event loop for commands that wait for others: when a stream goes on, and what its commands do."""
+
+from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
+from tiersim.simulator.compiled.calendar import push
+from tiersim.simulator.compiled.stations import enter
+from tiersim.simulator.compiled.tables import Engine
+from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
+from tiersim.simulator.metrics import record_lag, record_sync
+from tiersim.simulator.streams import (
+    LEAST_WANTED,
+    STARTED,
+    Streams,
+    next_start,
+    note_ended,
+    note_started,
+    wake_follower,
+)
+
+
+@kernel
+def consider(s: Streams, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
+    """Give a stream's next command its time, if it has one; returns the new count of events."""
+    start = next_start(s, stream, now)
+    if start == NEVER:
+        return events
+    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, stream)
+    return push(e.calendar, events, start, key, stream)
+
+
+@kernel
+def open_streams(s: Streams, e: Engine, events: int) -> int:
+    """Give every stream's first command its time; returns the new count of events."""
+    for stream in range(s.streams.size):
+        events = consider(s, e, events, stream, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def start_command(
+    p: Plant,
+    e: Engine,
+    s: Streams,
+    stream: int,
+    slot: int,
+    number: int,
+    interval: int,
+    events: int,
+    dispatches: int,
+    now: int,
+    round_: int,
+) -> tuple[int, int]:
+    """Make a request of a stream's next command; returns the new counts of events and dispatches."""
+    row = note_started(s, stream, now)
+    request = p.requests[slot]
+    request["number"] = number
+    request["op"] = s.op[row]
+    request["offset_bytes"] = s.offset_bytes[row]
+    request["length_bytes"] = s.length_bytes[row]
+    request["parent"] = NONE
+    request["row"] = row
+    request["stream"] = stream
+    request["intended_ns"] = now - s.gathered_ns[row]
+    request["category"] = s.category[row]
+    request["interval"] = interval
+    e.metrics.arrivals[interval, s.category[row]] += 1
+    record_lag(e.metrics, interval, now - s.recorded_ns[row])
+    events, dispatches = enter(p, e, events, dispatches, slot, s.station[row], now, round_, ARRIVAL)
+    if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
+        s.pace_state[LEAST_WANTED] = NEVER
+        for follower in range(s.streams.size):
+            if wake_follower(s, follower):
+                events = consider(s, e, events, follower, now, round_, ARRIVAL)
+    return consider(s, e, events, stream, now, round_, ARRIVAL), dispatches
+
+
+@kernel
+def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, events: int, now: int, round_: int) -> int:
+    """A command ended: its stream may go on; returns the new count of events."""
+    request = p.requests[slot]
+    stream = request["stream"]
+    whole, device = note_ended(s, stream, request["row"], now)
+    if whole > 0:
+        record_sync(e.metrics, LOG_SYNC, interval, whole)
+        record_sync(e.metrics, LOG_SYNC_DEVICE, interval, device)
+    return consider(s, e, events, stream, now, round_, COMPLETION)

@@ -1,0 +1,154 @@
+"""Streams: commands that were issued in order, each after what its issuer had waited for.
+
+A command waits for one of three things (``docs/replay.md`` says how it is inferred which):
+
+* CLOCK: its recorded time. It arrives then, or as soon as it may if its stream is late.
+* OWN: its issuer. It starts ``think_ns`` after an earlier command of the stream has ended.
+* PACE: the foreground. It starts ``think_ns`` after as many foreground commands have started as had when it was recorded.
+
+In each case as many commands of the stream must have ended as ``ended_before`` says; so no more are ever outstanding than
+were when it was recorded, and commands of a stream start in their recorded order.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.tables import NEVER
+from tiersim.kernel import kernel
+
+CLOCK, OWN, PACE = range(3)
+#: Bits of ``sync``: the command begins, or ends, what the server sees as one flush of its log.
+SYNC_BEGINS, SYNC_ENDS = 1, 2
+
+#: One row per stream. ``first`` and ``end`` bound its commands; the rest changes while time moves.
+STREAM: np.dtype[Any] = np.dtype(
+    [
+        ("first", np.uint32),
+        ("end", np.uint32),
+        ("next", np.uint32),
+        ("ended", np.int64),  # commands that have ended
+        ("foreground", np.int64),
+        ("scheduled", np.int64),  # its next command has a time
+        ("paced", np.int64),  # its next command waits for the foreground
+        ("sync_start_ns", np.int64),  # when its log write began that waits for a flush, or NEVER
+        ("sync_device_ns", np.int64),  # what of that time the device took
+    ],
+    align=True,
+)
+
+#: Places in ``pace_state``: foreground commands started, and how many of them the first waiting follower needs.
+STARTED, LEAST_WANTED = range(2)
+
+
+class Streams(NamedTuple):
+    """Every stream and its commands; commands of a stream lie together, in recorded order."""
+
+    streams: NDArray[Any]  # STREAM[streams]
+    pace_state: NDArray[np.int64]  # (2,)
+    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started
+    # by command
+    waits_for: NDArray[np.uint8]  # CLOCK, OWN or PACE
+    recorded_ns: NDArray[np.int64]  # when it arrived, in the recording
+    think_ns: NDArray[np.int64]
+    ended_before: NDArray[np.uint32]
+    pace: NDArray[np.uint32]
+    gathered_ns: NDArray[np.int64]  # from the queuing of its first part to its arrival
+    station: NDArray[np.uint32]
+    op: NDArray[np.uint8]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    category: NDArray[np.uint8]
+    sync: NDArray[np.uint8]
+    # written while time moves
+    ended_ns: NDArray[np.int64]  # when the n-th command of the stream ended, counted from the stream's first place
+    started_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the commands."""
+        return len(self.recorded_ns)
+
+
+def no_streams() -> Streams:
+    """What the compiled engine works on when commands come by the clock alone."""
+    wide, small, index = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
+    return Streams(
+        streams=np.zeros(0, STREAM), pace_state=np.zeros(2, np.int64), foreground_ns=wide, waits_for=small,
+        recorded_ns=wide, think_ns=wide, ended_before=index, pace=index, gathered_ns=wide, station=index, op=small,
+        offset_bytes=wide, length_bytes=wide, category=small, sync=small, ended_ns=wide, started_ns=wide, done_ns=wide,
+    )  # fmt: skip
+
+
+@kernel
+def next_start(s: Streams, stream: int, now: int) -> int:
+    """When the next command of a stream starts, at *now* or later; NEVER when it waits for something without a time."""
+    r = s.streams[stream]
+    row = r["next"]
+    if r["scheduled"] or row == r["end"] or r["ended"] < s.ended_before[row]:
+        return NEVER
+    start = s.recorded_ns[row]
+    if s.waits_for[row] == OWN:
+        start = s.ended_ns[r["first"] + s.ended_before[row] - 1] + s.think_ns[row]
+    elif s.waits_for[row] == PACE:
+        if s.pace_state[STARTED] < s.pace[row]:
+            r["paced"] = 1
+            s.pace_state[LEAST_WANTED] = min(s.pace_state[LEAST_WANTED], s.pace[row])
+            return NEVER
+        start = s.foreground_ns[s.pace[row] - 1] + s.think_ns[row]
+    r["scheduled"] = 1
+    return int(max(start, now))
+
+
+@kernel
+def note_started(s: Streams, stream: int, now: int) -> Any:
+    """The next command of a stream starts; returns its row."""
+    r = s.streams[stream]
+    row = r["next"]
+    r["next"] = row + 1
+    r["scheduled"] = 0
+    s.started_ns[row] = now
+    if s.sync[row] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
+        r["sync_start_ns"] = now - s.gathered_ns[row]
+        r["sync_device_ns"] = 0
+    if r["foreground"]:
+        s.foreground_ns[s.pace_state[STARTED]] = now
+        s.pace_state[STARTED] += 1
+    return row
+
+
+@kernel
+def wake_follower(s: Streams, stream: int) -> bool:
+    """Whether a stream waits for the pace of the foreground and that has been reached; it no longer waits then."""
+    r = s.streams[stream]
+    if not r["paced"]:
+        return False
+    wanted = s.pace[r["next"]]
+    if wanted > s.pace_state[STARTED]:
+        s.pace_state[LEAST_WANTED] = min(s.pace_state[LEAST_WANTED], wanted)
+        return False
+    r["paced"] = 0
+    return True
+
+
+@kernel
+def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
+    """A command ended; returns what the server waited for its log if this ended that wait: (all of it, the device's part).
+
+    After the flush the server goes on as late as it went from the write to the flush: both times somebody is woken.
+    """
+    r = s.streams[stream]
+    s.ended_ns[r["first"] + r["ended"]] = now
+    s.done_ns[row] = now
+    r["ended"] += 1
+    if r["sync_start_ns"] == NEVER or s.sync[row] == 0:
+        return 0, 0
+    r["sync_device_ns"] += now - s.started_ns[row] + s.gathered_ns[row]
+    if not s.sync[row] & SYNC_ENDS:
+        return 0, 0
+    whole = now - r["sync_start_ns"]
+    if s.waits_for[row] == OWN:
+        whole += s.think_ns[row]
+    r["sync_start_ns"] = NEVER
+    return whole, r["sync_device_ns"]
