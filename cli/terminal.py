@@ -13,7 +13,7 @@ Progress = Callable[[int, int], None]
 
 #: Latency classes that people look at first, in the order of tables.
 CLASS_ORDER = (
-    "data read", "data write", "log write", "log flush", "checkpoint write", "temp", "backup", "flush", "discard", "unknown",
+    "data read", "data write", "log write", "log flush", "log sync", "log sync on device", "checkpoint write", "temp", "backup", "flush", "discard", "unknown",
 )  # fmt: skip
 
 #: Where output goes to a file or another program, a line is as long as it has to be.

@@ -39,9 +39,20 @@ class VolumeModel(StrictModel):
 class ReplayModel(StrictModel):
     """``[replay]``: how the recording is played."""
 
-    mode: Literal["open"] = "open"
+    mode: Literal["partly-open", "open", "closed"] = "partly-open"
+    load: float = Field(default=1.0, ge=0.01, le=64)  # sessions are cloned or left out; time is not compressed
+    dependency_window: Nanoseconds = 100_000_000  # what came later after its session's last end waited for the clock
+    writers: Literal["pace", "clock"] = "pace"  # checkpointer and write-back follow the sessions, or the recorded time
+    clients: int | None = Field(default=None, ge=1, le=4096)  # in place of the recorded or inferred sessions
+    think: Nanoseconds | None = None  # in place of the recorded think times; closed only
     addresses: Literal["keep", "pack"] = "keep"
     seed: int = Field(default=1, ge=0, lt=2**62)
+
+    @model_validator(mode="after")
+    def _think_belongs_to_clients(self) -> "ReplayModel":
+        if self.think is not None and self.mode != "closed":
+            raise ValueError(f'think is for mode = "closed", not for {self.mode!r}: there the recording has it')
+        return self
 
 
 class Scenario(StrictModel):
@@ -101,10 +112,15 @@ class NamedScenario:
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     for volume in values["volumes"].values():
-        for key, unit in (("stripe", "B"), ("used", "B"), ("controller_overhead", "ns")):
-            if key in volume:
-                volume[key] = f"{volume[key]} {unit}"
+        _write_units(volume, {"stripe": "B", "used": "B", "controller_overhead": "ns"})
+    _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
     return values
+
+
+def _write_units(table: dict[str, Any], units: Mapping[str, str]) -> None:
+    for key, unit in units.items():
+        if key in table:
+            table[key] = f"{table[key]} {unit}"
 
 
 def load_scenario(name_or_path: str) -> NamedScenario:

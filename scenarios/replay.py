@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -13,14 +14,16 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import add_volume
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
+from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
 from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.waiting import by_the_clock, make_waiting
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.summary import summarise
-from tiersim.traces.bundle import Bundle, Requests
+from tiersim.traces.bundle import Bundle
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
 INTERVALS = 240
@@ -42,6 +45,8 @@ def replay_all(
     """
     arrived = [0] * len(scenarios)
     stop = Event()
+    in_memory = any(not by_the_clock(found, scenario) for scenario in scenarios)
+    recorded = load_recorded(Bundle(found.path)) if in_memory else None
 
     def run(index: int) -> Result:
         def note(count: int) -> None:
@@ -51,7 +56,7 @@ def replay_all(
             if progress is not None:
                 progress(sum(arrived), found.requests * len(scenarios))
 
-        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note)
+        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note, recorded=recorded)
 
     with ThreadPoolExecutor(workers) as pool:
         runs = [pool.submit(run, index) for index in range(len(scenarios))]
@@ -71,10 +76,12 @@ def replay(
     *,
     keep_requests: bool = False,
     progress: Callable[[int], None] | None = None,
+    recorded: Recorded | None = None,
 ) -> Result:
-    """Replay a block trace, open: every command at its recorded time, latency from its intended start.
+    """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
-    *progress* is called with the number of commands that have arrived. Raises ScenarioError when the trace does not fit.
+    *recorded* is the trace in memory, if it has been loaded. *progress* is called with the number of commands that have
+    arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
     homes = place_files(scenario, found.files)
     builder = PlantBuilder(scenario.model.replay.seed)
@@ -82,9 +89,34 @@ def replay(
     stations = np.array([entry[home.volume] for home in homes], np.int32)
     interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    blocks = commands(Bundle(found.path), homes, stations)
-    plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
-    described = {
+    described = _described(found, scenario)
+    requests = None
+    waits = not by_the_clock(found, scenario)
+    if not waits:
+        blocks = commands(Bundle(found.path), homes, stations)
+        plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
+    else:
+        trace = load_recorded(Bundle(found.path)) if recorded is None else recorded
+        waiting = make_waiting(trace, found, scenario.model.replay)
+        streams = waiting.streams._replace(
+            station=stations[waiting.file].astype(np.uint32),
+            offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
+        )
+        plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
+        described["replay"] |= waiting.facts
+        described["measured_latency_ns"] = {**found.measured, **waiting.measured}
+        requests = waiting.requests(streams) if keep_requests else None
+        outcome = replace(outcome, done_ns=None)
+    result = summarise(
+        scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
+        waiting=waits, load_multiple=scenario.model.replay.load,
+    )  # fmt: skip
+    return result if requests is None else replace(result, requests=requests)
+
+
+def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
+    """What a summary says besides figures of the run."""
+    return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
         "trace": {
@@ -97,58 +129,36 @@ def replay(
             "warnings": list(found.manifest.warnings),
         },
         "verdict": {"arrivals": "recorded"},
+        "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": _assumed(scenario),
     }
-    return summarise(
-        scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml()
-    )
 
 
-def merge_commands(block: Requests) -> tuple[NDArray[np.int64], Requests, NDArray[np.int64]]:
-    """Join the rows that went to the device as one command: (arrival, joined rows, intended start).
-
-    A command can arrive when the last of its rows was queued; latency counts from the first. Rows of a command lie next
-    to each other on the device, so the joined row reaches from the lowest to the highest address.
-    """
-    single = Requests(**{name: getattr(block, name) for name in Requests.__dataclass_fields__})
-    numbered = block.command >= 0
-    commands, first, counts = np.unique(block.command[numbered], return_index=True, return_counts=True)
-    if not (counts > 1).any():
-        return single.time_ns, single, single.time_ns
-    rows = np.flatnonzero(numbered)
-    group = np.searchsorted(commands, block.command[rows])
-    low, end, last = (np.zeros(len(commands), np.int64) for _ in range(3))
-    low[:] = np.iinfo(np.int64).max
-    np.minimum.at(low, group, block.offset_bytes[rows])
-    np.maximum.at(end, group, block.offset_bytes[rows] + block.length_bytes[rows])
-    np.maximum.at(last, group, block.time_ns[rows])
-    offset, length, arrival = block.offset_bytes.copy(), block.length_bytes.copy(), block.time_ns.copy()
-    leaders = rows[first]
-    offset[leaders], length[leaders], arrival[leaders] = low, end - low, last
-    kept = np.ones(len(block), bool)
-    kept[rows] = False
-    kept[leaders] = True
-    order = np.flatnonzero(kept)
-    order = order[np.argsort(arrival[order], kind="stable")]
-    columns: dict[str, Any] = {name: getattr(block, name)[order] for name in Requests.__dataclass_fields__}
-    columns |= {"offset_bytes": offset[order], "length_bytes": length[order]}
-    return arrival[order], Requests(**columns), block.time_ns[order]
+def addresses(
+    homes: Sequence[Home],
+    file: NDArray[np.int32],
+    offset_bytes: NDArray[np.int64],
+    length_bytes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Addresses on the volumes; what has no length (a flush) keeps its offset."""
+    address = offset_bytes.copy()
+    for code, home in enumerate(homes):
+        own = (file == code) & (length_bytes > 0)
+        if own.any():
+            address[own] = home.place(offset_bytes[own])
+    return address
 
 
 def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32]) -> Iterator[Commands]:
-    """Yield the trace as blocks of commands; *homes* and *stations* are by file."""
+    """Yield the trace as blocks of commands that come by the clock; *homes* and *stations* are by file."""
     last_ns = 0
     for block in bundle.blocks():
         arrival, rows, intended = merge_commands(block)
         # a command at the end of a block may have been completed by a row after the next block's first
         arrival = np.maximum(arrival, last_ns)
         last_ns = int(arrival[-1])
-        address = rows.offset_bytes.copy()
-        for code, home in enumerate(homes):
-            own = (rows.file == code) & (rows.length_bytes > 0)
-            if own.any():
-                address[own] = home.place(rows.offset_bytes[own])
+        address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
 

@@ -42,6 +42,7 @@ class Survey:
     content_hash: str  # of the rows and of nothing else: the same trace has the same hash anywhere
     measured: dict[str, Any]  # latencies of the recorded hardware by category
     files: tuple[FileUse, ...]  # by file code
+    stream_names: tuple[str, ...]  # by stream code
 
 
 def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> Survey:
@@ -74,6 +75,7 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
         content_hash=digest.hexdigest(),
         measured=measured_latencies(histograms, sums),
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
+        stream_names=tuple(bundle.stream_names),
     )
 
 

@@ -11,6 +11,8 @@ REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
 #: them; and what of that the device takes. Neither is a request.
 CATEGORIES = (*REQUEST_CATEGORIES, "log sync", "log sync on device")
 LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
+#: Columns of counts by category that count requests, each once.
+REQUESTS = slice(len(REQUEST_CATEGORIES))
 _LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
 
 

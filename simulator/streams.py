@@ -66,8 +66,9 @@ class Streams(NamedTuple):
     started_ns: NDArray[np.int64]
     done_ns: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        """Count the commands."""
+    @property
+    def commands(self) -> int:
+        """How many commands there are (``len`` counts the columns of a NamedTuple)."""
         return len(self.recorded_ns)
 
 

@@ -12,12 +12,12 @@ from tiersim.devices.plant import Station
 from tiersim.devices.tables import Plant
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.simulator import figures
-from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.verdict import Load, judge, utilisation
+from tiersim.simulator.verdict import Load, judge, judge_waiting, utilisation
 from tiersim.units import NS_PER_S
 
 
@@ -30,9 +30,18 @@ def summarise(
     span_ns: int,
     described: Mapping[str, Any],
     scenario_toml: str,
+    *,
+    waiting: bool = False,
+    load_multiple: float = 1.0,
 ) -> Result:
-    """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is."""
-    load = judge(metrics, stations, span_ns, outcome.end_ns)
+    """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
+
+    *waiting* says that commands waited for others, at *load_multiple* times the recorded load.
+    """
+    if waiting:
+        load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, load_multiple)
+    else:
+        load = judge(metrics, stations, span_ns, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
     busiest = max(utilisation(metrics, stations, 0, intervals - 1), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
@@ -57,6 +66,7 @@ def summarise(
         "commands": outcome.arrived,
         "throughput_per_s": {"requests": _throughput(metrics, span_ns)},
         "throughput_shortfall_pct": load.shortfall_pct,
+        "lag_ns": _lag(metrics) if waiting else None,
         "latency_ns": _latencies(metrics, load),
         "stations": _stations(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),
@@ -109,9 +119,22 @@ def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]
 
 
 def _throughput(metrics: Metrics, span_ns: int) -> Figure:
-    completed = int(metrics.completions[:-1].sum())
+    completed = int(metrics.completions[:-1, REQUESTS].sum())
     rate = completed * NS_PER_S / span_ns if span_ns else 0.0
-    return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed while the recording ran")
+    return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed within the recording's time")
+
+
+def _lag(metrics: Metrics) -> dict[str, float]:
+    """How much later than recorded commands started: on average, at most, and on average where the run ended."""
+    arrivals = metrics.arrivals[:, REQUESTS].sum(axis=1)
+    there = np.flatnonzero(arrivals)
+    last = there[-1] if there.size else 0
+    total = max(int(arrivals.sum()), 1)
+    return {
+        "mean": float(metrics.lag_sum_ns.sum()) / total,
+        "max": float(metrics.lag_max_ns[0]),
+        "at_end": float(metrics.lag_sum_ns[last]) / max(int(arrivals[last]), 1),
+    }
 
 
 def _latencies(metrics: Metrics, load: Load) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import Station
+from tiersim.simulator.categories import REQUESTS
 from tiersim.simulator.metrics import Metrics
 from tiersim.units import format_ns
 
@@ -21,6 +22,8 @@ _LONGEST_BURST = 0.10
 _LEAST_DRAIN = 0.02
 #: and if each third of that time holds this much more than the one before.
 _GROWTH = 1.15
+#: A part that is busy for less of the time is not what limits a run.
+_BUSY = 0.8
 #: Share of the recording at its end whose mean is "the backlog at the end".
 _TAIL = 0.05
 
@@ -52,8 +55,8 @@ def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last:
 def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int) -> Load:
     """Judge a run whose timeline has one interval more than the recording's *span_ns* needs; it ended at *end_ns*."""
     intervals = len(metrics.arrivals) - 1
-    arrivals = metrics.arrivals[:intervals].sum(axis=1)
-    completions = metrics.completions[:intervals].sum(axis=1)
+    arrivals = metrics.arrivals[:intervals, REQUESTS].sum(axis=1)
+    completions = metrics.completions[:intervals, REQUESTS].sum(axis=1)
     arrived, completed = int(arrivals.sum()), int(completions.sum())
     if arrived == 0:
         return Load("steady", "nothing was asked of it", 0.0)
@@ -81,6 +84,34 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
         f"{what} of {name} is the bottleneck; about {done / offered:.2f} of this load could be sustained"
     )
     return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
+
+
+def judge_waiting(
+    metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, recorded: int, load: float
+) -> Load:
+    """Judge a run whose commands wait for others: by how much of the recording it gets through in the recording's time.
+
+    *recorded* commands took *span_ns* when they were recorded, at a load of 1. A queue cannot grow without bound here, and
+    latency alone looks fine: what a slower device costs is throughput. A negative shortfall is a faster run.
+    """
+    intervals = len(metrics.arrivals) - 1
+    elapsed_ns = max(1, min(span_ns, end_ns))
+    completed = int(metrics.completions[:intervals, REQUESTS].sum()) if end_ns >= span_ns else recorded
+    shortfall = 1 - (completed / elapsed_ns) / (recorded / span_ns) if recorded else 0.0
+    late_ns = max(0, end_ns - span_ns)
+    if late_ns <= _LEAST_LAG_NS or max(shortfall, late_ns / span_ns) <= 1 - BEHIND_THROUGHPUT:
+        return Load("steady", "the sessions do in the same time what was recorded", 100 * shortfall)
+    share, index, resource = max(utilisation(metrics, stations, 0, intervals - 1))
+    name, what = stations[index].name, stations[index].resources[resource]
+    if share >= _BUSY:
+        why = f"{what} of {name} is busy for {100 * share:.0f} % of the time"
+    else:
+        why = f"no part is short of capacity ({what} of {name} is busiest, {100 * share:.0f} %): each request takes longer"
+    text = (
+        f"behind the recording: {100 * shortfall:.1f} % fewer requests in the same time, "
+        f"{format_ns(late_ns)} more were needed for all of them; {why}"
+    )
+    return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * load)
 
 
 def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -> int | None:

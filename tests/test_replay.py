@@ -13,7 +13,8 @@ import pytest
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import load_scenario
 from tiersim.scenarios.placement import place_files
-from tiersim.scenarios.replay import commands, merge_commands, replay, replay_all
+from tiersim.scenarios.recorded import merge_commands
+from tiersim.scenarios.replay import commands, replay, replay_all
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.traces.bundle import Bundle, Requests, write_bundle

@@ -76,7 +76,7 @@ def run_streams(
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
-    outcome = _close(plant, engine, metrics, len(streams), streams.done_ns)
+    outcome = _close(plant, engine, metrics, streams.commands, streams.done_ns)
     return plant, replace(outcome, last_arrival_ns=int(streams.started_ns.max(initial=0)))
 
 

@@ -109,7 +109,7 @@ class ReferenceEngine:
 
     def run(self) -> Outcome:
         """Run to the end."""
-        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or len(self._streams))
+        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands)
         for station in range(len(self.devices)):
             self._start(self._station(station))
         self._start(self._arrivals())

@@ -1,0 +1,144 @@
+"""What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the reasons)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.tables import NEVER
+from tiersim.kernel import kernel
+from tiersim.scenarios.recorded import Recorded
+from tiersim.scenarios.sessions import JOURNAL, SESSION, WRITER, Owners
+from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How causes are inferred."""
+
+    window_ns: int  # a command that came later than this after the one before it is not caused by it
+    think_ns: int | None = None  # in place of the recorded think times
+    keep_pace: bool = True  # whether writers follow the foreground, and not the clock
+    one_at_a_time: bool = False  # whether a session waits for each command, whatever was recorded
+    ordered: bool = True  # whether what had ended before must end before
+
+
+def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
+    """Turn commands with their owners into streams; returns them and, by place in them, the row of *trace*.
+
+    Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
+    commands that had ended before another was issued are counted; that many must end in the simulation, too.
+    """
+    order = np.lexsort((np.arange(len(trace)), owners.stream))
+    sorted_ = trace.take(order)
+    owner = owners.stream[order]
+    count = len(trace)
+    bounds = np.searchsorted(owner, np.arange(len(owners.role) + 1))
+    table = np.zeros(len(owners.role), STREAM)
+    table["first"] = table["next"] = bounds[:-1]
+    table["end"] = bounds[1:]
+    table["foreground"] = owners.role == SESSION
+    table["sync_start_ns"] = NEVER
+    ends = sorted_.intended_ns + np.maximum(sorted_.latency_ns, 1)
+    ends = np.maximum(ends, sorted_.time_ns + 1)
+    of_foreground = owners.role[owner] == SESSION
+    foreground = np.sort(sorted_.time_ns[of_foreground])
+    waits, think = np.zeros(count, np.uint8), np.zeros(count, np.int64)
+    ended_before, pace = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
+    find_causes(
+        bounds, owners.role, sorted_.time_ns, ends[np.lexsort((ends, owner))], foreground, rules.window_ns,
+        rules.keep_pace, rules.one_at_a_time, waits, think, ended_before, pace,
+    )  # fmt: skip
+    if rules.think_ns is not None:
+        think[waits == OWN] = rules.think_ns
+    if not rules.ordered:
+        ended_before[:] = 0
+    in_session = of_foreground
+    sync = np.where(sorted_.is_log_write & in_session, SYNC_BEGINS, 0)
+    sync = np.where(sorted_.is_log_flush & in_session, SYNC_ENDS, sync)
+    streams = Streams(
+        streams=table,
+        pace_state=np.array([0, NEVER], np.int64),
+        foreground_ns=np.zeros(len(foreground), np.int64),
+        waits_for=waits,
+        recorded_ns=sorted_.time_ns,
+        think_ns=think,
+        ended_before=ended_before,
+        pace=pace,
+        gathered_ns=sorted_.time_ns - sorted_.intended_ns,
+        station=sorted_.file.astype(np.uint32),
+        op=sorted_.op,
+        offset_bytes=sorted_.offset_bytes,
+        length_bytes=sorted_.length_bytes,
+        category=np.zeros(count, np.uint8),
+        sync=sync.astype(np.uint8),
+        ended_ns=np.zeros(count, np.int64),
+        started_ns=np.full(count, NEVER, np.int64),
+        done_ns=np.full(count, NEVER, np.int64),
+    )
+    return streams, order
+
+
+@kernel
+def find_causes(
+    bounds: NDArray[np.int64],
+    role: NDArray[np.uint8],
+    time_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+    foreground_ns: NDArray[np.int64],
+    window_ns: int,
+    keep_pace: bool,
+    one_at_a_time: bool,
+    waits_for: NDArray[np.uint8],
+    think_ns: NDArray[np.int64],
+    ended_before: NDArray[np.uint32],
+    pace: NDArray[np.uint32],
+) -> None:
+    """Fill the last four columns; *bounds* (streams + 1,) says which rows are a stream's, *end_ns* is sorted within each."""
+    for stream in range(role.size):
+        first = bounds[stream]
+        ended = 0
+        most = 1
+        started = 0
+        for row in range(first, bounds[stream + 1]):
+            now = time_ns[row]
+            while first + ended < row and end_ns[first + ended] <= now:
+                ended += 1
+            most = max(most, row + 1 - first - ended)
+            ended_before[row] = ended
+            if role[stream] == SESSION:
+                if one_at_a_time and row > first:
+                    waits_for[row] = OWN
+                    think_ns[row] = max(0, now - end_ns[first + ended - 1]) if ended > 0 else 0
+                    ended_before[row] = row - first
+                elif ended > 0 and now - end_ns[first + ended - 1] <= window_ns:
+                    waits_for[row] = OWN
+                    think_ns[row] = now - end_ns[first + ended - 1]
+                continue
+            while started < foreground_ns.size and foreground_ns[started] <= now:
+                started += 1
+            if keep_pace and started > 0:
+                waits_for[row] = PACE
+                pace[row] = started
+                think_ns[row] = now - foreground_ns[started - 1]
+        if role[stream] == WRITER:
+            for row in range(first, bounds[stream + 1]):
+                ended_before[row] = max(0, row + 1 - first - most)
+
+
+def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
+    """What was inferred, for the result: streams by role, what commands wait for, think times."""
+    own = streams.waits_for == OWN
+    think = streams.think_ns[own]
+    return {
+        "sessions": int(np.count_nonzero(owners.role == SESSION)),
+        "writers": int(np.count_nonzero(owners.role == WRITER)),
+        "journals": int(np.count_nonzero(owners.role == JOURNAL)),
+        "inferred_sessions": owners.inferred_sessions,
+        "waits_for_issuer": int(np.count_nonzero(own)),
+        "waits_for_clock": int(np.count_nonzero(streams.waits_for == CLOCK)),
+        "waits_for_foreground": int(np.count_nonzero(streams.waits_for == PACE)),
+        "think_mean_ns": float(think.mean()) if think.size else None,
+        "think_p50_ns": float(np.median(think)) if think.size else None,
+    }

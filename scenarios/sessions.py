@@ -1,0 +1,177 @@
+"""Who issued what: the streams of a trace, what each is, and sessions where the recording does not tell processes apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.recorded import Recorded
+from tiersim.traces.schema import FLAG_SYNC
+
+#: What a stream is. A session waits for what it asks; the others work for it and keep its pace. Writers (checkpointer,
+#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another.
+SESSION, WRITER, JOURNAL = range(3)
+
+#: Names of kernel threads that write for others, and of those among them that write a journal.
+_KERNEL_WRITERS = (
+    "kworker",
+    "flush-",
+    "pdflush",
+    "loop",
+    "md",
+    "dm-",
+    "xfsaild",
+    "xfs-",
+    "kswapd",
+    "ksoftirqd",
+    "swapper",
+)
+_JOURNALS = ("jbd2", "kjournald", "xfs-cil", "xfs-log", "txg_sync")
+
+#: A process whose requests are in this share writes that nobody waits for is a writer: the checkpointer and background
+#: writer of the recordings in ``docs/replay.md`` have 93 to 100 %, backends at most 1 %.
+_WRITER_SHARE = 0.5
+
+#: Without processes, the number of sessions is what this share of arrivals finds outstanding, itself included, at most;
+#: bursts beyond it (read-ahead, write-back) are no sessions.
+_SESSION_QUANTILE = 0.95
+#: More would not be sessions but a measure of something else.
+_MOST_SESSIONS = 4096
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The stream of each command."""
+
+    stream: NDArray[np.int32]  # by command
+    role: NDArray[np.uint8]  # by stream: SESSION, WRITER or JOURNAL
+    inferred_sessions: int  # sessions made up because the recording does not tell processes apart
+
+
+def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> Owners:
+    """Give every command its stream; *names* are those of the recorded streams.
+
+    *clients* is the number of sessions for commands whose process is unknown; inferred when None.
+    """
+    roles = [_role_of(trace, code, name) for code, name in enumerate(names)]
+    stream = trace.stream.copy()
+    unknown = np.flatnonzero(stream < 0)
+    made = 0
+    if unknown.size:
+        part = trace.take(unknown)
+        waited = _is_waited_for(part, trace)
+        if not waited.any():
+            waited[:] = True
+        rows = np.flatnonzero(waited)
+        made = clients or _session_count(part.take(rows))
+        session = assign_sessions(part.take(rows), made)
+        first = len(roles)
+        owner = np.full(unknown.size, first + made, np.int32)  # one writer for each file behind the sessions
+        owner += part.file
+        owner[rows[session >= 0]] = first + session[session >= 0]
+        stream[unknown] = owner
+        files = int(part.file.max()) + 1
+        roles += [SESSION] * made + [WRITER] * files
+    used = np.unique(stream)
+    role = np.array(roles, np.uint8)[used]
+    if not (role == SESSION).any():
+        role[:] = SESSION
+    return Owners(np.searchsorted(used, stream).astype(np.int32), role, made)
+
+
+def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
+    """The same with the commands of all sessions dealt to *clients*, who do one thing at a time."""
+    of_sessions = np.flatnonzero(owners.role[owners.stream] == SESSION)
+    session = assign_sessions(trace.take(of_sessions), clients)
+    busy = session < 0
+    session[busy] = np.arange(np.count_nonzero(busy)) % clients
+    role = np.concatenate([np.full(clients, SESSION, np.uint8), owners.role])
+    stream = owners.stream + np.int32(clients)
+    stream[of_sessions] = session
+    used = np.unique(stream)
+    return Owners(np.searchsorted(used, stream).astype(np.int32), role[used], clients)
+
+
+def _role_of(trace: Recorded, code: int, name: str) -> int:
+    if name.startswith(_JOURNALS):
+        return JOURNAL
+    if name.startswith(_KERNEL_WRITERS):
+        return WRITER
+    own = trace.stream == code
+    unwaited = own & (trace.op == WRITE) & (trace.flags & FLAG_SYNC == 0)
+    if _has_flags(trace) and np.count_nonzero(unwaited) > _WRITER_SHARE * np.count_nonzero(own):
+        return WRITER
+    return SESSION
+
+
+def _has_flags(trace: Recorded) -> bool:
+    """Whether the recording says which writes somebody waits for: not every source does."""
+    return bool((trace.flags & FLAG_SYNC).any())
+
+
+def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
+    """Which commands of unknown processes somebody waits for: all but data writes that a later flush makes durable."""
+    waited = np.ones(len(part), np.bool_)
+    if _has_flags(trace):
+        waited = (part.op == READ) | (part.flags & FLAG_SYNC != 0)
+    elif (trace.op == FLUSH).any():
+        waited = (part.op != WRITE) | part.is_log_write
+    return waited
+
+
+def _session_count(part: Recorded) -> int:
+    ends = np.sort(part.intended_ns + np.maximum(part.latency_ns, 1))
+    found = np.arange(1, len(part) + 1) - np.searchsorted(ends, part.time_ns, "right")
+    return int(np.clip(np.quantile(found, _SESSION_QUANTILE, method="lower"), 1, _MOST_SESSIONS))
+
+
+def assign_sessions(part: Recorded, sessions: int) -> NDArray[np.int32]:
+    """Deal commands to *sessions*, int32 by command; -1 when all of them were busy.
+
+    A log flush belongs to who wrote the log last; everything else to the session that has been idle for longest, which
+    makes the think times of all sessions alike.
+    """
+    owner = np.full(len(part), -1, np.int32)
+    ends = part.intended_ns + np.maximum(part.latency_ns, 1)
+    writers = np.full(int(part.file.max(initial=0)) + 1, -1, np.int64)
+    idle_since = np.zeros(sessions, np.int64)
+    deal(part.time_ns, ends, part.file, part.is_log_write, part.is_log_flush, idle_since, writers, owner)
+    return owner
+
+
+@kernel
+def deal(
+    time_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+    file: NDArray[np.int32],
+    is_log_write: NDArray[np.bool_],
+    is_log_flush: NDArray[np.bool_],
+    idle_since: NDArray[np.int64],
+    writers: NDArray[np.int64],
+    owner: NDArray[np.int32],
+) -> None:
+    """Fill *owner*; *idle_since* (sessions,) and *writers* (files,) are work space: when each session's last command ended,
+    and who wrote each file's log last.
+    """
+    for row in range(time_ns.size):
+        chosen = -1
+        if is_log_flush[row]:
+            writer = writers[file[row]]
+            if writer >= 0 and idle_since[writer] <= time_ns[row]:
+                chosen = writer
+        if chosen < 0:
+            longest = 0
+            for session in range(1, idle_since.size):
+                if idle_since[session] < idle_since[longest]:
+                    longest = session
+            if idle_since[longest] <= time_ns[row]:
+                chosen = longest
+        if chosen < 0:
+            continue
+        owner[row] = chosen
+        idle_since[chosen] = end_ns[row]
+        if is_log_write[row]:
+            writers[file[row]] = chosen

@@ -1,0 +1,110 @@
+"""Which commands wait for others in a replay, and what that says of the recording itself."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiersim.errors import ScenarioError
+from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.scenarios.causes import Rules, facts, infer_streams
+from tiersim.scenarios.load import scale_load
+from tiersim.scenarios.model import NamedScenario, ReplayModel
+from tiersim.scenarios.recorded import Recorded
+from tiersim.scenarios.sessions import deal_to_clients, find_owners
+from tiersim.scenarios.survey import Survey
+from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.streams import OWN, SYNC_BEGINS, SYNC_ENDS, Streams
+from tiersim.simulator.summary import measured_latencies
+
+#: Causes are inferred when at least this share of the requests has a measured end.
+_ENOUGH_MEASURED = 0.5
+_FOREVER_NS = 1 << 60
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A trace as streams; columns by place in them."""
+
+    streams: Streams
+    file: NDArray[np.int32]
+    row: NDArray[np.int64]  # which command of the (scaled) trace it is
+    facts: dict[str, Any]  # what was inferred, for people
+    measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
+
+    def requests(self, streams: Streams) -> pa.Table:
+        """Start and end of each command in recorded order, after a run of *streams*."""
+        order = np.argsort(self.row, kind="stable")
+        return pa.table(
+            {
+                "recorded_ns": streams.recorded_ns[order],
+                "start_ns": streams.started_ns[order],
+                "done_ns": streams.done_ns[order],
+            }
+        )
+
+
+def measured_share(found: Survey) -> float:
+    """Share of the requests whose latency was measured."""
+    return float(sum(figures["count"] for figures in found.measured.values())) / found.requests
+
+
+def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
+    """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be told."""
+    rules = scenario.model.replay
+    unmeasured = measured_share(found) < _ENOUGH_MEASURED
+    if rules.mode == "closed" and rules.clients is None and unmeasured:
+        raise ScenarioError(
+            f'{scenario.name}: mode = "closed" needs to know who waited for what, and the recording has latencies of '
+            f"{100 * measured_share(found):.0f} % of its requests; write clients = 8, say, under [replay]"
+        )
+    return rules.load == 1.0 and (rules.mode == "open" or (rules.mode == "partly-open" and unmeasured))
+
+
+def make_waiting(trace: Recorded, found: Survey, rules: ReplayModel) -> Waiting:
+    """Infer the streams of a trace for a replay by *rules*."""
+    names = found.stream_names
+    owners = find_owners(trace, names, rules.clients)
+    whole, owners = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
+    causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    if rules.mode == "closed":
+        causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        if rules.clients is not None:
+            owners = deal_to_clients(whole, owners, rules.clients)
+    elif rules.mode == "open" or measured_share(found) < _ENOUGH_MEASURED:
+        causes = Rules(-1, None, keep_pace=False, ordered=False)
+    streams, order = infer_streams(whole, owners, causes)
+    ordered = whole.take(order)
+    streams = streams._replace(category=categorise(ordered.op, ordered.purpose))
+    known = facts(owners, streams) | {"commands": len(whole), "load_reached": len(whole) / len(trace)}
+    return Waiting(streams, ordered.file, order, known, _recorded_syncs(streams, ordered))
+
+
+def _recorded_syncs(streams: Streams, ordered: Recorded) -> dict[str, Any]:
+    """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
+    count = streams.commands
+    place = np.arange(count)
+    begins = streams.sync & SYNC_BEGINS != 0
+    stream = np.repeat(np.arange(len(streams.streams)), streams.streams["end"] - streams.streams["first"])
+    new = np.ones(count, np.bool_)
+    new[1:] = ~begins[:-1] | ~begins[1:] | (stream[1:] != stream[:-1])
+    start = np.maximum.accumulate(np.where(new, place, 0))  # of the run of log writes that each row is in
+    ends = np.flatnonzero(streams.sync & SYNC_ENDS != 0)
+    ends = ends[ends > 0]
+    ends = ends[begins[ends - 1] & (stream[ends] == stream[ends - 1])]
+    if not ends.size:
+        return {}
+    first = start[ends - 1]
+    done = ordered.intended_ns + ordered.latency_ns
+    known = (ordered.latency_ns[ends] >= 0) & (ordered.latency_ns[ends - 1] >= 0)
+    woken = np.where(streams.waits_for[ends] == OWN, streams.think_ns[ends], 0)
+    whole = done[ends] - ordered.intended_ns[first] + woken
+    total = np.concatenate([[0], np.cumsum(np.maximum(ordered.latency_ns, 0))])
+    device = total[ends + 1] - total[first]
+    histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)
+    for category, durations in ((LOG_SYNC, whole), (LOG_SYNC_DEVICE, device)):
+        chosen = durations[known]
+        count_durations(histograms, sums, np.full(len(chosen), category, np.uint8), chosen)
+    return measured_latencies(histograms, sums)
