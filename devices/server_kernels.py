@@ -32,7 +32,8 @@ def choose_server(p: Plant, station: int, server: int, now: int) -> tuple[int, i
     service = s["service_ns"] + request["length_bytes"] * s["ps_per_byte"] // PS_PER_NS
     if s["table_bits"] > 0:
         draw = random_bits(p.seed[0], SERVICE, s["entity"], request["number"])
-        service += p.pool[s["table"] + (draw >> (32 - s["table_bits"]))]
+        table = s["table"] + (request["op"] * s["by_operation"] << s["table_bits"])
+        service += p.pool[table + (draw >> (32 - s["table_bits"]))]
     service = max(service, 1)
     p.work_ns[station, 0] += service
     return slot, now + service, NEVER

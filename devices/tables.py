@@ -147,7 +147,16 @@ ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_see
 ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
 SERVER_ROW = _record(
-    "queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity", indices=("queue",)
+    "queue",
+    "in_service",
+    "servers",
+    "service_ns",
+    "ps_per_byte",
+    "table",  # index into the pool: service times that are equally likely
+    "table_bits",  # 2^this of them; 0: no table
+    "by_operation",  # 1: a table for each operation, one behind the other
+    "entity",
+    indices=("queue",),
 )
 
 CHILD = _record("station", "op", "offset_bytes", "length_bytes", indices=("station",))

@@ -7,6 +7,7 @@ from tiersim.devices import flash, hdd, token_bucket
 from tiersim.devices.array import COPIES, Layout, add_array, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
@@ -22,7 +23,7 @@ class Volume:
     """*count* devices in a *layout*."""
 
     name: str
-    device: Device
+    device: Device | Measured
     count: int
     layout: Layout
     stripe_bytes: int
@@ -54,6 +55,7 @@ def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
 
 def add_volume(builder: PlantBuilder, volume: Volume) -> int:
     """Put a volume into the plant and return the station that takes its requests."""
+    assert not isinstance(volume.device, Measured), "it has a station for each file"
     if volume.layout == "single":
         return add_device(builder, volume.device, volume.name)
     members = [add_device(builder, volume.device, f"{volume.name}.{index}") for index in range(volume.count)]

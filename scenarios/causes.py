@@ -54,9 +54,7 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
         think[waits == OWN] = rules.think_ns
     if not rules.ordered:
         ended_before[:] = 0
-    in_session = of_foreground
-    sync = np.where(sorted_.is_log_write & in_session, SYNC_BEGINS, 0)
-    sync = np.where(sorted_.is_log_flush & in_session, SYNC_ENDS, sync)
+    sync = mark_syncs(sorted_.is_log_write & of_foreground, sorted_.is_log_flush & (waits == OWN), owner)
     streams = Streams(
         streams=table,
         pace_state=np.array([0, NEVER], np.int64),
@@ -72,12 +70,29 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
         offset_bytes=sorted_.offset_bytes,
         length_bytes=sorted_.length_bytes,
         category=np.zeros(count, np.uint8),
-        sync=sync.astype(np.uint8),
+        sync=sync,
         ended_ns=np.zeros(count, np.int64),
         started_ns=np.full(count, NEVER, np.int64),
         done_ns=np.full(count, NEVER, np.int64),
     )
     return streams, order
+
+
+def mark_syncs(
+    log_write: NDArray[np.bool_], log_flush: NDArray[np.bool_], owner: NDArray[np.int32]
+) -> NDArray[np.uint8]:
+    """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right behind."""
+    follows = np.zeros(len(owner), np.bool_)
+    follows[1:] = log_flush[1:] & log_write[:-1] & (owner[1:] == owner[:-1])
+    sync = np.where(follows, SYNC_ENDS, 0).astype(np.uint8)
+    begins_run = log_write.copy()
+    begins_run[1:] &= ~(log_write[:-1] & (owner[1:] == owner[:-1]))
+    run = np.cumsum(begins_run) - 1  # number of the run of log writes that each row is in, or comes after
+    if follows.any():
+        flushed = np.zeros(int(begins_run.sum()), np.bool_)
+        flushed[run[np.flatnonzero(follows) - 1]] = True
+        sync[log_write & flushed[np.maximum(run, 0)]] = SYNC_BEGINS
+    return sync
 
 
 @kernel

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout
 from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.volume import PASS_ON_NS, Device, Volume, problem_with
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
@@ -31,6 +32,8 @@ class VolumeModel(StrictModel):
         problem = problem_with(self.layout, self.count)
         if problem:
             raise ValueError(problem)
+        if self.device == RECORDED and self.layout != "single":
+            raise ValueError(f'device = "{RECORDED}" is all of the recorded hardware; it has no layout')
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
         return self
@@ -85,13 +88,13 @@ class Scenario(StrictModel):
 class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
-    def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device]) -> None:
+    def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
         """Take the *devices* that the volumes are on, by volume."""
         self.name, self.model = name, model
         self.volumes = {key: self._volume(key, volume, devices[key]) for key, volume in model.volumes.items()}
 
     @staticmethod
-    def _volume(name: str, model: VolumeModel, device: Device) -> Volume:
+    def _volume(name: str, model: VolumeModel, device: Device | Measured) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
         return Volume(name, device, model.count, model.layout, model.stripe, overhead)
 
@@ -143,10 +146,11 @@ def _read(name: str, file: Path) -> NamedScenario:
     text = read_text(file)
     values = parse_toml(text, str(file))
     model = validate(Scenario, values, text, str(file))
-    devices = {}
+    devices: dict[str, Device | Measured] = {}
     for key, volume in model.volumes.items():
         try:
-            devices[key] = load_device(volume.device, beside=file.parent)
+            recorded = volume.device == RECORDED
+            devices[key] = Measured() if recorded else load_device(volume.device, beside=file.parent)
         except ScenarioError as error:
             place = place_of(text, str(file), ("volumes", key, "device"))
             raise ScenarioError(f"{place}: {error}") from None

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.measured import RECORDED, Measured, add_measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import add_volume
+from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
@@ -85,8 +87,7 @@ def replay(
     """
     homes = place_files(scenario, found.files)
     builder = PlantBuilder(scenario.model.replay.seed)
-    entry = {name: add_volume(builder, volume) for name, volume in scenario.volumes.items()}
-    stations = np.array([entry[home.volume] for home in homes], np.int32)
+    stations = _stations(builder, scenario, found, homes)
     interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     described = _described(found, scenario)
@@ -112,6 +113,29 @@ def replay(
         waiting=waits, load_multiple=scenario.model.replay.load,
     )  # fmt: skip
     return result if requests is None else replace(result, requests=requests)
+
+
+def _stations(
+    builder: PlantBuilder, scenario: NamedScenario, found: Survey, homes: Sequence[Home]
+) -> NDArray[np.int32]:
+    """Put the volumes into the plant; returns the station that takes each file's requests."""
+    entry = {
+        name: add_volume(builder, volume)
+        for name, volume in scenario.volumes.items()
+        if not isinstance(volume.device, Measured)
+    }
+    stations = []
+    for home, use in zip(homes, found.files, strict=True):
+        if home.volume in entry:
+            stations.append(entry[home.volume])
+            continue
+        if not use.latency.any():
+            raise ScenarioError(
+                f'{scenario.name}: volume {home.volume!r} is device = "{RECORDED}", and of {use.name} the recording has no '
+                "latency; choose a device"
+            )
+        stations.append(add_measured(builder, use.latency, f"{home.volume}.{use.name}"))
+    return np.array(stations, np.int32)
 
 
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
@@ -167,6 +191,8 @@ def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
     found = []
     for name, volume in scenario.volumes.items():
+        if isinstance(volume.device, Measured):
+            continue
         for key, source in sorted(volume.device.sources.items()):
             if source.startswith(("assumed", "fitted")):
                 what = f"{name}: {volume.device.name}, {key}"

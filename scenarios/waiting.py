@@ -16,7 +16,7 @@ from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import deal_to_clients, find_owners
 from tiersim.scenarios.survey import Survey
 from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
-from tiersim.simulator.streams import OWN, SYNC_BEGINS, SYNC_ENDS, Streams
+from tiersim.simulator.streams import SYNC_BEGINS, SYNC_ENDS, Streams
 from tiersim.simulator.summary import measured_latencies
 
 #: Causes are inferred when at least this share of the requests has a measured end.
@@ -84,23 +84,18 @@ def make_waiting(trace: Recorded, found: Survey, rules: ReplayModel) -> Waiting:
 
 def _recorded_syncs(streams: Streams, ordered: Recorded) -> dict[str, Any]:
     """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
-    count = streams.commands
-    place = np.arange(count)
-    begins = streams.sync & SYNC_BEGINS != 0
-    stream = np.repeat(np.arange(len(streams.streams)), streams.streams["end"] - streams.streams["first"])
-    new = np.ones(count, np.bool_)
-    new[1:] = ~begins[:-1] | ~begins[1:] | (stream[1:] != stream[:-1])
-    start = np.maximum.accumulate(np.where(new, place, 0))  # of the run of log writes that each row is in
     ends = np.flatnonzero(streams.sync & SYNC_ENDS != 0)
-    ends = ends[ends > 0]
-    ends = ends[begins[ends - 1] & (stream[ends] == stream[ends - 1])]
     if not ends.size:
         return {}
+    begins = streams.sync & SYNC_BEGINS != 0
+    new = begins.copy()
+    new[1:] &= ~begins[:-1]
+    new[streams.streams["first"][streams.streams["first"] < len(new)]] |= True
+    start = np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))  # of the run of log writes that a row is in
     first = start[ends - 1]
     done = ordered.intended_ns + ordered.latency_ns
     known = (ordered.latency_ns[ends] >= 0) & (ordered.latency_ns[ends - 1] >= 0)
-    woken = np.where(streams.waits_for[ends] == OWN, streams.think_ns[ends], 0)
-    whole = done[ends] - ordered.intended_ns[first] + woken
+    whole = done[ends] - ordered.intended_ns[first] + streams.think_ns[ends]
     total = np.concatenate([[0], np.cumsum(np.maximum(ordered.latency_ns, 0))])
     device = total[ends + 1] - total[first]
     histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)

@@ -66,7 +66,7 @@ def summarise(
         "commands": outcome.arrived,
         "throughput_per_s": {"requests": _throughput(metrics, span_ns)},
         "throughput_shortfall_pct": load.shortfall_pct,
-        "lag_ns": _lag(metrics) if waiting else None,
+        "lag_ns": _lag(metrics, outcome, span_ns) if waiting else None,
         "latency_ns": _latencies(metrics, load),
         "stations": _stations(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),
@@ -124,16 +124,12 @@ def _throughput(metrics: Metrics, span_ns: int) -> Figure:
     return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed within the recording's time")
 
 
-def _lag(metrics: Metrics) -> dict[str, float]:
-    """How much later than recorded commands started: on average, at most, and on average where the run ended."""
-    arrivals = metrics.arrivals[:, REQUESTS].sum(axis=1)
-    there = np.flatnonzero(arrivals)
-    last = there[-1] if there.size else 0
-    total = max(int(arrivals.sum()), 1)
+def _lag(metrics: Metrics, outcome: Outcome, span_ns: int) -> dict[str, float]:
+    """How much later than recorded commands started: on average, at most, and the last of them."""
     return {
-        "mean": float(metrics.lag_sum_ns.sum()) / total,
+        "mean": float(metrics.lag_sum_ns.sum()) / max(outcome.arrived, 1),
         "max": float(metrics.lag_max_ns[0]),
-        "at_end": float(metrics.lag_sum_ns[last]) / max(int(arrivals[last]), 1),
+        "at_end": float(outcome.last_arrival_ns - (span_ns - 1)),
     }
 
 
