@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import add_volume
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
@@ -25,6 +26,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.summary import summarise
+from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
@@ -91,9 +93,8 @@ def replay(
     interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     described = _described(found, scenario)
-    requests = None
-    waits = not by_the_clock(found, scenario)
-    if not waits:
+    requests = sessions = None
+    if by_the_clock(found, scenario):
         blocks = commands(Bundle(found.path), homes, stations)
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
@@ -106,11 +107,14 @@ def replay(
         plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
         described["replay"] |= waiting.facts
         described["measured_latency_ns"] = {**found.measured, **waiting.measured}
+        described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
+        sessions = waiting.sessions(streams)
+        described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
         requests = waiting.requests(streams) if keep_requests else None
         outcome = replace(outcome, done_ns=None)
     result = summarise(
         scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
-        waiting=waits, load_multiple=scenario.model.replay.load,
+        sessions=sessions,
     )  # fmt: skip
     return result if requests is None else replace(result, requests=requests)
 
@@ -151,12 +155,21 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
             "source_format": found.manifest.source_format,
             "inferred": list(found.manifest.inferred),
             "warnings": list(found.manifest.warnings),
+            "checkpoints": _checkpoints(found.checkpoints),
         },
         "verdict": {"arrivals": "recorded"},
+        "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": _assumed(scenario),
     }
+
+
+def _checkpoints(checkpoints: Sequence[Checkpoint]) -> list[dict[str, Any]]:
+    basis = "inferred: writes of a process that writes in ascending order, for nobody, and then flushes"
+    return [
+        {"start_ns": one.start_ns, "end_ns": one.end_ns, "writes": one.writes, "basis": basis} for one in checkpoints
+    ]
 
 
 def addresses(

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.operations import OPERATIONS
+from tiersim.scenarios.checkpoints import Checkpoint, Checkpoints
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.summary import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
-from tiersim.traces.schema import LOG_WRITE, REQUEST_COLUMNS
+from tiersim.traces.schema import CHECKPOINT_WRITE, LOG_WRITE, REQUEST_COLUMNS
 
 #: Touched addresses are noted, and packed, in extents of this size.
 EXTENT_BYTES = 1 << 20
@@ -45,6 +46,7 @@ class Survey:
     measured: dict[str, Any]  # latencies of the recorded hardware by category
     files: tuple[FileUse, ...]  # by file code
     stream_names: tuple[str, ...]  # by stream code
+    checkpoints: tuple[Checkpoint, ...]
 
 
 def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> Survey:
@@ -55,13 +57,14 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)
-    files = _Files()
+    files, checkpoints = _Files(), Checkpoints()
     rows, last_ns = 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
+        checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         last_ns = int(block.time_ns[-1]) if len(block) else last_ns
         rows += len(block)
         if progress is not None:
@@ -78,6 +81,7 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
         measured=measured_latencies(histograms, sums),
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
         stream_names=tuple(bundle.stream_names),
+        checkpoints=checkpoints.all(),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tiersim.errors import ScenarioError
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.scenarios.causes import Rules, facts, infer_streams
+from tiersim.scenarios.checkpoints import Checkpoint, moved
 from tiersim.scenarios.load import scale_load
 from tiersim.scenarios.model import NamedScenario, ReplayModel
 from tiersim.scenarios.recorded import Recorded
@@ -18,6 +19,8 @@ from tiersim.scenarios.survey import Survey
 from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.streams import SYNC_BEGINS, SYNC_ENDS, Streams
 from tiersim.simulator.summary import measured_latencies
+from tiersim.simulator.verdict import Sessions
+from tiersim.traces.schema import CHECKPOINT_WRITE
 
 #: Causes are inferred when at least this share of the requests has a measured end.
 _ENOUGH_MEASURED = 0.5
@@ -33,6 +36,17 @@ class Waiting:
     row: NDArray[np.int64]  # which command of the (scaled) trace it is
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
+
+    def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
+        """When the recorded checkpoints ran in a run of *streams*."""
+        own = streams.category == CHECKPOINT_WRITE
+        return moved(recorded, streams.recorded_ns[own], streams.started_ns[own], streams.done_ns[own])
+
+    def sessions(self, streams: Streams) -> Sessions:
+        """What a run of *streams* is judged by."""
+        own = streams.streams[streams.streams["foreground"] == 1]
+        last = own["end"].astype(np.int64) - 1
+        return Sessions(self.facts["load"], len(own), streams.started_ns[last] - streams.recorded_ns[last])
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*."""
@@ -78,7 +92,11 @@ def make_waiting(trace: Recorded, found: Survey, rules: ReplayModel) -> Waiting:
     streams, order = infer_streams(whole, owners, causes)
     ordered = whole.take(order)
     streams = streams._replace(category=categorise(ordered.op, ordered.purpose))
-    known = facts(owners, streams) | {"commands": len(whole), "load_reached": len(whole) / len(trace)}
+    known = facts(owners, streams) | {
+        "load": rules.load,
+        "commands": len(whole),
+        "load_reached": len(whole) / len(trace),
+    }
     return Waiting(streams, ordered.file, order, known, _recorded_syncs(streams, ordered))
 
 

@@ -17,7 +17,7 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.verdict import Load, judge, judge_waiting, utilisation
+from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, utilisation
 from tiersim.units import NS_PER_S
 
 
@@ -31,17 +31,16 @@ def summarise(
     described: Mapping[str, Any],
     scenario_toml: str,
     *,
-    waiting: bool = False,
-    load_multiple: float = 1.0,
+    sessions: Sessions | None = None,
 ) -> Result:
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
 
-    *waiting* says that commands waited for others, at *load_multiple* times the recorded load.
+    *sessions* is there when commands waited for others.
     """
-    if waiting:
-        load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, load_multiple)
-    else:
+    if sessions is None:
         load = judge(metrics, stations, span_ns, outcome.end_ns)
+    else:
+        load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, sessions)
     intervals = len(metrics.arrivals) - 1
     busiest = max(utilisation(metrics, stations, 0, intervals - 1), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
@@ -66,7 +65,7 @@ def summarise(
         "commands": outcome.arrived,
         "throughput_per_s": {"requests": _throughput(metrics, span_ns)},
         "throughput_shortfall_pct": load.shortfall_pct,
-        "lag_ns": _lag(metrics, outcome, span_ns) if waiting else None,
+        "lag_ns": None if sessions is None else _lag(metrics, outcome, span_ns),
         "latency_ns": _latencies(metrics, load),
         "stations": _stations(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),

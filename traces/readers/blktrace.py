@@ -138,7 +138,7 @@ def _write(block: Requests, writer: RequestWriter, window: Window, names: Names,
         writer.file_names.append(f"{device >> 20},{device & 0xFFFFF}")
     for pid, name in window.streams[len(writer.stream_names) :]:
         writer.stream_names.append(f"{names.texts[name]} {pid}" if name >= 0 else f"pid {pid}")
-    purposes.fill(block, writer.file_names)
+    purposes.fill(block, writer.file_names, writer.stream_names)
     writer.append(block)
 
 
