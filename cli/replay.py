@@ -24,6 +24,12 @@ def replay(
     on: Annotated[
         list[str], typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device. Repeat it.")
     ],
+    recorded_on: Annotated[
+        str | None,
+        typer.Option(
+            "--recorded-on", help="A scenario of the recorded hardware: does the model give what was measured?"
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
     requests: Annotated[bool, typer.Option("--requests", help="Keep the completion of every command, too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
@@ -36,12 +42,13 @@ def replay(
     from tiersim.scenarios.model import load_scenario
 
     scenarios = [load_scenario(name) for name in on]
+    baseline = None if recorded_on is None else _baseline(load_scenario(recorded_on))
     _refuse_same_names(scenarios)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
     with open_trace(trace) as bundle:
-        results = run_all(bundle, scenarios, targets, requests=requests, force=force)
+        results = run_all(bundle, scenarios, targets, requests=requests, force=force, baseline=baseline)
     if json:
         terminal.print_json({"schema": results[0].summary["schema"], "scenarios": [r.summary for r in results]})
     else:
@@ -49,9 +56,16 @@ def replay(
 
 
 def run_all(
-    bundle: "Bundle", scenarios: "list[NamedScenario]", targets: list[Path], *, requests: bool, force: bool
+    bundle: "Bundle",
+    scenarios: "list[NamedScenario]",
+    targets: list[Path],
+    *,
+    requests: bool,
+    force: bool,
+    baseline: "NamedScenario | None" = None,
 ) -> "list[Result]":
-    """Run every scenario and write its result bundle."""
+    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them."""
+    from tiersim.scenarios.calibration.self_replay import calibrate
     from tiersim.scenarios.replay import replay_all
     from tiersim.scenarios.survey import survey
     from tiersim.simulator.result import save_result
@@ -61,12 +75,26 @@ def run_all(
     with terminal.progress_bar("surveying") as progress:
         found = survey(bundle, progress=progress)
     with terminal.progress_bar("replaying") as progress:
-        results = replay_all(found, scenarios, workers=workers, keep_requests=requests, progress=progress)
+        also = [] if baseline is None else [baseline]
+        results = replay_all(found, [*scenarios, *also], workers=workers, keep_requests=requests, progress=progress)
+    if baseline is not None:
+        results = calibrate(results[:-1], results[-1])
     facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
     for result, target in zip(results, targets, strict=True):
         make_folder(target.parent)
         save_result(result, target, facts, force=force)
     return results
+
+
+def _baseline(scenario: "NamedScenario") -> "NamedScenario":
+    from tiersim.devices.measured import Measured
+
+    if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
+        raise ScenarioError(
+            f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of the "
+            "recorded hardware, with devices of the catalogue or your own"
+        )
+    return scenario
 
 
 def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
@@ -94,16 +122,47 @@ def show(results: "list[Result]") -> None:
                 row.append(format_ns(known[key]) if known else "")
             row += [terminal.figure_text(s["latency_ns"].get(category, {}).get(key)) for s in summaries]
             rows.append(row)
+            if key == "mean" and any(s["verdict"]["calibration"] == "calibrated" for s in summaries):
+                relative = [s.get("relative_latency_ns", {}).get(category, {}).get(key) for s in summaries]
+                rows.append(
+                    [f"{category}, relative", *([""] if measured else []), *map(terminal.figure_text, relative)]
+                )
     blank = [""] if measured else []
     rows.append(["requests/s", *blank, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)])
     rows.append(["busiest part", *blank, *(_bottleneck(s) for s in summaries)])
+    if any(s["verdict"]["load"] != "steady" for s in summaries):
+        rows.append(["in the same time", *blank, *(_against_recorded(s) for s in summaries)])
     rows.append(["load", *blank, *(s["verdict"]["load"] for s in summaries)])
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
-    notes = [f"{s['name']}: {s['load']['explanation']}" for s in summaries if s["verdict"]["load"] != "steady"]
+    notes = [
+        f"{s['name']}: {s['load']['explanation']}"
+        for s in summaries
+        if s["verdict"]["load"] != "steady" or s.get("replay", {}).get("late_sessions")
+    ]
+    if "calibration" in summaries[0]:
+        notes.append(_calibration(summaries[0]["calibration"]))
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
     terminal.show_table(title, columns, rows, "\n".join(notes))
+
+
+def _against_recorded(summary: dict[str, Any]) -> str:
+    return f"{-summary['throughput_shortfall_pct']:+.0f} % requests"
+
+
+def _calibration(found: dict[str, Any]) -> str:
+    """What the run on the recorded hardware's model says, in a sentence."""
+    parts = [
+        f"{name} {figures['error_pct']:+.0f} %" if figures["error_pct"] is not None else f"{name} not resolved"
+        for name, figures in found["classes"].items()
+        if figures["decides"]
+    ]
+    limit = f"{found['tolerance_pct']['mean']:.0f} %"
+    return (
+        f"{found['verdict'].capitalize()}: on {found['baseline']} the mean latencies differ from the recorded ones by "
+        f"{', '.join(parts)}; {limit} is the limit."
+    )
 
 
 def _bottleneck(summary: dict[str, Any]) -> str:

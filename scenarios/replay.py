@@ -109,6 +109,8 @@ def replay(
         described["measured_latency_ns"] = {**found.measured, **waiting.measured}
         described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
         sessions = waiting.sessions(streams)
+        if waiting.facts["inferred_sessions"]:
+            described["verdict"] |= {"arrivals": "inferred"}
         described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
         requests = waiting.requests(streams) if keep_requests else None
         outcome = replace(outcome, done_ns=None)

@@ -38,6 +38,8 @@ _WRITER_SHARE = 0.5
 #: Without processes, the number of sessions is what this share of arrivals finds outstanding, itself included, at most;
 #: bursts beyond it (read-ahead, write-back) are no sessions.
 _SESSION_QUANTILE = 0.95
+#: A process of which so many are outstanding then is not one session that reads ahead.
+_MANY = 4
 #: More would not be sessions but a measure of something else.
 _MOST_SESSIONS = 4096
 
@@ -48,33 +50,41 @@ class Owners:
 
     stream: NDArray[np.int32]  # by command
     role: NDArray[np.uint8]  # by stream: SESSION, WRITER or JOURNAL
-    inferred_sessions: int  # sessions made up because the recording does not tell processes apart
+    inferred_sessions: int  # of them, made up because the recording does not tell threads apart
 
 
 def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> Owners:
     """Give every command its stream; *names* are those of the recorded streams.
 
-    *clients* is the number of sessions for commands whose process is unknown; inferred when None.
+    *clients* is the number of sessions among commands whose process is unknown; inferred when None. A process that has
+    many commands outstanding is many sessions, too: threads, or one thread that waits for none of them in particular.
     """
     roles = [_role_of(trace, code, name) for code, name in enumerate(names)]
     stream = trace.stream.copy()
-    unknown = np.flatnonzero(stream < 0)
     made = 0
+
+    def deal_out(rows: NDArray[np.int64], sessions: int) -> None:
+        """Give *rows* to new sessions, and what finds all of them busy to a follower."""
+        nonlocal made
+        session = assign_sessions(trace.take(rows), sessions)
+        stream[rows] = np.where(session >= 0, len(roles) + session, len(roles) + sessions)
+        roles.extend([SESSION] * sessions + [WRITER])
+        made += sessions
+
+    for code in np.flatnonzero(np.array(roles) == SESSION):
+        rows = np.flatnonzero(trace.stream == code)
+        sessions = session_count(trace.take(rows)) if rows.size else 0
+        if sessions >= _MANY:
+            deal_out(rows, sessions)
+    unknown = np.flatnonzero(trace.stream < 0)
     if unknown.size:
-        part = trace.take(unknown)
-        waited = _is_waited_for(part, trace)
+        waited = _is_waited_for(trace.take(unknown), trace)
         if not waited.any():
             waited[:] = True
-        rows = np.flatnonzero(waited)
-        made = clients or _session_count(part.take(rows))
-        session = assign_sessions(part.take(rows), made)
-        first = len(roles)
-        owner = np.full(unknown.size, first + made, np.int32)  # one writer for each file behind the sessions
-        owner += part.file
-        owner[rows[session >= 0]] = first + session[session >= 0]
-        stream[unknown] = owner
-        files = int(part.file.max()) + 1
-        roles += [SESSION] * made + [WRITER] * files
+        deal_out(unknown[waited], clients or session_count(trace.take(unknown[waited])))
+        others = unknown[~waited]
+        stream[others] = len(roles) + trace.file[others]
+        roles += [WRITER] * (int(trace.file.max()) + 1)
     used = np.unique(stream)
     role = np.array(roles, np.uint8)[used]
     if not (role == SESSION).any():
@@ -122,7 +132,11 @@ def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
     return waited
 
 
-def _session_count(part: Recorded) -> int:
+def session_count(part: Recorded) -> int:
+    """How many sessions commands of unknown threads are taken for, from how many are outstanding at a time.
+
+    A lower bound, if anything: a fast device hides how many wait for it at a time on a slow one.
+    """
     ends = np.sort(part.intended_ns + np.maximum(part.latency_ns, 1))
     found = np.arange(1, len(part) + 1) - np.searchsorted(ends, part.time_ns, "right")
     return int(np.clip(np.quantile(found, _SESSION_QUANTILE, method="lower"), 1, _MOST_SESSIONS))

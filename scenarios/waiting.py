@@ -46,7 +46,8 @@ class Waiting:
         """What a run of *streams* is judged by."""
         own = streams.streams[streams.streams["foreground"] == 1]
         last = own["end"].astype(np.int64) - 1
-        return Sessions(self.facts["load"], len(own), streams.started_ns[last] - streams.recorded_ns[last])
+        inferred = self.facts["inferred_sessions"]
+        return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - streams.recorded_ns[last])
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*."""

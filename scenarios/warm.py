@@ -50,10 +50,15 @@ def compile_all() -> None:
             ReferenceEngine(plant, [commands], metrics).run()
         else:
             engine.run(plant, [commands], metrics, keep_done=True)
-    _import_and_describe()
+    _import_describe_and_replay()
 
 
-def _import_and_describe() -> None:
+def _import_describe_and_replay() -> None:
+    from tiersim.scenarios.model import load_scenario
+    from tiersim.scenarios.recorded import load_recorded
+    from tiersim.scenarios.replay import replay
+    from tiersim.scenarios.sessions import assign_sessions
+    from tiersim.scenarios.survey import survey
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.description import describe
     from tiersim.traces.readers import import_trace
@@ -63,4 +68,7 @@ def _import_and_describe() -> None:
         recording, target = Path(folder) / "sample.blktrace", Path(folder) / "sample.trace"
         recording.write_bytes(pgbench()[:_SAMPLE_BYTES])
         import_trace([recording], target, format=None, force=False)
-        describe(Bundle(target))
+        bundle = Bundle(target)
+        describe(bundle)
+        replay(survey(bundle), load_scenario("recorded"))
+        assign_sessions(load_recorded(bundle), 2)

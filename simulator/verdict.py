@@ -92,6 +92,7 @@ class Sessions:
 
     load: float  # multiple of the recorded load
     sessions: int
+    inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
 
 
@@ -129,6 +130,11 @@ def judge_waiting(
         why = f"{what} of {name} is busy for {100 * share:.0f} % of the time"
     else:
         why = f"no part is short of capacity ({what} of {name} is busiest, {100 * share:.0f} %): each request takes longer"
+        if sessions.inferred:
+            why += (
+                f", and no more than the {sessions.inferred} sessions that the recording shows ask at a time; "
+                'if there were more, give clients under [replay], or mode = "open" if nobody waits'
+            )
     text = (
         f"behind the recording: {100 * shortfall:.1f} % fewer requests in the same time, "
         f"{format_ns(drain_ns)} more were needed for all of them; {why}"

@@ -12,7 +12,7 @@ import pytest
 from tests.blktrace_records import import_paths, same_rows
 from tiersim.kernel import jit_enabled
 from tiersim.traces.bundle import Requests
-from tiersim.traces.schema import DISCARD, FLUSH, LOG_WRITE, READ, WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, DISCARD, FLUSH, LOG_WRITE, READ, WRITE
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 BLKTRACE = SHARED / "data" / "blktrace"
@@ -134,4 +134,6 @@ def test_the_log_device_of_postgresql_is_found(tmp_path: Path) -> None:
     rows, bundle = import_paths(tmp_path, BLKTRACE / "pgbench_70tps/tracefs_stream.bin")
     logs = {bundle.file_names[file] for file in np.unique(rows.file[rows.purpose == LOG_WRITE])}
     assert logs == {"7,2"}
-    assert len(bundle.manifest.inferred) == 2
+    checkpointer = {bundle.stream_names[code] for code in np.unique(rows.stream[rows.purpose == CHECKPOINT_WRITE])}
+    assert checkpointer == {"pid 21240"}  # which wrote during the CHECKPOINT and at no other time
+    assert len(bundle.manifest.inferred) == 3

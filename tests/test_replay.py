@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.model import NamedScenario, Scenario, load_scenario
 from tiersim.scenarios.placement import place_files
 from tiersim.scenarios.recorded import merge_commands
 from tiersim.scenarios.replay import commands, replay, replay_all
@@ -23,6 +25,15 @@ from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 #: Hash of the results of the trace drawn below on SCENARIOS.
 GOLDEN = "0178fdc385215342ac99abd052fd4be4fb2c82be5463d344c1e0800970b3117f"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
+
+
+def scenarios() -> list[NamedScenario]:
+    """Ready ones, whose commands wait for others, and a device whose commands come by the clock."""
+    by_the_clock = Scenario.model_validate({"volumes": {"data": {"device": "aws-gp3"}}, "replay": {"mode": "open"}})
+    return [
+        *(load_scenario(name) for name in SCENARIOS),
+        NamedScenario("by-the-clock", by_the_clock, {"data": load_device("aws-gp3")}),
+    ]
 
 
 def write_trace(folder: Path, count: int = 20_000, per_s: float = 1500.0) -> Path:
@@ -73,14 +84,14 @@ def test_the_same_bits_whatever_the_number_of_workers(trace: Path, tmp_path: Pat
     hashes = set()
     for workers in (1, 2, 4):
         (tmp_path / str(workers)).mkdir()
-        results = replay_all(found, [load_scenario(name) for name in SCENARIOS], workers=workers)
+        results = replay_all(found, scenarios(), workers=workers)
         hashes.add(digest(results, tmp_path / str(workers)))
     assert len(hashes) == 1
 
 
 def test_golden_result(trace: Path, tmp_path: Path) -> None:
     """A result that changes must be meant to: put the new hash here with the reason in the commit."""
-    results = replay_all(survey(Bundle(trace)), [load_scenario(name) for name in SCENARIOS], workers=1)
+    results = replay_all(survey(Bundle(trace)), scenarios(), workers=1)
     assert digest(results, tmp_path) == GOLDEN
 
 
@@ -96,28 +107,31 @@ def test_another_seed_is_another_run_and_another_place_is_not(trace: Path, tmp_p
 
 
 def test_a_result_says_what_it_is_and_conserves(trace: Path) -> None:
-    summary = replay(survey(Bundle(trace)), load_scenario("15k-raid10")).summary
+    summary = replay(survey(Bundle(trace)), load_scenario("sas-ssd-raid10")).summary
     assert summary["schema"] == "tiersim.result/1"
     assert summary["verdict"] == {
-        "load": "steady", "calibration": "none", "cache": "not modelled", "locks": "not modelled", "arrivals": "recorded",
+        "load": "steady", "calibration": "none", "cache": "not modelled", "locks": "not modelled", "arrivals": "inferred",
     }  # fmt: skip
     assert summary["conservation"] == {
         "requests_in": 20_000, "requests_out": 20_000, "stations_empty": True, "little": True, "busy": True,
     }  # fmt: skip
-    assert set(summary["latency_ns"]) == {"data read", "data write", "log write", "log flush"}
-    assert sum(latency["count"] for latency in summary["latency_ns"].values()) == 20_000
+    requests = {"data read", "data write", "log write", "log flush"}
+    assert set(summary["latency_ns"]) == requests | {"log sync", "log sync on device"}
+    assert sum(summary["latency_ns"][name]["count"] for name in requests) == 20_000
     assert summary["measured_latency_ns"]["data read"]["mean"] == pytest.approx(275_000, rel=0.02)
-    assert any(entry["source"].startswith("fitted") for entry in summary["assumed"])
+    assert any(entry["source"].startswith("assumed") for entry in summary["assumed"])
 
 
 def test_tables_of_a_result_add_up(trace: Path) -> None:
     result = replay(survey(Bundle(trace)), load_scenario("sas-ssd-raid10"), keep_requests=True)
-    assert sum(result.latency["count"].to_pylist()) == 20_000
-    assert sum(result.timeline["completions"].to_pylist()) == 20_000
+    for table, column in ((result.latency, "count"), (result.timeline, "completions")):
+        of_requests = pc.invert(pc.match_substring(table["class"], "sync"))
+        assert sum(table.filter(of_requests)[column].to_pylist()) == 20_000
     assert result.requests is not None
     assert result.requests.num_rows == 20_000
     rows = Bundle(trace).requests()
-    latency = np.asarray(result.requests["done_ns"]) - rows.time_ns
+    np.testing.assert_array_equal(result.requests["recorded_ns"], rows.time_ns)
+    latency = np.asarray(result.requests["done_ns"]) - np.asarray(result.requests["start_ns"])
     reads = latency[rows.op == READ]
     assert reads.mean() == pytest.approx(result.summary["latency_ns"]["data read"]["mean"]["value"], rel=1e-9)
     assert np.percentile(reads, 99) == pytest.approx(
@@ -130,13 +144,20 @@ def test_a_volume_that_carries_half_the_load_is_saturated(trace: Path, tmp_path:
     device = tmp_path / "slow.toml"
     text = Path(str(load_device_path("aws-gp3"))).read_text()
     device.write_text(text.replace("iops = 3000", "iops = 750"))
-    (tmp_path / "slow-volume.toml").write_text('[volumes.data]\ndevice = "slow.toml"\n')
+    text = '[volumes.data]\ndevice = "slow.toml"\n[replay]\nmode = "open"\n'
+    (tmp_path / "slow-volume.toml").write_text(text)
     summary = replay(survey(Bundle(trace)), load_scenario(str(tmp_path / "slow-volume.toml"))).summary
     assert summary["verdict"]["load"] == "saturated"
     assert summary["load"]["station"] == "data"
     assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
     assert summary["throughput_shortfall_pct"] == pytest.approx(50, abs=3)
     assert all(latency["p99"]["value"] is None for latency in summary["latency_ns"].values())
+    (tmp_path / "slow-volume.toml").write_text(text.replace("open", "partly-open"))
+    waiting = replay(survey(Bundle(trace)), load_scenario(str(tmp_path / "slow-volume.toml"))).summary
+    assert waiting["verdict"]["load"] == "behind"
+    assert waiting["throughput_shortfall_pct"] == pytest.approx(50, abs=3)
+    assert waiting["latency_ns"]["data read"]["mean"]["value"] < 1e9  # as many wait as there are sessions, no more
+    assert waiting["lag_ns"]["at_end"] > 0.4 * waiting["trace"]["span_ns"]
 
 
 def load_device_path(name: str) -> Path:

@@ -1,0 +1,1 @@
+"""Making models agree with measurements, and saying how far they do."""

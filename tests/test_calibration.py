@@ -1,0 +1,71 @@
+"""Measured against simulated: what the recorded hardware's own model says, and what follows for others."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.recordings import closed_recording, rows_of, write_recording
+from tiersim.scenarios.calibration.self_replay import calibrate, compare
+from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.survey import survey
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+
+OFFSETS = np.random.default_rng(8).integers(0, 10**6, 6000) * 8192
+
+
+def recording_on(folder: Path, name: str, factor: float = 1.0) -> Path:
+    """What a recording on a device would have been: latencies of a run of the model, times *factor*."""
+    columns = closed_recording(6, 1000, 100_000, 2_000_000.0)
+    (folder / "first").mkdir()
+    first = write_recording(folder / "first", rows_of(**columns, offset_bytes=OFFSETS), streams=list("abcdef"))
+    done = replay(survey(Bundle(first)), load_scenario(name), keep_requests=True).requests
+    assert done is not None
+    rows = Bundle(first).requests()
+    start = done["start_ns"].to_numpy()
+    latency = np.rint((done["done_ns"].to_numpy() - start) * factor).astype(np.int64)
+    again = rows_of(start, latency, rows.stream, offset_bytes=rows.offset_bytes)
+    return write_recording(folder, again, streams=list("abcdef"))
+
+
+def run(path: Path, name: str) -> Result:
+    return replay(survey(Bundle(path)), load_scenario(name))
+
+
+def mean_of(summary: dict[str, Any]) -> float:
+    return float(summary["latency_ns"]["unknown"]["mean"]["value"])
+
+
+def test_the_right_model_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path) -> None:
+    path = recording_on(tmp_path, "intel-p3700-800")
+    right = compare(run(path, "intel-p3700-800").summary)
+    assert right["verdict"] == "calibrated"
+    assert abs(right["classes"]["unknown"]["error_pct"]) < 1
+    wrong = compare(run(path, "aws-gp3").summary)
+    assert wrong["verdict"] == "uncalibrated"
+    assert wrong["classes"]["unknown"]["error_pct"] > 100
+
+
+def test_a_common_error_of_the_models_cancels(tmp_path: Path) -> None:
+    """The recorded device is a tenth slower than its model: what is said of another is a tenth slower, too."""
+    path = recording_on(tmp_path, "intel-p3700-800", 1.1)
+    baseline, other = run(path, "intel-p3700-800"), run(path, "aws-gp3")
+    (stamped,) = calibrate([other], baseline)
+    assert stamped.summary["verdict"]["calibration"] == "calibrated"
+    figure = stamped.summary["relative_latency_ns"]["unknown"]["mean"]
+    assert figure["value"] == pytest.approx(1.1 * mean_of(other.summary), rel=0.02)
+    measured = baseline.summary["measured_latency_ns"]["unknown"]["mean"]
+    shifted = mean_of(other.summary) + measured - mean_of(baseline.summary)
+    assert figure["low"] == pytest.approx(shifted)
+    assert figure["low"] < figure["value"] == figure["high"]
+    assert other.summary["verdict"]["calibration"] == "none"  # the run itself is not touched
+
+
+def test_a_model_that_is_a_fifth_off_is_not_calibrated(tmp_path: Path) -> None:
+    path = recording_on(tmp_path, "intel-p3700-800", 1.25)
+    found = compare(run(path, "intel-p3700-800").summary)
+    assert found["verdict"] == "uncalibrated"
+    assert found["classes"]["unknown"]["error_pct"] == pytest.approx(-20, abs=1)

@@ -1,0 +1,293 @@
+"""Replay that keeps causes: against queueing networks that have exact solutions, against recordings, against its own rules."""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.recordings import closed_recording, rows_of, write_recording
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.model import NamedScenario, load_scenario
+from tiersim.scenarios.recorded import Recorded, load_recorded
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.sessions import SESSION, WRITER, find_owners
+from tiersim.scenarios.survey import survey
+from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+from tiersim.traces.schema import FLAG_SYNC, LOG_WRITE
+
+SERVICE_NS = 1_000_000
+SLOW_READS = """
+kind = "token-bucket"
+name = "reads limited"
+capacity = "2 TiB"
+latency = "0.3 ms"
+refill_interval = "10 ms"
+carry_over = "0 s"
+read_iops = 400
+[sources]
+capacity = "assumed: 1 TiB .. 4 TiB"
+latency = "assumed: 0.1 ms .. 1 ms"
+refill_interval = "assumed: 1 ms .. 100 ms"
+carry_over = "assumed: 0 s .. 1 s"
+read_iops = "document: the limit that was set"
+"""
+
+
+def throughput_of_mva(clients: int, stations: int, think_ns: float) -> float:
+    """Exact mean value analysis of balanced stations and a delay (Reiser & Lavenberg 1980), requests per ns.
+
+    A request goes to one of *stations*, each as often; each serves one at a time.
+    """
+    queue = 0.0  # at each station
+    rate = 0.0
+    for present in range(1, clients + 1):
+        response = SERVICE_NS * (1 + queue)
+        rate = present / (think_ns + response)
+        queue = rate / stations * response
+    return rate
+
+
+@pytest.mark.parametrize(("clients", "think_ns"), [(1, 0), (4, 0), (16, 0), (8, 2e6), (32, 5e6)])
+def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_ns: float) -> None:
+    stations, per_stream = 8, 480_000 // clients
+    columns = closed_recording(clients, per_stream, 50_000, think_ns or 0)
+    generator = np.random.default_rng(3)
+    rows = rows_of(**columns, file=generator.integers(0, stations, clients * per_stream))
+    trace = Recorded(
+        rows.time_ns, rows.time_ns, rows.latency_ns, rows.op, rows.file, rows.stream, rows.purpose, rows.flags,
+        rows.offset_bytes, rows.length_bytes,
+    )  # fmt: skip
+    owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
+    streams, _ = infer_streams(trace, owners, Rules(window_ns=1 << 60))
+    builder = PlantBuilder(5)
+    for number in range(stations):
+        add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")
+    metrics = new_metrics(len(CATEGORIES), stations, RESOURCES, 2, 1 << 50)
+    _, outcome = engine.run_streams(builder.build(), streams, metrics)
+    # while all clients are busy: the first one to be through ends that
+    last = streams.done_ns[streams.streams["end"].astype(np.int64) - 1].min()
+    counted = np.count_nonzero((streams.done_ns > last // 20) & (streams.done_ns <= last))
+    assert outcome.left == clients * per_stream
+    assert counted / (last - last // 20) == pytest.approx(throughput_of_mva(clients, stations, think_ns), rel=0.01)
+
+
+def scenario(text: str, folder: Path) -> NamedScenario:
+    (folder / "reads.toml").write_text(SLOW_READS)
+    path = folder / "own.toml"
+    path.write_text(text)
+    return load_scenario(str(path))
+
+
+def run(path: Path, on: str, **replay_keys: Any) -> Result:
+    """Replay on a ready scenario or device with some keys of [replay] set."""
+    base = load_scenario(on)
+    model = base.model.model_copy(update={"replay": base.model.replay.model_copy(update=replay_keys)})
+    devices = {name: volume.device for name, volume in base.volumes.items()}
+    return replay(survey(Bundle(path)), NamedScenario(base.name, model, devices), keep_requests=True)
+
+
+def columns_of(result: Result) -> dict[str, Any]:
+    assert result.requests is not None
+    return {name: result.requests[name].to_numpy() for name in result.requests.column_names}
+
+
+def test_a_slow_device_keeps_order_and_think_times(tmp_path: Path) -> None:
+    """Recorded at 80 µs a read, replayed on disks: every stream in its order, every think time as it was."""
+    columns = closed_recording(6, 400, 80_000, 900_000.0)
+    generator = np.random.default_rng(2)
+    path = write_recording(
+        tmp_path,
+        rows_of(**columns, offset_bytes=generator.integers(0, 10**6, 2400) * 8192),
+        streams=[f"backend {n}" for n in range(6)],
+    )
+    result = run(path, "15k-raid10")
+    found, rows = columns_of(result), Bundle(path).requests()
+    np.testing.assert_array_equal(found["recorded_ns"], rows.time_ns)
+    assert result.summary["latency_ns"]["unknown"]["mean"]["value"] > 2e6
+    for stream in range(6):
+        own = np.flatnonzero(rows.stream == stream)
+        start, done = found["start_ns"][own], found["done_ns"][own]
+        assert (np.diff(start) > 0).all()
+        recorded_think = rows.time_ns[own][1:] - (rows.time_ns[own] + rows.latency_ns[own])[:-1]
+        np.testing.assert_array_equal(start[1:] - done[:-1], recorded_think)
+    assert result.summary["verdict"]["load"] == "behind"
+    assert result.summary["verdict"]["arrivals"] == "recorded"
+
+
+def test_a_pause_ends_a_visit_and_lets_a_late_stream_catch_up(tmp_path: Path) -> None:
+    """Two visits of a stream, 10 s apart: the second begins when it was recorded, if the first is over by then."""
+    visit = np.arange(200) * 100_000
+    rows = rows_of(
+        np.concatenate([visit, 10**10 + visit]), 50_000, stream=0, offset_bytes=np.arange(400) * 10**7 // 512 * 512
+    )
+    path = write_recording(tmp_path, rows, streams=["backend 1"])
+    found = columns_of(run(path, "15k-raid10"))
+    assert found["start_ns"][199] > 2 * 10**8  # later than recorded by far
+    assert found["start_ns"][200] == 10**10
+    closed = columns_of(run(path, "15k-raid10", mode="closed"))
+    assert closed["start_ns"][200] - closed["done_ns"][199] == 10**10 - (visit[-1] + 50_000)
+
+
+def test_on_the_recorded_latencies_every_request_starts_when_it_did(tmp_path: Path) -> None:
+    """Sessions of one thread with a constant latency, and a writer that keeps their pace: the recording itself comes out."""
+    sessions = closed_recording(5, 300, 81_920, 700_000.0)
+    writes = np.sort(np.random.default_rng(4).integers(0, 2 * 10**8, 500))
+    rows = rows_of(
+        np.concatenate([sessions["time_ns"], writes]), 81_920, np.concatenate([sessions["stream"], np.full(500, 5)]),
+        op=np.repeat([READ, WRITE], [1500, 500]), flags=np.repeat([FLAG_SYNC, 0], [1500, 500]),
+    )  # fmt: skip
+    path = write_recording(tmp_path, rows, streams=[*(f"backend {n}" for n in range(5)), "writer"])
+    result = run(path, "recorded")
+    found = columns_of(result)
+    off = np.abs(found["start_ns"] - found["recorded_ns"])
+    assert np.quantile(off, 0.999) < 0.01 * 81_920 * 300  # a histogram's bin is 0.8 % wide, and think times add up
+    assert result.summary["replay"]["writers"] == 1
+    assert result.summary["verdict"]["load"] == "steady"
+    assert abs(result.summary["throughput_shortfall_pct"]) < 1
+
+
+def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> None:
+    sessions = closed_recording(2, 1000, 80_000, 20_000)
+    times = np.arange(1, 101) * 10**6
+    rows = rows_of(
+        np.concatenate([sessions["time_ns"], times]), np.repeat([80_000, 60_000_000], [2000, 100]),
+        np.concatenate([sessions["stream"], np.full(100, 2)]),
+        op=np.repeat([READ, WRITE], [2000, 100]), flags=np.repeat([FLAG_SYNC, 0], [2000, 100]),
+        offset_bytes=np.random.default_rng(1).integers(0, 10**6, 2100) * 8192,
+    )  # fmt: skip
+    path = write_recording(tmp_path, rows, streams=["backend 1", "backend 2", "checkpointer"])
+    write = Bundle(path).requests().op == WRITE
+    paced, timed = run(path, "15k-raid10"), run(path, "15k-raid10", writers="clock")
+    assert paced.summary["replay"]["waits_for_foreground"] == 100
+    np.testing.assert_array_equal(columns_of(timed)["start_ns"][write][:50], times[:50])
+    starts, foreground = columns_of(paced)["start_ns"], np.sort(columns_of(paced)["start_ns"][~write])
+    middle = np.flatnonzero(write)[50]
+    started = np.count_nonzero(foreground <= starts[middle])
+    recorded = np.count_nonzero(~write & (columns_of(paced)["recorded_ns"] <= times[50]))
+    assert started == pytest.approx(recorded, abs=5)
+    assert starts[middle] > 10 * times[50]
+
+
+def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
+    columns = closed_recording(8, 200, 80_000, 1_000_000.0)
+    offsets = np.random.default_rng(6).integers(0, 10**6, 1600) * 8192
+    path = write_recording(
+        tmp_path, rows_of(**columns, offset_bytes=offsets), streams=[f"backend {n}" for n in range(8)]
+    )
+    for load, sessions in ((0.5, 4), (1.0, 8), (2.0, 16), (2.5, 20)):
+        summary = run(path, "pcie-flash", load=load).summary
+        assert summary["replay"]["sessions"] == sessions
+        assert summary["commands"] == sessions * 200
+        assert summary["replay"]["load_reached"] == pytest.approx(load)
+    twice = columns_of(run(path, "pcie-flash", load=2.0))
+    assert columns_of(run(path, "pcie-flash", load=2.0))["done_ns"].tolist() == twice["done_ns"].tolist()
+    assert columns_of(run(path, "pcie-flash", load=2.0, seed=9))["done_ns"].tolist() != twice["done_ns"].tolist()
+
+
+def test_clients_that_are_given_ask_one_thing_at_a_time(tmp_path: Path) -> None:
+    """A recording without latencies: nobody knows who waited for what, until somebody says how many clients there are."""
+    path = write_recording(tmp_path, rows_of(np.arange(3000) * 10**6, -1, offset_bytes=np.arange(3000) * 81920))
+    with pytest.raises(ScenarioError, match="latencies of 0 % of its requests; write clients"):
+        run(path, "aws-gp3", mode="closed")
+    assert run(path, "aws-gp3").summary["lag_ns"] is None  # by the clock
+    found = columns_of(run(path, "aws-gp3", mode="closed", clients=3, think=5_000_000))
+    edges = np.sort(np.concatenate([found["start_ns"], found["done_ns"] + 5_000_000]))
+    assert edges.size == 6000
+    busy = [np.count_nonzero((found["start_ns"] <= t) & (found["done_ns"] > t)) for t in found["start_ns"][::100]]
+    assert max(busy) <= 3
+    # each client needs 0.8 ms and thinks for 5 ms
+    assert 3000 / found["done_ns"].max() == pytest.approx(3 / 5.8e6, rel=0.02)
+
+
+def test_roles_of_streams(tmp_path: Path) -> None:
+    """A backend waits, a checkpointer does not, nor does the kernel."""
+    times = np.arange(400) * 10**6
+    stream = np.arange(400) % 4
+    op = np.where(stream == 0, READ, WRITE)
+    flags = np.where(stream == 2, 0, FLAG_SYNC)
+    path = write_recording(
+        tmp_path,
+        rows_of(times, 10**5, stream, op, flags=flags),
+        streams=["backend", "kworker/0", "checkpointer", "jbd2/x"],
+    )
+    bundle = Bundle(path)
+    owners = find_owners(load_recorded(bundle), bundle.stream_names, None)
+    assert owners.role.tolist() == [SESSION, WRITER, WRITER, 2]
+    assert owners.inferred_sessions == 0
+
+
+def test_the_wait_for_the_log_is_write_flush_and_the_host_between(tmp_path: Path) -> None:
+    times = np.concatenate([np.arange(100) * 10**7, np.arange(100) * 10**7 + 150_000])
+    rows = rows_of(
+        times, np.repeat([100_000, 70_000], 100), 0, np.repeat([WRITE, FLUSH], 100), purpose=LOG_WRITE,
+        length_bytes=np.repeat([8192, 0], 100), flags=FLAG_SYNC,
+    )  # fmt: skip
+    path = write_recording(tmp_path, rows, streams=["backend"])
+    summary = run(path, "recorded").summary
+    # write 100 µs, 50 µs until the flush is asked for, flush 70 µs, 50 µs until the server goes on
+    assert summary["measured_latency_ns"]["log sync"]["mean"] == 270_000
+    assert summary["measured_latency_ns"]["log sync on device"]["mean"] == 170_000
+    assert summary["latency_ns"]["log sync"]["mean"]["value"] == pytest.approx(270_000, rel=0.01)
+    assert summary["latency_ns"]["log sync on device"]["mean"]["value"] == pytest.approx(170_000, rel=0.01)
+
+
+# ---- against recordings
+
+
+def import_shared(folder: Path, sources: Sequence[Path]) -> Path:
+    paths = []
+    for source in sources:
+        if source.suffix == ".gz":
+            plain = folder / source.stem
+            plain.write_bytes(gzip.decompress(source.read_bytes()))
+            paths.append(plain)
+        else:
+            paths.append(source)
+    import_trace(paths, folder / "recorded.trace")
+    return folder / "recorded.trace"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("load", "fast_tps", "limited_tps"), [("sel", 4718.73, 221.14), ("tpcb", 681.61, 219.06)])
+def test_a_limit_on_reads_costs_what_it_cost(
+    shared: Path, tmp_path: Path, load: str, fast_tps: float, limited_tps: float
+) -> None:
+    """pgbench on a fast device and with 400 reads a second: the shortfall in transactions, from the fast recording alone."""
+    source = shared / f"postgres/ab/{load}_fast_1/tracefs_stream.bin.gz"
+    path = import_shared(tmp_path, [source])
+    limited = scenario('[volumes.data]\ndevice = "reads.toml"\n', tmp_path)
+    summary = replay(survey(Bundle(path)), limited).summary
+    assert summary["verdict"]["load"] == "behind"
+    assert summary["load"]["resource"] == "read allowance"
+    measured_pct = 100 * (1 - limited_tps / fast_tps)
+    assert summary["throughput_shortfall_pct"] == pytest.approx(measured_pct, rel=0.15)
+
+
+@pytest.mark.shared
+def test_the_wait_for_the_log_is_what_postgresql_measured(shared: Path, tmp_path: Path) -> None:
+    """pg_stat_wal: 6,213.85 ms for 2,786 syncs, 2.23 ms each; the write and the flush take 1.5 ms on the device."""
+    folder = shared / "blktrace/pgbench_70tps"
+    path = import_shared(tmp_path, [folder / "loop0.blktrace.0", folder / "loop2.blktrace.0"])
+    summary = replay(survey(Bundle(path)), load_scenario("recorded")).summary
+    for found in (
+        summary["measured_latency_ns"],
+        {k: {"mean": v["mean"]["value"]} for k, v in summary["latency_ns"].items()},
+    ):
+        assert found["log sync"]["mean"] == pytest.approx(2.2304e6, rel=0.10)
+        assert found["log sync on device"]["mean"] == pytest.approx(1.5e6, rel=0.05)
+    assert summary["checkpoints"][0]["start_ns"] == pytest.approx(15e9, abs=1e9)  # CHECKPOINT at 15 s
+    assert len(summary["checkpoints"]) == 1
+    assert summary["verdict"]["load"] == "steady"
