@@ -1,5 +1,7 @@
 """The handlers of the event loop for commands that wait for others: when a stream goes on, and what its commands do."""
 
+import numpy as np
+
 from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
@@ -25,7 +27,7 @@ def consider(s: Streams, e: Engine, events: int, stream: int, now: int, round_: 
     start = next_start(s, stream, now)
     if start == NEVER:
         return events
-    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, stream)
+    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, int(np.int64(stream)))
     return push(e.calendar, events, start, key, stream)
 
 
