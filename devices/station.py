@@ -1,14 +1,14 @@
-"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``.
+"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``.
 
 Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
-the requests and the statistics. Both engines call these same three functions.
+the requests and the statistics. Both engines call these same four functions.
 """
 
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, Plant
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, SERVER, Plant
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -66,3 +66,12 @@ def finish(p: Plant, station: int, slot: int) -> int:
     if kind == BUCKET:
         return finish_bucket(p, row, slot)
     return finish_server(p, row)
+
+
+@kernel
+def resume(p: Plant, station: int, slot: int, now: int) -> int:
+    """Go on with *slot*, whose children are all done: returns how many more stand in ``children``; 0: it leaves."""
+    kind = p.stations[station]["kind"]
+    if kind <= SERVER:  # the kinds that have nothing more to do
+        return 0
+    return 0

@@ -1,6 +1,6 @@
 """The arrays that devices live in.
 
-A device is a row in the table of its kind; a station is what the engine sees of it: a queue, servers and three functions
+A device is a row in the table of its kind; a station is what the engine sees of it: a queue, servers and four functions
 (:mod:`tiersim.devices.station`). Everything is int64: times in ns, angles in ps of rotation, sizes in bytes.
 """
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Kinds of station; a station's ``kind`` selects its three functions.
+#: Kinds of station; a station's ``kind`` selects its four functions.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER = range(5)
 KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server")
 

@@ -91,15 +91,16 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
         if key_rank(key) == COMPLETION:
             made = finish(p, station, slot)
             if made > 0:
+                if p.stations[station]["waiting"] > 0:
+                    dispatches = call_dispatch(p, e, dispatches, station)
+            else:
+                made, slot, free, dispatches, ended = leave(p, e, a, slot, free, interval, dispatches, now)
+                if ended:
+                    in_plant -= 1
+            if made > 0:
                 events, dispatches = make_children(p, e, slot, made, free, number, events, dispatches, now, round_)
                 free -= made
                 number += made
-            else:
-                free, ended = leave(p, e, a, slot, free, interval, now)
-                if ended:
-                    in_plant -= 1
-            if p.stations[station]["waiting"] > 0:
-                dispatches = call_dispatch(p, e, dispatches, station)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)

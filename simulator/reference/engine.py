@@ -2,7 +2,7 @@
 
 An actor is the stream of arrivals or a station. A station waits to be called, then starts whatever its device chooses;
 each service is an event whose end finishes the request, which may make children at other stations. Anybody's device in
-plain Python can stand in for a station: it needs the three methods of :class:`Device`.
+plain Python can stand in for a station: it has the methods of :class:`Device`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -45,6 +45,10 @@ class Device(Protocol):
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request; returns its children, if there are any."""
 
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        """All children of a request are done: returns more of them; none (unless a device says otherwise): it leaves."""
+        return ()
+
 
 class KernelDevice:
     """The device of a station as the tables and kernels of :mod:`tiersim.devices` describe it."""
@@ -63,7 +67,13 @@ class KernelDevice:
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request."""
-        made = kernels.finish(self._engine.plant, self._station, slot)
+        return self._parts(kernels.finish(self._engine.plant, self._station, slot))
+
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        """Go on with a request whose children are done."""
+        return self._parts(kernels.resume(self._engine.plant, self._station, slot, now))
+
+    def _parts(self, made: int) -> list[Part]:
         return [Part(*(int(value) for value in row)) for row in self._engine.plant.children[:made]]
 
 
@@ -176,27 +186,40 @@ class ReferenceEngine:
             self._called[station].set(self.now, event_key(self._round, DISPATCH, station, 0))
 
     def _complete(self, station: int, slot: int) -> None:
-        """End a service: the request waits for its children, or leaves with every parent that waited for it."""
+        """End a service: the request waits for its children, or leaves."""
         parts = self.devices[station].finish(slot, self.now)
-        self.plant.requests[slot]["pending"] = len(parts)
-        for part in parts:
-            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, slot)
-            self._enter(child, part.station, COMPLETION)
         if not parts:
             self._leave(slot)
+            return
+        self._make(slot, parts)
         if self.plant.stations[station]["waiting"]:
             self._call(station)
 
+    def _make(self, parent: int, parts: Sequence[Part]) -> None:
+        """Send the parts of a request to their stations."""
+        self.plant.requests[parent]["pending"] = len(parts)
+        for part in parts:
+            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, parent)
+            self._enter(child, part.station, COMPLETION)
+
     def _leave(self, slot: int) -> None:
+        """A request is done, and with it every parent whose last part it was and whose station makes no more of it."""
         request = self.plant.requests[slot]
         now = self.now
-        note_finished(self.plant, int(request["station"]), now, int(request["accepted_ns"]))
+        station = int(request["station"])
+        note_finished(self.plant, station, now, int(request["accepted_ns"]))
+        if self.plant.stations[station]["waiting"]:
+            self._call(station)
         self._free.append(slot)
         parent = int(request["parent"])
         if parent != NONE:
             self.plant.requests[parent]["pending"] -= 1
             if self.plant.requests[parent]["pending"] == 0:
-                self._leave(parent)
+                parts = self.devices[int(self.plant.requests[parent]["station"])].resume(parent, now)
+                if parts:
+                    self._make(parent, parts)
+                else:
+                    self._leave(parent)
             return
         self._done[int(request["row"])] = now
         self._left += 1
