@@ -7,8 +7,10 @@ the requests and the statistics. Both engines call these same four functions.
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
+from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, SERVER, Plant
+from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, PARITY, SERVER, STRIPES, Plant
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -30,6 +32,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_flash(p, row, slot)
     if kind == BUCKET:
         return accept_bucket(p, row, slot)
+    if kind == PARITY:
+        return accept_parity(p, row, now)
+    if kind == STRIPES:
+        return accept_stripe(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -49,6 +55,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_flash(p, station, row, now)
     if kind == BUCKET:
         return choose_bucket(p, station, row, now)
+    if kind == STRIPES:
+        return choose_stripe(p, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -65,6 +73,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_flash(p, row)
     if kind == BUCKET:
         return finish_bucket(p, row, slot)
+    if kind == PARITY:
+        return finish_parity(p, row, slot)
+    if kind == STRIPES:
+        return finish_stripe(p, row, slot)
     return finish_server(p, row)
 
 
@@ -74,4 +86,7 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
     kind = p.stations[station]["kind"]
     if kind <= SERVER:  # the kinds that have nothing more to do
         return 0
-    return 0
+    row = p.stations[station]["row"]
+    if kind == PARITY:
+        return resume_parity(p, row, slot)
+    return resume_stripe(p, row, slot)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER = range(5)
-KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server")
+#: Those from PARITY on may have more to do with a request when its parts are done.
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES = range(7)
+KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server", "parity array", "stripes")
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
 NEVER = 1 << 62  # later than any event
@@ -19,6 +20,10 @@ NEVER = 1 << 62  # later than any event
 #: Answers of ``accept`` besides the time at which a request that starts at once is done.
 CALL = 0  # it waits, and might start now: call the station's ``choose`` at this instant
 WAIT = -1  # it waits for a service here to end
+
+#: Time that a station takes to pass a request on when nothing says how long: none but the rule that every service takes
+#: at least 1 ns.
+PASS_ON_NS = 1
 
 #: How many resources of a station are accounted apart (a drive has one, flash has three).
 RESOURCES = 3
@@ -51,6 +56,18 @@ REQUEST = _record(
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.
 LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_ps", indices=("next",))
+
+#: One more row per slot, for stations that hold a request while its parts are under way below.
+HOLD = _record(
+    "position",  # up to where an array has read
+    "phase",  # of a row that is written in part: reading or writing
+    "row",
+    "low_bytes",  # what parity of the row it touches, within a unit
+    "high_bytes",
+    "blockers",  # earlier writes that it waits for
+    "chain",  # next in the list that it is looked up in
+    indices=("chain",),
+)
 
 #: A first-come list of slots.
 QUEUE = _record("head", "tail", "length", indices=("head", "tail"))
@@ -145,6 +162,18 @@ ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_see
 
 ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
+PARITY_ROW = _record(
+    "stripe_bytes",
+    "members",
+    "parities",
+    "first_member",
+    "overhead_ns",
+    "stripes",  # station of the rows that are written in part
+    "locks",  # index into the pool: the first write of each list
+    "ready",  # queue of writes that no longer wait for others
+    indices=("stripes", "ready"),
+)
+
 SERVER_ROW = _record(
     "queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity", indices=("queue",)
 )
@@ -158,6 +187,7 @@ class Plant(NamedTuple):
     stations: NDArray[Any]  # STATION[stations]
     requests: NDArray[Any]  # REQUEST[slots]
     links: NDArray[Any]  # LINK[slots]
+    holds: NDArray[Any]  # HOLD[slots]
     queues: NDArray[Any]  # QUEUE
     drives: NDArray[Any]
     zones: NDArray[Any]
@@ -165,8 +195,13 @@ class Plant(NamedTuple):
     buckets: NDArray[Any]
     allowances: NDArray[Any]
     arrays: NDArray[Any]
+    parities: NDArray[Any]
     servers: NDArray[Any]
-    children: NDArray[Any]  # CHILD: what `finish` just made
+    children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
     work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out
     seed: NDArray[np.int64]  # (1,)
+
+
+#: Tables of a plant that have a row for each slot.
+PER_SLOT = ("requests", "links", "holds")

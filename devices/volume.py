@@ -4,17 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.devices import flash, hdd, token_bucket
-from tiersim.devices.array import COPIES, Layout, add_array, usable_bytes
+from tiersim.devices.array import Layout, add_array, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
 Device = Hdd | Flash | TokenBucket
-
-#: Time that an array's controller takes to pass a request on when the scenario does not say: none but the rule that
-#: every service takes at least 1 ns.
-PASS_ON_NS = 1
 
 
 @dataclass(frozen=True)
@@ -32,15 +29,6 @@ class Volume:
     def capacity_bytes(self) -> int:
         """What can be stored on it."""
         return usable_bytes(self.device.capacity, self.count, self.layout, self.stripe_bytes)
-
-
-def problem_with(layout: Layout, count: int) -> str | None:
-    """Say why *count* devices cannot form *layout*, or None."""
-    if layout == "single" and count != 1:
-        return f'count = {count} devices need a layout; write layout = "raid0" or "raid10"'
-    if layout != "single" and count % COPIES[layout]:
-        return f'layout = "{layout}" needs an even count, not {count}'
-    return None
 
 
 def add_device(builder: PlantBuilder, device: Device, name: str) -> int:

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout
+from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
-from tiersim.devices.volume import PASS_ON_NS, Device, Volume, problem_with
+from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.volume import Device, Volume
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate

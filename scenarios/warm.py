@@ -23,6 +23,7 @@ def _plant() -> tuple[Plant, int, list[int]]:
     builder = PlantBuilder(1)
     entries = [
         add_volume(builder, Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)),
+        add_volume(builder, Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)),
         add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536)),
         add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
         add_server(builder, "link", 1, 1000, "exponential"),

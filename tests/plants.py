@@ -89,7 +89,7 @@ KINDS = ("hdd", "flash", "server", "bucket", "bucket over hdd")
 def cases(draw: st.DrawFn) -> Case:
     """Draw a plant (a device, or an array of them, or an array of arrays) and up to 200 commands with many ties."""
     kind = draw(st.sampled_from(KINDS))
-    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid0 of raid10"]))
+    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]))
     columns = draw(st.integers(1, 4))
     stripe = draw(st.sampled_from([4096, 16384, 65536]))
     overhead = draw(st.sampled_from([1, 1000, 100_000]))
@@ -114,8 +114,11 @@ def cases(draw: st.DrawFn) -> Case:
             return array("raid0", leaves(columns, "d"), "data")
         if layout == "raid10":
             return array("raid10", leaves(2 * columns, "d"), "data")
-        mirrors = [array("raid10", leaves(2, f"m{index}."), f"m{index}") for index in range(columns)]
-        return array("raid0", mirrors, "data")
+        if layout in ("raid5", "raid6"):
+            return array(layout, leaves(columns + (2 if layout == "raid5" else 3), "d"), "data")
+        inner, width = ("raid10", 2) if layout == "raid0 of raid10" else ("raid5", 3)
+        arrays = [array(inner, leaves(width, f"m{index}."), f"m{index}") for index in range(columns)]
+        return array("raid0", arrays, "data")
 
     commands = draw(loads(stripe))
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))

@@ -90,10 +90,9 @@ def advance(p: Plant, e: Engine, a: Arrivals, last_block: bool, until_ns: int, m
         events = pop(c, events, place)
         if key_rank(key) == COMPLETION:
             made = finish(p, station, slot)
-            if made > 0:
-                if p.stations[station]["waiting"] > 0:
-                    dispatches = call_dispatch(p, e, dispatches, station)
-            else:
+            if p.stations[station]["waiting"] > 0:
+                dispatches = call_dispatch(p, e, dispatches, station)
+            if made == 0:
                 made, slot, free, dispatches, ended = leave(p, e, a, slot, free, interval, dispatches, now)
                 if ended:
                     in_plant -= 1

@@ -105,8 +105,6 @@ def leave(
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
-        if p.stations[request["station"]]["waiting"] > 0:
-            dispatches = call_dispatch(p, e, dispatches, request["station"])
         e.free[free] = slot
         free += 1
         parent = request["parent"]
@@ -125,6 +123,8 @@ def leave(
         if made > 0:
             return made, parent, free, dispatches, False
         slot = parent
+        if p.stations[p.requests[parent]["station"]]["waiting"] > 0:
+            dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
 
 
 @kernel

@@ -15,7 +15,7 @@ from simpy import Environment
 from simpy.events import Event
 
 from tiersim.devices import station as kernels
-from tiersim.devices.tables import CALL, NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
 from tiersim.simulator.metrics import Metrics, close, record_completion
@@ -280,10 +280,8 @@ class ReferenceEngine:
     def _grow(self) -> None:
         """Double the places for requests."""
         slots = self.plant.requests.size
-        requests, links = (
-            np.concatenate([rows, np.zeros_like(rows)]) for rows in (self.plant.requests, self.plant.links)
-        )
-        self.plant = self.plant._replace(requests=requests, links=links)
+        held = {name: getattr(self.plant, name) for name in PER_SLOT}
+        self.plant = self.plant._replace(**{n: np.concatenate([rows, np.zeros_like(rows)]) for n, rows in held.items()})
         self._free = list(range(slots, 2 * slots))[::-1]
 
     def _start(self, process: Generator[Event]) -> None:
