@@ -97,6 +97,8 @@ class PlantBuilder:
             "allowances": tables.ALLOWANCE,
             "arrays": tables.ARRAY_ROW,
             "parities": tables.PARITY_ROW,
+            "gates": tables.GATE_ROW,
+            "ports": tables.PORT_ROW,
             "servers": tables.SERVER_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}

@@ -6,11 +6,13 @@ the requests and the statistics. Both engines call these same four functions.
 
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
+from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
+from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, PARITY, SERVER, STRIPES, Plant
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -36,6 +38,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_parity(p, row, now)
     if kind == STRIPES:
         return accept_stripe(p, row, slot, now)
+    if kind == GATE:
+        return accept_gate(p, station, row, slot, now)
+    if kind == PORT:
+        return accept_port(now)
     return accept_server(p, row, slot)
 
 
@@ -57,6 +63,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_bucket(p, station, row, now)
     if kind == STRIPES:
         return choose_stripe(p, row, now)
+    if kind == GATE:
+        return choose_gate(p, station, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -77,6 +85,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_parity(p, row, slot)
     if kind == STRIPES:
         return finish_stripe(p, row, slot)
+    if kind == GATE:
+        return finish_gate(p, row, slot)
+    if kind == PORT:
+        return finish_port(p, row, slot)
     return finish_server(p, row)
 
 
@@ -89,4 +101,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
     row = p.stations[station]["row"]
     if kind == PARITY:
         return resume_parity(p, row, slot)
-    return resume_stripe(p, row, slot)
+    if kind == STRIPES:
+        return resume_stripe(p, row, slot)
+    if kind == GATE:
+        return resume_gate(p, station, row, slot, now)
+    return resume_port(p, row, slot)

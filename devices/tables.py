@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES = range(7)
-KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server", "parity array", "stripes")
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT = range(9)
+KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port")
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
 NEVER = 1 << 62  # later than any event
@@ -59,14 +59,17 @@ LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_p
 
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
-    "position",  # up to where an array has read
-    "phase",  # of a row that is written in part: reading or writing
+    "position",  # up to where an array has read, or a port has cut
+    "phase",  # of a row that is written in part: reading or writing; at a gate: alone or joined to another
     "row",
     "low_bytes",  # what parity of the row it touches, within a unit
     "high_bytes",
     "blockers",  # earlier writes that it waits for
+    "carried_bytes",  # length with all that travel with it
+    "joined",  # first of those
+    "last_joined",
     "chain",  # next in the list that it is looked up in
-    indices=("chain",),
+    indices=("joined", "last_joined", "chain"),
 )
 
 #: A first-come list of slots.
@@ -174,6 +177,26 @@ PARITY_ROW = _record(
     indices=("stripes", "ready"),
 )
 
+GATE_ROW = _record(
+    "depth",
+    "in_flight",
+    "queue",
+    "ended",  # queue of requests whose carrier is done
+    "below",  # station that requests go on to; NONE: the one behind the port that they came through
+    "most_bytes",  # waiting requests are joined up to this length; 0: they are not
+    "joins_flushes",  # 1: flushes are joined, and nothing else
+    "ends",  # index into the pool: the first waiting request of each list, by where it ends
+    "changed_ns",  # up to when the time of its places is added up
+    indices=("queue", "ended", "below"),
+)
+
+PORT_ROW = _record(
+    "below",  # station that requests go on to
+    "beyond",  # if that is a gate for several volumes: where it sends them
+    "part_bytes",  # longer requests are cut into parts of this length; 0: they are not
+    indices=("below", "beyond"),
+)
+
 SERVER_ROW = _record(
     "queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity", indices=("queue",)
 )
@@ -196,6 +219,8 @@ class Plant(NamedTuple):
     allowances: NDArray[Any]
     arrays: NDArray[Any]
     parities: NDArray[Any]
+    gates: NDArray[Any]
+    ports: NDArray[Any]
     servers: NDArray[Any]
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index

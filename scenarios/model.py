@@ -9,8 +9,11 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.gate import add_gate
+from tiersim.devices.host import Host
+from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
-from tiersim.devices.volume import Device, Volume
+from tiersim.devices.volume import Device, Volume, add_volume
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
@@ -26,6 +29,10 @@ class VolumeModel(StrictModel):
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
+    queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+    max_request: Bytes | None = None
+    merge: bool = False
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
@@ -35,6 +42,26 @@ class VolumeModel(StrictModel):
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
         return self
+
+    @model_validator(mode="after")
+    def _queues_are_possible(self) -> "VolumeModel":
+        if self.drive_queue_depth is not None and self.layout == "single":
+            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
+        if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
+            raise ValueError("max_request: is not a positive multiple of 512 bytes")
+        if self.merge and (self.queue_depth is None or self.max_request is None):
+            raise ValueError(
+                "merge: joins requests that wait for a place in the queue, up to a length; "
+                'write both, for example queue_depth = 128 and max_request = "512 KiB"'
+            )
+        return self
+
+
+class QueueModel(StrictModel):
+    """``[queues.NAME]``: a limit on the requests outstanding at several volumes together."""
+
+    depth: int = Field(gt=0, le=2**32)
+    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
 
 
 class ReplayModel(StrictModel):
@@ -50,6 +77,7 @@ class Scenario(StrictModel):
 
     description: str = ""
     volumes: dict[str, VolumeModel] = Field(min_length=1)
+    queues: dict[str, QueueModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
     replay: ReplayModel = ReplayModel()
 
@@ -64,6 +92,17 @@ class Scenario(StrictModel):
                 raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
         if "default" not in self.placement and len(self.volumes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
+        return self
+
+    @model_validator(mode="after")
+    def _queues_name_volumes(self) -> "Scenario":
+        for key, queue in self.queues.items():
+            if key in self.volumes:
+                raise ValueError(f"queues.{key}: is the name of a volume; choose another")
+            for volume in queue.volumes or ():
+                if volume not in self.volumes:
+                    hint = did_you_mean(volume, self.volumes)
+                    raise ValueError(f"queues.{key}.volumes: {volume!r} is not one of the volumes{hint}")
         return self
 
     @property
@@ -83,7 +122,17 @@ class NamedScenario:
     @staticmethod
     def _volume(name: str, model: VolumeModel, device: Device) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead)
+        host = Host(model.queue_depth, model.drive_queue_depth, model.max_request, model.merge)
+        return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
+
+    def build(self, builder: PlantBuilder) -> dict[str, int]:
+        """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume."""
+        gates = {key: add_gate(builder, key, queue.depth) for key, queue in self.model.queues.items()}
+        entries = {}
+        for name, volume in self.volumes.items():
+            own = [gates[key] for key, queue in self.model.queues.items() if name in (queue.volumes or self.volumes)]
+            entries[name] = add_volume(builder, volume, own)
+        return entries
 
     @property
     def description(self) -> str:
@@ -102,7 +151,7 @@ class NamedScenario:
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     for volume in values["volumes"].values():
-        for key, unit in (("stripe", "B"), ("used", "B"), ("controller_overhead", "ns")):
+        for key, unit in (("stripe", "B"), ("used", "B"), ("max_request", "B"), ("controller_overhead", "ns")):
             if key in volume:
                 volume[key] = f"{volume[key]} {unit}"
     return values

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
-from tiersim.devices.volume import add_volume
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.survey import Survey
@@ -78,7 +77,7 @@ def replay(
     """
     homes = place_files(scenario, found.files)
     builder = PlantBuilder(scenario.model.replay.seed)
-    entry = {name: add_volume(builder, volume) for name, volume in scenario.volumes.items()}
+    entry = scenario.build(builder)
     stations = np.array([entry[home.volume] for home in homes], np.int32)
     interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
