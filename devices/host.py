@@ -1,8 +1,9 @@
-"""What a host puts between a database and a volume: shared queues, the volume's own queue, cutting and joining requests."""
+"""What a host puts between a database and a volume: a file system, shared queues, the volume's own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tiersim.devices.files import Journal, add_files
 from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 
@@ -15,6 +16,8 @@ class Host:
     drive_queue_depth: int | None = None  # and at each member of an array
     max_request_bytes: int | None = None  # longer reads and writes are cut
     merge: bool = False  # requests that wait for the volume's queue are joined, up to max_request_bytes
+    flush_overhead_ns: int | None = None  # time between a flush of the database and one of the device
+    journal: Journal = "none"
 
 
 def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int]) -> int:
@@ -31,4 +34,6 @@ def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: S
         below = add_port(builder, port, gate, beyond=below, part_bytes=cut_bytes if first else 0)
     if cut_bytes and not queues:
         below = add_port(builder, f"{name}.port", below, part_bytes=cut_bytes)
+    if host.flush_overhead_ns is not None or host.journal != "none":
+        below = add_files(builder, name, below, host.flush_overhead_ns or 0, host.journal)
     return below

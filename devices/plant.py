@@ -99,6 +99,7 @@ class PlantBuilder:
             "parities": tables.PARITY_ROW,
             "gates": tables.GATE_ROW,
             "ports": tables.PORT_ROW,
+            "files": tables.FILES_ROW,
             "servers": tables.SERVER_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}

@@ -5,6 +5,7 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 from tiersim.devices.array_kernels import accept_array, finish_array
+from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
@@ -12,7 +13,7 @@ from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -42,6 +43,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_gate(p, station, row, slot, now)
     if kind == PORT:
         return accept_port(now)
+    if kind == FILES:
+        return accept_files(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -65,6 +68,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_stripe(p, row, now)
     if kind == GATE:
         return choose_gate(p, station, row, now)
+    if kind == FILES:
+        return choose_files(p, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -89,6 +94,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_gate(p, row, slot)
     if kind == PORT:
         return finish_port(p, row, slot)
+    if kind == FILES:
+        return finish_files(p, row, slot)
     return finish_server(p, row)
 
 
@@ -105,4 +112,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_stripe(p, row, slot)
     if kind == GATE:
         return resume_gate(p, station, row, slot, now)
+    if kind == FILES:
+        return resume_files(p, row, slot)
     return resume_port(p, row, slot)

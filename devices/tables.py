@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT = range(9)
-KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port")
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
+KIND_NAMES = (
+    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system",
+)  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
 NEVER = 1 << 62  # later than any event
@@ -69,7 +71,8 @@ HOLD = _record(
     "joined",  # first of those
     "last_joined",
     "chain",  # next in the list that it is looked up in
-    indices=("joined", "last_joined", "chain"),
+    "ahead",  # the one before it in that list, where there is one
+    indices=("joined", "last_joined", "chain", "ahead"),
 )
 
 #: A first-come list of slots.
@@ -197,6 +200,17 @@ PORT_ROW = _record(
     indices=("below", "beyond"),
 )
 
+FILES_ROW = _record(
+    "overhead_ns",  # of a flush
+    "ordered",  # 1: a flush waits for the writes before it
+    "oldest_write",  # of those that are not done; linked by ``chain`` and ``ahead``
+    "youngest_write",
+    "flushes",  # queue of those that wait for writes
+    "below",  # station that requests go on to
+    "flush_below",  # and flushes
+    indices=("oldest_write", "youngest_write", "flushes", "below", "flush_below"),
+)
+
 SERVER_ROW = _record(
     "queue", "in_service", "servers", "service_ns", "ps_per_byte", "table", "table_bits", "entity", indices=("queue",)
 )
@@ -221,6 +235,7 @@ class Plant(NamedTuple):
     parities: NDArray[Any]
     gates: NDArray[Any]
     ports: NDArray[Any]
+    files: NDArray[Any]
     servers: NDArray[Any]
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.files import Journal
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
@@ -21,7 +22,7 @@ from tiersim.units import parse_bytes
 
 
 class VolumeModel(StrictModel):
-    """``[volumes.NAME]``: devices of one sort in a layout."""
+    """``[volumes.NAME]``: devices of one sort in a layout, and what the host puts before them."""
 
     device: str
     count: int = Field(default=1, gt=0, le=1024)
@@ -33,6 +34,8 @@ class VolumeModel(StrictModel):
     drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
     max_request: Bytes | None = None
     merge: bool = False
+    flush_overhead: Nanoseconds | None = None
+    journal: Journal = "none"
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
@@ -122,7 +125,14 @@ class NamedScenario:
     @staticmethod
     def _volume(name: str, model: VolumeModel, device: Device) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        host = Host(model.queue_depth, model.drive_queue_depth, model.max_request, model.merge)
+        host = Host(
+            queue_depth=model.queue_depth,
+            drive_queue_depth=model.drive_queue_depth,
+            max_request_bytes=model.max_request,
+            merge=model.merge,
+            flush_overhead_ns=model.flush_overhead,
+            journal=model.journal,
+        )
         return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:
@@ -150,10 +160,10 @@ class NamedScenario:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
+    units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
     for volume in values["volumes"].values():
-        for key, unit in (("stripe", "B"), ("used", "B"), ("max_request", "B"), ("controller_overhead", "ns")):
-            if key in volume:
-                volume[key] = f"{volume[key]} {unit}"
+        for key in units.keys() & volume.keys():
+            volume[key] = f"{volume[key]} {units[key]}"
     return values
 
 

@@ -24,7 +24,7 @@ _SAMPLE_BYTES = 48 * 400
 def _plant() -> tuple[Plant, int, list[int]]:
     builder = PlantBuilder(1)
     queue = add_gate(builder, "adapter", 64)
-    host = Host(queue_depth=2, max_request_bytes=4096, merge=True)
+    host = Host(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
     entries = [
         add_volume(builder, Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)),
         add_volume(builder, Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)),

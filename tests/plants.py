@@ -147,6 +147,8 @@ def hosts(draw: st.DrawFn) -> Host:
         drive_queue_depth=draw(depths),
         max_request_bytes=cut,
         merge=cut is not None and draw(st.booleans()),
+        flush_overhead_ns=draw(st.none() | st.sampled_from([0, 1_000_000, 50_000_000])),
+        journal=draw(st.sampled_from(["none", "none", "ordered"])),
     )
 
 
