@@ -25,7 +25,8 @@ def add_gate(
         joins_flushes=int(joins_flushes),
         ends=builder.table([NONE] * ENDS) if merges else 0,
     )
-    return builder.station(GATE, row, name, {"places": depth}, children=1)
+    # however many flushes there are, they do not wait longer: its place is nothing that runs out
+    return builder.station(GATE, row, name, {} if joins_flushes else {"places": depth}, children=1)
 
 
 def add_port(builder: PlantBuilder, name: str, below: int, beyond: int = NONE, part_bytes: int = 0) -> int:

@@ -160,6 +160,8 @@ class NamedScenario:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
+    if not model.queues:
+        del values["queues"]
     units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
     for volume in values["volumes"].values():
         for key in units.keys() & volume.keys():

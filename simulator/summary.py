@@ -17,7 +17,7 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.verdict import Load, judge, utilisation
+from tiersim.simulator.verdict import Load, judge, to_blame, utilisation
 from tiersim.units import NS_PER_S
 
 
@@ -34,7 +34,7 @@ def summarise(
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is."""
     load = judge(metrics, stations, span_ns, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
-    busiest = max(utilisation(metrics, stations, 0, intervals - 1), default=(0.0, 0, 0))
+    busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": name,

@@ -161,7 +161,9 @@ def loads(draw: st.DrawFn, stripe: int) -> Commands:
     times = np.cumsum(generator.exponential(spread, count)).astype(np.int64) // clock * clock
     op = generator.choice(4, count, p=[0.55, 0.35, 0.07, 0.03]).astype(np.uint8)
     sizes = np.array([512, 8192, 8192, 8192, stripe, 3 * stripe + 512, 10 * stripe])
-    length = generator.choice(sizes, count)
+    length = np.where(
+        generator.random(count) < 0.005, 2 << 20, generator.choice(sizes, count)
+    )  # one in a while is huge
     offset = generator.integers(0, (SPAN_BYTES - length) // 512) * 512
     follows = generator.random(count) < 0.3  # where the one before ended: these can be joined
     offset = np.where(follows, np.roll(offset + length, 1) % (SPAN_BYTES - 10 * stripe) // 512 * 512, offset)
