@@ -93,10 +93,10 @@ def test_flushes_that_come_during_one_share_the_next(together: int) -> None:
 
 
 def test_flushes_at_any_rate_cost_the_device_one_at_a_time() -> None:
-    """A flush each 10 µs for a second: the device is asked back to back, each caller waits for one or two."""
-    count = 100_000
+    """A flush each 10 µs for a tenth of a second: the device is asked back to back, each caller waits for one or two."""
+    count = 10_000
     found, _ = with_files(0, "none", np.arange(count) * 10_000, FLUSH)
-    assert found.plant.stations["finished"][0] == pytest.approx(1000, abs=3)
+    assert found.plant.stations["finished"][0] == pytest.approx(100, abs=2)
     assert found.latency_ns.min() >= MS
     assert found.latency_ns.max() <= 2 * MS + 10
-    assert found.latency_ns.mean() == pytest.approx(1.5 * MS, rel=0.01)
+    assert found.latency_ns.mean() == pytest.approx(1.5 * MS, rel=0.02)

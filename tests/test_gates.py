@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.runs import Run, commands, poisson, run
-from tests.test_queueing_theory import SERVICE_NS, erlang_c
+from tests.runs import Run, commands, run
 from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -21,24 +20,12 @@ pytestmark = pytest.mark.kernels
 MS = 1_000_000
 
 
-def gated(depth: int, fed: tuple[Any, ...], servers: int = 64, merge_bytes: int = 0, law: Any = "fixed") -> Run:
+def gated(depth: int, fed: tuple[Any, ...], merge_bytes: int = 0) -> Run:
     builder = PlantBuilder(3)
-    device = add_server(builder, "device", servers, MS, law)
+    device = add_server(builder, "device", 64, MS)
     gate = add_gate(builder, "queue", depth, device, merge_bytes)
     times, op, offsets, lengths = fed
     return run(builder, commands(times, gate, op, offsets, lengths))
-
-
-@pytest.mark.parametrize(("depth", "load"), [(1, 0.6), (4, 0.7), (16, 0.8)])
-def test_a_gate_of_depth_n_is_a_queue_with_n_servers(depth: int, load: float) -> None:
-    count = 2_000_000
-    fed = (poisson(count, load * depth * 1e9 / SERVICE_NS, 3), READ, 0, 8192)
-    found = gated(depth, fed, law="exponential")
-    expected = SERVICE_NS * (1 + erlang_c(depth, load) / (depth * (1 - load)))
-    assert found.latency_ns[count // 50 :].mean() == pytest.approx(expected, rel=0.01)
-    # and its places are taken for as long as the servers work, and the nanosecond that passing on takes
-    taken, work = found.plant.work_ns[1, 0], found.plant.work_ns[0, 0]
-    assert taken == work + count
 
 
 @pytest.mark.parametrize("depth", [1, 3, 32])

@@ -256,24 +256,24 @@ def test_reads_do_not_wait_for_stripes() -> None:
 @pytest.mark.parametrize(("layout", "per_write"), [("raid5", 4), ("raid6", 6)])
 def test_throughput_of_eight_drives(layout: Layout, per_write: int) -> None:
     """Each drive does 1000 IOs a second; a small write costs 2 x (1 + parities) of them."""
-    count = 20_000
+    count = 2_000
     offsets = np.random.default_rng(1).permutation(count) * UNIT
     found = run_array(layout, 8, (np.zeros(count), WRITE, offsets, 8192))
     assert found.plant.stations["finished"][:8].sum() == per_write * count
-    assert count / (found.outcome.end_ns / 1e9) == pytest.approx(8000 / per_write, rel=0.05)
+    assert count / (found.outcome.end_ns / 1e9) == pytest.approx(8000 / per_write, rel=0.08)
     found = run_array(layout, 8, (np.zeros(count), READ, offsets, 8192))
-    assert count / (found.outcome.end_ns / 1e9) == pytest.approx(8000, rel=0.05)
+    assert count / (found.outcome.end_ns / 1e9) == pytest.approx(8000, rel=0.08)
 
 
 def test_parity_spreads_over_all_members() -> None:
-    count = 40_000
-    offsets = np.random.default_rng(1).integers(0, 10**6, count) * 8192
+    count = 2_000
+    offsets = np.random.default_rng(1).permutation(count) * UNIT
     done = run_array("raid5", 5, (poisson(count, 100.0), WRITE, offsets, 8192)).plant.stations["finished"][:5]
-    np.testing.assert_allclose(done, done.mean(), rtol=0.03)
+    np.testing.assert_allclose(done, done.mean(), rtol=0.01)
 
 
 def test_a_flood_of_writes_that_wait_for_each_other_drains() -> None:
-    count = 20_000
+    count = 2_000
     found = run_array("raid5", 5, (np.zeros(count), WRITE, np.arange(count) * 8192, 8192), servers=64)
     assert found.outcome.left == count
 
