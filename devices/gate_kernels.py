@@ -4,8 +4,8 @@ It stands for the queue of a LUN, of a host adapter, of a virtual machine's disk
 
 A gate may join waiting requests as an IO scheduler does (back merge: Linux block/elevator.c, elv_rqhash_find): one that
 begins where a waiting one of the same operation ends travels with it, as long as both together are not too long. Front
-merges are left out: they are rare. Requests that were joined end 1 ns after the one that carried them. A gate for flushes
-joins all that wait.
+merges are left out: much less common (Linux Documentation/block/deadline-iosched). Requests that were joined end 1 ns
+after the one that carried them. A gate for flushes joins all that wait.
 """
 
 from tiersim.devices import queue
