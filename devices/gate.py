@@ -1,9 +1,11 @@
 """Queues of limited depth between a host and its devices, and the ports that lead into them."""
 
-from tiersim.devices.gate_kernels import ENDS
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.port_kernels import PARTS_AT_ONCE
 from tiersim.devices.tables import GATE, NONE, PORT
+
+#: Lists in which waiting requests are looked up: some ten in each when a million wait.
+_LISTS = 1 << 16
 
 
 def add_gate(
@@ -14,16 +16,17 @@ def add_gate(
     Without *below* it is shared by volumes, each with a port (:func:`add_port`). Waiting requests are joined up to
     *merge_bytes*; 0: they are not. With *joins_flushes* all flushes that wait are joined, and nothing else.
     """
-    merges = merge_bytes > 0 or joins_flushes
+    lists = 1 if joins_flushes else _LISTS if merge_bytes > 0 else 0
     row = builder.row(
         "gates",
         depth=depth,
         queue=builder.queue(),
         ended=builder.queue(),
         below=below,
-        most_bytes=max(merge_bytes, 1) if merges else 0,
+        most_bytes=max(merge_bytes, lists > 0),
         joins_flushes=int(joins_flushes),
-        ends=builder.table([NONE] * ENDS) if merges else 0,
+        ends=builder.table([NONE] * lists),
+        lists=lists,
     )
     # however many flushes there are, they do not wait longer: its place is nothing that runs out
     return builder.station(GATE, row, name, {} if joins_flushes else {"places": depth}, children=1)

@@ -14,17 +14,15 @@ from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH
 
-#: Lists in which waiting requests are looked up, by the address at which they end; a power of two.
-ENDS = 1024
-
 _ALONE, _JOINED = range(2)
 
 
 @kernel
 def _list_of_end(p: Plant, gate: int, end_bytes: int) -> int:
     """Index into the pool of the list for an address."""
+    g = p.gates[gate]
     sector = end_bytes >> 9
-    return p.gates[gate]["ends"] + ((sector ^ sector >> 10 ^ sector >> 20) & (ENDS - 1))
+    return g["ends"] + ((sector ^ sector >> 10 ^ sector >> 20) & (g["lists"] - 1))
 
 
 @kernel
@@ -42,20 +40,24 @@ def _end_of(p: Plant, slot: int) -> int:
 @kernel
 def _enlist(p: Plant, gate: int, slot: int) -> None:
     head = _list_of_end(p, gate, _end_of(p, slot))
-    p.holds[slot]["chain"] = p.pool[head]
+    after = p.pool[head]
+    p.holds[slot]["ahead"] = NONE
+    p.holds[slot]["chain"] = after
+    if after != NONE:
+        p.holds[after]["ahead"] = slot
     p.pool[head] = slot
 
 
 @kernel
 def _strike(p: Plant, gate: int, slot: int) -> None:
-    head = _list_of_end(p, gate, _end_of(p, slot))
-    if p.pool[head] == slot:
-        p.pool[head] = p.holds[slot]["chain"]
-        return
-    other = p.pool[head]
-    while p.holds[other]["chain"] != slot:
-        other = p.holds[other]["chain"]
-    p.holds[other]["chain"] = p.holds[slot]["chain"]
+    ahead = p.holds[slot]["ahead"]
+    after = p.holds[slot]["chain"]
+    if ahead == NONE:
+        p.pool[_list_of_end(p, gate, _end_of(p, slot))] = after
+    else:
+        p.holds[ahead]["chain"] = after
+    if after != NONE:
+        p.holds[after]["ahead"] = ahead
 
 
 @kernel

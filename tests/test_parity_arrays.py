@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices import station as machine
 from tiersim.devices.array import Layout, add_array, problem_with, usable_bytes
-from tiersim.devices.parity_kernels import ROWS_AT_ONCE
+from tiersim.devices.parity_kernels import LOCKS, ROWS_AT_ONCE
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE
@@ -61,7 +61,7 @@ def ios(layout: Layout, members: int, unit: int, op: int, offset: int, length: i
             made = machine.resume(plant, station, slot, 0)
 
     request(0, array, op, offset, length)
-    assert plant.pool[int(plant.parities[0]["locks"]) :].tolist() == [NONE] * 1024  # every lock is given back
+    assert plant.pool[int(plant.parities[0]["locks"]) :].tolist() == [NONE] * LOCKS  # every lock is given back
     return found
 
 
