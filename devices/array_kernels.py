@@ -5,6 +5,7 @@ u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a co
 to the one with the fewest outstanding requests, and to the other than last time when they are equal.
 """
 
+from tiersim.devices.children import add_child
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ
@@ -52,25 +53,15 @@ def choose_copy(p: Plant, array: int, column: int) -> int:
 
 
 @kernel
-def _add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
-    child = p.children[made]
-    child["station"] = station
-    child["op"] = op
-    child["offset_bytes"] = offset_bytes
-    child["length_bytes"] = length_bytes
-    return made + 1
-
-
-@kernel
 def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_bytes: int, length_bytes: int) -> int:
     """Make what one column has to do: one copy reads, all copies write; returns how many children there are now."""
     a = p.arrays[array]
     copies = a["copies"]
     if op == READ and copies > 1:
-        return _add_child(p, made, choose_copy(p, array, column), op, offset_bytes, length_bytes)
+        return add_child(p, made, choose_copy(p, array, column), op, offset_bytes, length_bytes)
     for copy in range(copies):
         member = p.pool[a["first_member"] + column * copies + copy]
-        made = _add_child(p, made, member, op, offset_bytes, length_bytes)
+        made = add_child(p, made, member, op, offset_bytes, length_bytes)
     return made
 
 
@@ -89,7 +80,7 @@ def finish_array(p: Plant, array: int, slot: int) -> int:
     made = 0
     if op == FLUSH:
         for member in range(a["members"]):
-            made = _add_child(p, made, p.pool[a["first_member"] + member], op, 0, 0)
+            made = add_child(p, made, p.pool[a["first_member"] + member], op, 0, 0)
         return made
     stripe = a["stripe_bytes"]
     columns = a["columns"]

@@ -96,6 +96,10 @@ class PlantBuilder:
             "buckets": tables.BUCKET_ROW,
             "allowances": tables.ALLOWANCE,
             "arrays": tables.ARRAY_ROW,
+            "parities": tables.PARITY_ROW,
+            "gates": tables.GATE_ROW,
+            "ports": tables.PORT_ROW,
+            "files": tables.FILES_ROW,
             "servers": tables.SERVER_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
@@ -103,6 +107,7 @@ class PlantBuilder:
             stations=stations,
             requests=np.zeros(slots, tables.REQUEST),
             links=np.zeros(slots, tables.LINK),
+            holds=np.zeros(slots, tables.HOLD),
             queues=queues,
             children=np.zeros(self._most_children, tables.CHILD),
             pool=np.concatenate([np.zeros(1, np.int64), *self._pool])[1:] if self._pool else np.zeros(1, np.int64),

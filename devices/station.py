@@ -1,14 +1,19 @@
-"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``.
+"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``.
 
 Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
-the requests and the statistics. Both engines call these same three functions.
+the requests and the statistics. Both engines call these same four functions.
 """
 
 from tiersim.devices.array_kernels import accept_array, finish_array
+from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
+from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
+from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
+from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FLASH, Plant
+from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
+from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -30,6 +35,16 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_flash(p, row, slot)
     if kind == BUCKET:
         return accept_bucket(p, row, slot)
+    if kind == PARITY:
+        return accept_parity(p, row, now)
+    if kind == STRIPES:
+        return accept_stripe(p, row, slot, now)
+    if kind == GATE:
+        return accept_gate(p, station, row, slot, now)
+    if kind == PORT:
+        return accept_port(now)
+    if kind == FILES:
+        return accept_files(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -49,6 +64,12 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_flash(p, station, row, now)
     if kind == BUCKET:
         return choose_bucket(p, station, row, now)
+    if kind == STRIPES:
+        return choose_stripe(p, row, now)
+    if kind == GATE:
+        return choose_gate(p, station, row, now)
+    if kind == FILES:
+        return choose_files(p, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -65,4 +86,32 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_flash(p, row)
     if kind == BUCKET:
         return finish_bucket(p, row, slot)
+    if kind == PARITY:
+        return finish_parity(p, row, slot)
+    if kind == STRIPES:
+        return finish_stripe(p, row, slot)
+    if kind == GATE:
+        return finish_gate(p, row, slot)
+    if kind == PORT:
+        return finish_port(p, row, slot)
+    if kind == FILES:
+        return finish_files(p, row, slot)
     return finish_server(p, row)
+
+
+@kernel
+def resume(p: Plant, station: int, slot: int, now: int) -> int:
+    """Go on with *slot*, whose children are all done: returns how many more stand in ``children``; 0: it leaves."""
+    kind = p.stations[station]["kind"]
+    if kind <= SERVER:  # the kinds that have nothing more to do
+        return 0
+    row = p.stations[station]["row"]
+    if kind == PARITY:
+        return resume_parity(p, row, slot)
+    if kind == STRIPES:
+        return resume_stripe(p, row, slot)
+    if kind == GATE:
+        return resume_gate(p, station, row, slot, now)
+    if kind == FILES:
+        return resume_files(p, row, slot)
+    return resume_port(p, row, slot)

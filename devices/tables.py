@@ -1,6 +1,6 @@
 """The arrays that devices live in.
 
-A device is a row in the table of its kind; a station is what the engine sees of it: a queue, servers and three functions
+A device is a row in the table of its kind; a station is what the engine sees of it: a queue, servers and four functions
 (:mod:`tiersim.devices.station`). Everything is int64: times in ns, angles in ps of rotation, sizes in bytes.
 """
 
@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Kinds of station; a station's ``kind`` selects its three functions.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER = range(5)
-KIND_NAMES = ("hdd", "flash", "token bucket", "array", "server")
+#: Kinds of station; a station's ``kind`` selects its four functions.
+#: Those from PARITY on may have more to do with a request when its parts are done.
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
+KIND_NAMES = (
+    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system",
+)  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
 NEVER = 1 << 62  # later than any event
@@ -19,6 +22,10 @@ NEVER = 1 << 62  # later than any event
 #: Answers of ``accept`` besides the time at which a request that starts at once is done.
 CALL = 0  # it waits, and might start now: call the station's ``choose`` at this instant
 WAIT = -1  # it waits for a service here to end
+
+#: Time that a station takes to pass a request on when nothing says how long: none but the rule that every service takes
+#: at least 1 ns.
+PASS_ON_NS = 1
 
 #: How many resources of a station are accounted apart (a drive has one, flash has three).
 RESOURCES = 3
@@ -52,6 +59,22 @@ REQUEST = _record(
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.
 LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_ps", indices=("next",))
+
+#: One more row per slot, for stations that hold a request while its parts are under way below.
+HOLD = _record(
+    "position",  # up to where an array has read, or a port has cut
+    "phase",  # of a row that is written in part: reading or writing; at a gate: alone or joined to another
+    "row",
+    "low_bytes",  # what parity of the row it touches, within a unit
+    "high_bytes",
+    "blockers",  # earlier writes that it waits for
+    "carried_bytes",  # length with all that travel with it
+    "joined",  # first of those
+    "last_joined",
+    "chain",  # next in the list that it is looked up in
+    "ahead",  # the one before it in that list, where there is one
+    indices=("joined", "last_joined", "chain", "ahead"),
+)
 
 #: A first-come list of slots.
 QUEUE = _record("head", "tail", "length", indices=("head", "tail"))
@@ -146,6 +169,50 @@ ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_see
 
 ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
+PARITY_ROW = _record(
+    "stripe_bytes",
+    "members",
+    "parities",
+    "first_member",
+    "overhead_ns",
+    "stripes",  # station of the rows that are written in part
+    "locks",  # index into the pool: the first write of each list
+    "ready",  # queue of writes that no longer wait for others
+    indices=("stripes", "ready"),
+)
+
+GATE_ROW = _record(
+    "depth",
+    "in_flight",
+    "queue",
+    "ended",  # queue of requests whose carrier is done
+    "below",  # station that requests go on to; NONE: the one behind the port that they came through
+    "most_bytes",  # waiting requests are joined up to this length; 0: they are not
+    "joins_flushes",  # 1: flushes are joined, and nothing else
+    "ends",  # index into the pool: the first waiting request of each list, by the address at which it ends
+    "lists",  # how many; a power of two
+    "changed_ns",  # up to when the time of its places is added up
+    indices=("queue", "ended", "below"),
+)
+
+PORT_ROW = _record(
+    "below",  # station that requests go on to
+    "beyond",  # if that is a gate for several volumes: where it sends them
+    "part_bytes",  # longer requests are cut into parts of this length; 0: they are not
+    indices=("below", "beyond"),
+)
+
+FILES_ROW = _record(
+    "overhead_ns",  # of a flush
+    "ordered",  # 1: a flush waits for the writes before it
+    "oldest_write",  # of those that are not done; linked by ``chain`` and ``ahead``
+    "youngest_write",
+    "flushes",  # queue of those that wait for writes
+    "below",  # station that requests go on to
+    "flush_below",  # and flushes
+    indices=("oldest_write", "youngest_write", "flushes", "below", "flush_below"),
+)
+
 SERVER_ROW = _record(
     "queue",
     "in_service",
@@ -168,6 +235,7 @@ class Plant(NamedTuple):
     stations: NDArray[Any]  # STATION[stations]
     requests: NDArray[Any]  # REQUEST[slots]
     links: NDArray[Any]  # LINK[slots]
+    holds: NDArray[Any]  # HOLD[slots]
     queues: NDArray[Any]  # QUEUE
     drives: NDArray[Any]
     zones: NDArray[Any]
@@ -175,8 +243,16 @@ class Plant(NamedTuple):
     buckets: NDArray[Any]
     allowances: NDArray[Any]
     arrays: NDArray[Any]
+    parities: NDArray[Any]
+    gates: NDArray[Any]
+    ports: NDArray[Any]
+    files: NDArray[Any]
     servers: NDArray[Any]
-    children: NDArray[Any]  # CHILD: what `finish` just made
+    children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
     work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out
     seed: NDArray[np.int64]  # (1,)
+
+
+#: Tables of a plant that have a row for each slot.
+PER_SLOT = ("requests", "links", "holds")

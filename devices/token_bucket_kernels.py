@@ -6,6 +6,7 @@ costs more than an allowance can ever hold goes when the allowance is full and l
 """
 
 from tiersim.devices import queue
+from tiersim.devices.children import add_child
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ
@@ -115,9 +116,4 @@ def finish_bucket(p: Plant, bucket: int, slot: int) -> int:
     if below == NONE:
         return 0
     request = p.requests[slot]
-    child = p.children[0]
-    child["station"] = below
-    child["op"] = request["op"]
-    child["offset_bytes"] = request["offset_bytes"]
-    child["length_bytes"] = request["length_bytes"]
-    return 1
+    return add_child(p, 0, below, request["op"], request["offset_bytes"], request["length_bytes"])

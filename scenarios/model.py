@@ -7,10 +7,15 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout
+from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.files import Journal
+from tiersim.devices.gate import add_gate
+from tiersim.devices.host import Host
 from tiersim.devices.measured import RECORDED, Measured
-from tiersim.devices.volume import PASS_ON_NS, Device, Volume, problem_with
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.volume import Device, Volume, add_volume
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
@@ -18,7 +23,7 @@ from tiersim.units import parse_bytes
 
 
 class VolumeModel(StrictModel):
-    """``[volumes.NAME]``: devices of one sort in a layout."""
+    """``[volumes.NAME]``: devices of one sort in a layout, and what the host puts before them."""
 
     device: str
     count: int = Field(default=1, gt=0, le=1024)
@@ -26,17 +31,43 @@ class VolumeModel(StrictModel):
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
+    queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+    max_request: Bytes | None = None
+    merge: bool = False
+    flush_overhead: Nanoseconds | None = None
+    journal: Journal = "none"
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
         problem = problem_with(self.layout, self.count)
         if problem:
             raise ValueError(problem)
-        if self.device == RECORDED and self.layout != "single":
-            raise ValueError(f'device = "{RECORDED}" is all of the recorded hardware; it has no layout')
+        if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
+            raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
         return self
+
+    @model_validator(mode="after")
+    def _queues_are_possible(self) -> "VolumeModel":
+        if self.drive_queue_depth is not None and self.layout == "single":
+            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
+        if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
+            raise ValueError("max_request: is not a positive multiple of 512 bytes")
+        if self.merge and (self.queue_depth is None or self.max_request is None):
+            raise ValueError(
+                "merge: joins requests that wait for a place in the queue, up to a length; "
+                'write both, for example queue_depth = 128 and max_request = "512 KiB"'
+            )
+        return self
+
+
+class QueueModel(StrictModel):
+    """``[queues.NAME]``: a limit on the requests outstanding at several volumes together."""
+
+    depth: int = Field(gt=0, le=2**32)
+    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
 
 
 class ReplayModel(StrictModel):
@@ -63,6 +94,7 @@ class Scenario(StrictModel):
 
     description: str = ""
     volumes: dict[str, VolumeModel] = Field(min_length=1)
+    queues: dict[str, QueueModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
     replay: ReplayModel = ReplayModel()
 
@@ -77,6 +109,17 @@ class Scenario(StrictModel):
                 raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
         if "default" not in self.placement and len(self.volumes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
+        return self
+
+    @model_validator(mode="after")
+    def _queues_name_volumes(self) -> "Scenario":
+        for key, queue in self.queues.items():
+            if key in self.volumes:
+                raise ValueError(f"queues.{key}: is the name of a volume; choose another")
+            for volume in queue.volumes or ():
+                if volume not in self.volumes:
+                    hint = did_you_mean(volume, self.volumes)
+                    raise ValueError(f"queues.{key}.volumes: {volume!r} is not one of the volumes{hint}")
         return self
 
     @property
@@ -96,7 +139,29 @@ class NamedScenario:
     @staticmethod
     def _volume(name: str, model: VolumeModel, device: Device | Measured) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead)
+        host = Host(
+            queue_depth=model.queue_depth,
+            drive_queue_depth=model.drive_queue_depth,
+            max_request_bytes=model.max_request,
+            merge=model.merge,
+            flush_overhead_ns=model.flush_overhead,
+            journal=model.journal,
+        )
+        return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
+
+    def build(self, builder: PlantBuilder) -> dict[str, int]:
+        """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.
+
+        A volume that is the recorded hardware is left out: what it answers is in the trace.
+        """
+        gates = {key: add_gate(builder, key, queue.depth) for key, queue in self.model.queues.items()}
+        entries = {}
+        for name, volume in self.volumes.items():
+            if isinstance(volume.device, Measured):
+                continue
+            own = [gates[key] for key, queue in self.model.queues.items() if name in (queue.volumes or self.volumes)]
+            entries[name] = add_volume(builder, volume, own)
+        return entries
 
     @property
     def description(self) -> str:
@@ -114,8 +179,11 @@ class NamedScenario:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
+    if not model.queues:
+        del values["queues"]
+    units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
     for volume in values["volumes"].values():
-        _write_units(volume, {"stripe": "B", "used": "B", "controller_overhead": "ns"})
+        _write_units(volume, units)
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
     return values
 

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from tiersim.devices.measured import RECORDED, Measured, add_measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
-from tiersim.devices.volume import add_volume
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
 from tiersim.scenarios.survey import Survey
-from tiersim.scenarios.waiting import by_the_clock, make_waiting
+from tiersim.scenarios.waiting import Waiting, by_the_clock, make_waiting
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
+from tiersim.simulator.streams import SYNC_ENDS
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle
@@ -102,6 +102,7 @@ def replay(
         waiting = make_waiting(trace, found, scenario.model.replay)
         streams = waiting.streams._replace(
             station=stations[waiting.file].astype(np.uint32),
+            think_ns=_without_flush_overhead(scenario, homes, waiting),
             offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
         )
         plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
@@ -125,11 +126,7 @@ def _stations(
     builder: PlantBuilder, scenario: NamedScenario, found: Survey, homes: Sequence[Home]
 ) -> NDArray[np.int32]:
     """Put the volumes into the plant; returns the station that takes each file's requests."""
-    entry = {
-        name: add_volume(builder, volume)
-        for name, volume in scenario.volumes.items()
-        if not isinstance(volume.device, Measured)
-    }
+    entry = scenario.build(builder)
     stations = []
     for home, use in zip(homes, found.files, strict=True):
         if home.volume in entry:
@@ -142,6 +139,12 @@ def _stations(
             )
         stations.append(add_measured(builder, use.latency, f"{home.volume}.{use.name}"))
     return np.array(stations, np.int32)
+
+
+def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], waiting: Waiting) -> NDArray[np.int64]:
+    """Think times, none before flushes on volumes whose file system has its own: it is the time between write and flush."""
+    given = np.array([scenario.volumes[home.volume].host.flush_overhead_ns is not None for home in homes])
+    return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, utilisation
+from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, to_blame, utilisation
 from tiersim.units import NS_PER_S
 
 
@@ -42,7 +42,7 @@ def summarise(
     else:
         load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, sessions)
     intervals = len(metrics.arrivals) - 1
-    busiest = max(utilisation(metrics, stations, 0, intervals - 1), default=(0.0, 0, 0))
+    busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": name,

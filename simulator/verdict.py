@@ -26,6 +26,8 @@ _GROWTH = 1.15
 _BUSY = 0.8
 #: Share of the recording at its end whose mean is "the backlog at the end".
 _TAIL = 0.05
+#: Share of time from which something works all the time: then it is to blame, not the full queue before it.
+_ALWAYS = 0.95
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def judge_waiting(
                 f", but for {late.size} of {sessions.sessions}: late by up to {format_ns(int(late.max()))} at the end"
             )
         return Load("steady", text, 100 * shortfall)
-    share, index, resource = max(utilisation(metrics, stations, 0, intervals - 1))
+    share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if share >= _BUSY:
         why = f"{what} of {name} is busy for {100 * share:.0f} % of the time"
@@ -160,9 +162,15 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
     return since
 
 
+def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
+    """Leave out the gates, whose places are taken for as long as those behind them need, if one of these always works."""
+    serving = [use for use in uses if stations[use[1]].kind != "gate"]
+    return serving if any(share >= _ALWAYS for share, _, _ in serving) else list(uses)
+
+
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:
     """Station with the longest queue at the end among those that serve, and the busiest of its resources."""
     queues = metrics.outstanding[last]
-    busy = utilisation(metrics, stations, first, last)
+    busy = to_blame(utilisation(metrics, stations, first, last), stations)
     _, index, resource = max(busy, key=lambda use: (int(queues[use[1]]), use[0]))
     return index, resource

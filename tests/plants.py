@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tiersim.devices.array import add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.host import Host, add_host
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE, RESOURCES
@@ -87,9 +89,9 @@ KINDS = ("hdd", "flash", "server", "bucket", "bucket over hdd")
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a plant (a device, or an array of them, or an array of arrays) and up to 200 commands with many ties."""
+    """Draw a plant (a device, an array, an array of arrays; with or without a host) and up to 200 commands with many ties."""
     kind = draw(st.sampled_from(KINDS))
-    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid0 of raid10"]))
+    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]))
     columns = draw(st.integers(1, 4))
     stripe = draw(st.sampled_from([4096, 16384, 65536]))
     overhead = draw(st.sampled_from([1, 1000, 100_000]))
@@ -102,11 +104,18 @@ def cases(draw: st.DrawFn) -> Case:
     }
 
     def build(builder: PlantBuilder) -> int:
+        queues = [add_gate(builder, f"queue {depth}", depth) for depth in shared]
+        return add_host(builder, "data", host, hardware(builder), queues)
+
+    def hardware(builder: PlantBuilder) -> int:
         def array(layout: Any, members: list[int], name: str) -> int:
             return add_array(builder, members, layout, stripe, overhead, name)
 
         def leaves(count: int, name: str) -> list[int]:
-            return [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
+            found = [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
+            if host.drive_queue_depth is None:
+                return found
+            return [add_gate(builder, f"{name}{i}.queue", host.drive_queue_depth, leaf) for i, leaf in enumerate(found)]
 
         if layout == "single":
             return add_leaf(builder, kind, numbers, "data")
@@ -114,11 +123,33 @@ def cases(draw: st.DrawFn) -> Case:
             return array("raid0", leaves(columns, "d"), "data")
         if layout == "raid10":
             return array("raid10", leaves(2 * columns, "d"), "data")
-        mirrors = [array("raid10", leaves(2, f"m{index}."), f"m{index}") for index in range(columns)]
-        return array("raid0", mirrors, "data")
+        if layout in ("raid5", "raid6"):
+            return array(layout, leaves(columns + (2 if layout == "raid5" else 3), "d"), "data")
+        inner, width = ("raid10", 2) if layout == "raid0 of raid10" else ("raid5", 3)
+        arrays = [array(inner, leaves(width, f"m{index}."), f"m{index}") for index in range(columns)]
+        return array("raid0", arrays, "data")
 
+    host = draw(hosts())
+    shared = draw(st.lists(st.integers(1, 12), max_size=2))
     commands = draw(loads(stripe))
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> Host:
+    """Draw what lies between the database and the hardware; nothing in a third of the cases."""
+    if draw(st.integers(0, 2)) == 0:
+        return Host()
+    depths = st.none() | st.integers(1, 12)
+    cut = draw(st.none() | st.sampled_from([4096, 16384, 1 << 20]))
+    return Host(
+        queue_depth=draw(depths),
+        drive_queue_depth=draw(depths),
+        max_request_bytes=cut,
+        merge=cut is not None and draw(st.booleans()),
+        flush_overhead_ns=draw(st.none() | st.sampled_from([0, 1_000_000, 50_000_000])),
+        journal=draw(st.sampled_from(["none", "none", "ordered"])),
+    )
 
 
 @st.composite
@@ -130,8 +161,12 @@ def loads(draw: st.DrawFn, stripe: int) -> Commands:
     times = np.cumsum(generator.exponential(spread, count)).astype(np.int64) // clock * clock
     op = generator.choice(4, count, p=[0.55, 0.35, 0.07, 0.03]).astype(np.uint8)
     sizes = np.array([512, 8192, 8192, 8192, stripe, 3 * stripe + 512, 10 * stripe])
-    length = generator.choice(sizes, count)
+    length = np.where(
+        generator.random(count) < 0.005, 2 << 20, generator.choice(sizes, count)
+    )  # one in a while is huge
     offset = generator.integers(0, (SPAN_BYTES - length) // 512) * 512
+    follows = generator.random(count) < 0.3  # where the one before ended: these can be joined
+    offset = np.where(follows, np.roll(offset + length, 1) % (SPAN_BYTES - 10 * stripe) // 512 * 512, offset)
     return Commands(
         time_ns=times,
         intended_ns=times - generator.integers(0, 1000, count) * (times > 1000),

@@ -445,6 +445,21 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
         ('[volumes.a]\ndevice = "aws-gp3"\n[volumes.b]\ndevice = "aws-gp3"', "s.toml:1: placement: several volumes and no"),
         ('[volumes.data]\ndevice = "mine.toml"', "s.toml:2: volumes.data.device: mine.toml: cannot be read (no such file"),
         ('[replay]\nseed = 1', "s.toml:1: volumes: the key 'volumes' is required and not there"),
+        ('[volumes.data]\ndevice = "aws-gp3"\ncount = 2\nlayout = "raid5"', ("s.toml:1: volumes.data: layout = \"raid5\" needs"
+         " a count of 3 or more, not 2")),
+        ('[volumes.data]\ndevice = "aws-gp3"\nqueue_depth = 0', "s.toml:3: volumes.data.queue_depth: 0: input should be greater"),
+        ('[volumes.data]\ndevice = "aws-gp3"\ndrive_queue_depth = 4', ("s.toml:3: volumes.data.drive_queue_depth: the volume is"
+         " a single device; write queue_depth")),
+        ('[volumes.data]\ndevice = "aws-gp3"\nmax_request = "1000 B"', ("s.toml:3: volumes.data.max_request: is not a positive"
+         " multiple of 512 bytes")),
+        ('[volumes.data]\ndevice = "aws-gp3"\nmerge = true', ("s.toml:3: volumes.data.merge: joins requests that wait for a"
+         " place in the queue, up to a length; write both, for example queue_depth = 128")),
+        ('[volumes.data]\ndevice = "aws-gp3"\njournal = "orderd"', "s.toml:3: volumes.data.journal: 'orderd': input should be"),
+        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = ["date"]', ("s.toml:5: queues.hba.volumes:"
+         " 'date' is not one of the volumes; did you mean 'data'?")),
+        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\nvolumes = ["data"]', "s.toml:3: queues.hba.depth: the key 'depth' is"),
+        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = []', "s.toml:5: queues.hba.volumes: []: list should"),
+        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.data]\ndepth = 8', "s.toml:3: queues.data: is the name of a volume; choose"),
         ('[volumes.data\n', "s.toml:1: is not valid TOML"),
         ('\ufeff[volumes.data]\ndevice = "aws-gp3"\ncuont = 1', "s.toml:3: volumes.data.cuont: unknown key"),
         (b"\xff\xfe", "s.toml: byte 0 is not UTF-8 text; save the file as UTF-8"),

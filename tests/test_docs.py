@@ -8,7 +8,7 @@ from tiersim.devices.catalogue import names
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.model import QueueModel, VolumeModel, load_scenario
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,7 +20,15 @@ def test_every_key_of_every_device_is_documented() -> None:
             assert f"`{key}`" in text, key
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md"])
+def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
+    text = "".join((ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md"))
+    for key in VolumeModel.model_fields.keys() | QueueModel.model_fields.keys():
+        assert f"`{key}`" in text or f"`{key} = " in text, key
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/devices.md", "docs/host.md", "docs/engines.md", "docs/bundle.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     for part in (ROOT / document).read_text().split("](")[1:]:
         target = part.split(")")[0]

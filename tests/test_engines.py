@@ -15,7 +15,7 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
-from tiersim.simulator.reference.engine import Part, ReferenceEngine
+from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
 from tiersim.simulator.streams import OWN, PACE, Streams
 from tiersim.simulator.summary import conservation
 
@@ -151,7 +151,7 @@ def test_blocks_and_room_do_not_matter(case: Case) -> None:
 
 
 def test_a_device_in_plain_python_stands_in_for_a_station() -> None:
-    class Slow:
+    class Slow(Device):
         """Serves one request at a time in 1 ms, youngest first."""
 
         def __init__(self, _: ReferenceEngine) -> None:

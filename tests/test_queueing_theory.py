@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runs import commands, poisson, run
+from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 
@@ -44,6 +45,18 @@ def test_md1(load: float) -> None:
 def test_mmc(servers: int, load: float) -> None:
     expected = SERVICE_NS * (1 + erlang_c(servers, load) / (servers * (1 - load)))
     assert mean_latency_ns(servers, "M", load, 3) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("depth", "load"), [(1, 0.6), (4, 0.7), (16, 0.8)])
+def test_a_gate_of_depth_n_before_more_servers_is_mmn(depth: int, load: float) -> None:
+    builder = PlantBuilder(3)
+    gate = add_gate(builder, "gate", depth, add_server(builder, "device", 64, SERVICE_NS, "exponential"))
+    found = run(builder, commands(poisson(COUNT, load * depth * 1e9 / SERVICE_NS, 3), gate))
+    expected = SERVICE_NS * (1 + erlang_c(depth, load) / (depth * (1 - load)))
+    assert found.latency_ns[COUNT // 50 :].mean() == pytest.approx(expected, rel=0.01)
+    # its places are taken for as long as the servers work, and for the nanosecond that passing on takes
+    device_work, taken = found.plant.work_ns[:, 0]
+    assert taken == device_work + COUNT
 
 
 def test_exponential_service_has_the_right_mean_and_spread() -> None:

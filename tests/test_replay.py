@@ -23,7 +23,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "0178fdc385215342ac99abd052fd4be4fb2c82be5463d344c1e0800970b3117f"
+GOLDEN = "561cfebc0a0a8b035ff931ebca2bd0cf149136195ccb48525be8fdf1af0f3ce3"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

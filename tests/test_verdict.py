@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runs import commands, poisson
+from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
@@ -15,13 +16,15 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
 
 
-def summary_of(times: Any, servers: int = 1, seed: int = 1) -> dict[str, Any]:
-    """Summary of exponential 1 ms services."""
+def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = None) -> dict[str, Any]:
+    """Summary of exponential 1 ms services, with at most *depth* of them asked for at a time."""
     builder = PlantBuilder(seed)
     station = add_server(builder, "disk", servers, 1_000_000, "exponential")
+    if depth is not None:
+        station = add_gate(builder, "queue", depth, station)
     fed = commands(times, station)
     span = int(fed.time_ns[-1]) + 1
-    metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span // 240))
+    metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 241, -(-span // 240))
     plant, outcome = engine.run(builder.build(), [fed], metrics)
     return summarise("x", plant, builder.stations, metrics, outcome, span, {}, "").summary
 
@@ -44,6 +47,15 @@ def test_an_overloaded_queue_is_saturated_from_the_start(load: float) -> None:
     for figure in summary["latency_ns"]["data read"].values():
         assert figure is None or isinstance(figure, int) or figure["value"] is None
     assert summary["latency_ns"]["data read"]["max"] is None
+
+
+@pytest.mark.parametrize(("servers", "depth", "station"), [(1, 32, "disk"), (8, 2, "queue"), (8, 8, "disk")])
+def test_a_full_queue_is_to_blame_only_if_nothing_behind_it_always_works(
+    servers: int, depth: int, station: str
+) -> None:
+    summary = summary_of(poisson(60_000, 1500 * min(servers, depth)), servers, depth=depth)
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["station"] == summary["bottleneck"]["station"] == station
 
 
 def test_saturation_in_the_middle_is_dated() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import NEVER, Plant
+from tiersim.devices.tables import NEVER, PER_SLOT, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import tables
 from tiersim.simulator.compiled.calendar import Calendar, new_calendar
@@ -115,7 +115,8 @@ def _new_calendar(slots: int, stations: int, streams: int) -> Calendar:
 def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
     """Double the places for requests and events."""
     slots, stations = plant.requests.size, plant.stations.size
-    plant = plant._replace(requests=_doubled(plant.requests), links=_doubled(plant.links))
+    doubled: dict[str, Any] = {name: _doubled(getattr(plant, name)) for name in PER_SLOT}
+    plant = plant._replace(**doubled)
     calendar = _new_calendar(2 * slots, stations, streams)
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)

@@ -5,7 +5,7 @@ Scalars live in locals and are packed into ``control`` only between calls.
 """
 
 from tiersim.devices.station import finish
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.tables import NEVER, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
 from tiersim.simulator.compiled.sources import end_command, start_command
@@ -93,18 +93,18 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
         events = pop(c, events, place)
         if key_rank(key) == COMPLETION:
             made = finish(p, station, slot)
+            if p.stations[station]["waiting"] > 0:
+                dispatches = call_dispatch(p, e, dispatches, station)
+            if made == 0:
+                made, slot, free, dispatches, ended = leave(p, e, a, slot, free, interval, dispatches, now)
+                if ended:
+                    in_plant -= 1
+                    if s.streams.size > 0:
+                        events = end_command(p, e, s, slot, interval, events, now, round_)
             if made > 0:
                 events, dispatches = make_children(p, e, slot, made, free, number, events, dispatches, now, round_)
                 free -= made
                 number += made
-            else:
-                free, ended = leave(p, e, a, slot, free, interval, now)
-                if ended != NONE:
-                    in_plant -= 1
-                    if s.streams.size > 0:
-                        events = end_command(p, e, s, ended, interval, events, now, round_)
-            if p.stations[station]["waiting"] > 0:
-                dispatches = call_dispatch(p, e, dispatches, station)
         elif key_rank(key) == ARRIVAL:
             free -= 1
             events, dispatches = start_command(

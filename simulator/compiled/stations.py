@@ -3,7 +3,7 @@
 Scalars live in the loop's locals; these functions take and return them.
 """
 
-from tiersim.devices.station import accept, choose
+from tiersim.devices.station import accept, choose, resume
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import push
@@ -80,7 +80,7 @@ def make_children(
     now: int,
     round_: int,
 ) -> tuple[int, int]:
-    """Turn what ``finish`` left in ``children`` into requests; returns the new counts of events and dispatches."""
+    """Turn what a station left in ``children`` into requests; returns the new counts of events and dispatches."""
     p.requests[parent]["pending"] = made
     for index in range(made):
         child = p.children[index]
@@ -96,8 +96,13 @@ def make_children(
 
 
 @kernel
-def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int, now: int) -> tuple[int, int]:
-    """A request is done, and with it any parent whose last part it was; returns (free slots, the arrival that ended or NONE)."""
+def leave(
+    p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int, dispatches: int, now: int
+) -> tuple[int, int, int, int, bool]:
+    """A request is done, and with it every parent whose last part it was and whose station makes no more of it.
+
+    Returns (number of children that a parent goes on with, that parent, free slots, dispatches, whether an arrival ended).
+    """
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
@@ -111,11 +116,16 @@ def leave(p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int,
             )
             if a.done_ns.size > 0:
                 a.done_ns[request["row"]] = now
-            return free, slot
+            return 0, slot, free, dispatches, True
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
-            return free, NONE
+            return 0, slot, free, dispatches, False
+        made = resume(p, p.requests[parent]["station"], parent, now)
+        if made > 0:
+            return made, parent, free, dispatches, False
         slot = parent
+        if p.stations[p.requests[parent]["station"]]["waiting"] > 0:
+            dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
 
 
 @kernel

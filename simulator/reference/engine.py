@@ -1,8 +1,8 @@
 """The specification: one SimPy process per actor, readable from top to bottom, slow.
 
-An actor is the stream of arrivals, a station, or a stream whose commands wait for others. A station waits to be called, then starts whatever its device chooses;
-each service is an event whose end finishes the request, which may make children at other stations. Anybody's device in
-plain Python can stand in for a station: it needs the three methods of :class:`Device`.
+An actor is the stream of arrivals, a station, or a stream whose commands wait for others. A station waits to be called,
+then starts whatever its device chooses; each service is an event whose end finishes the request, which may make children
+at other stations. Anybody's device in plain Python can stand in for a station: it has the methods of :class:`Device`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from simpy import Environment
 from simpy.events import Event
 
 from tiersim.devices import station as kernels
-from tiersim.devices.tables import CALL, NEVER, NONE, Plant
+from tiersim.devices.tables import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
@@ -56,6 +56,10 @@ class Device(Protocol):
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request; returns its children, if there are any."""
 
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        """All children of a request are done: returns more of them; none (unless a device says otherwise): it leaves."""
+        return ()
+
 
 class KernelDevice:
     """The device of a station as the tables and kernels of :mod:`tiersim.devices` describe it."""
@@ -74,7 +78,13 @@ class KernelDevice:
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request."""
-        made = kernels.finish(self._engine.plant, self._station, slot)
+        return self._parts(kernels.finish(self._engine.plant, self._station, slot))
+
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        """Go on with a request whose children are done."""
+        return self._parts(kernels.resume(self._engine.plant, self._station, slot, now))
+
+    def _parts(self, made: int) -> list[Part]:
         return [Part(*(int(value) for value in row)) for row in self._engine.plant.children[:made]]
 
 
@@ -219,27 +229,40 @@ class ReferenceEngine:
             self._called[station].set(self.now, event_key(self._round, DISPATCH, station, 0))
 
     def _complete(self, station: int, slot: int) -> None:
-        """End a service: the request waits for its children, or leaves with every parent that waited for it."""
+        """End a service: the request waits for its children, or leaves."""
         parts = self.devices[station].finish(slot, self.now)
-        self.plant.requests[slot]["pending"] = len(parts)
-        for part in parts:
-            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, slot)
-            self._enter(child, part.station, COMPLETION)
         if not parts:
             self._leave(slot)
+            return
+        self._make(slot, parts)
         if self.plant.stations[station]["waiting"]:
             self._call(station)
 
+    def _make(self, parent: int, parts: Sequence[Part]) -> None:
+        """Send the parts of a request to their stations."""
+        self.plant.requests[parent]["pending"] = len(parts)
+        for part in parts:
+            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, parent)
+            self._enter(child, part.station, COMPLETION)
+
     def _leave(self, slot: int) -> None:
+        """A request is done, and with it every parent whose last part it was and whose station makes no more of it."""
         request = self.plant.requests[slot]
         now = self.now
-        note_finished(self.plant, int(request["station"]), now, int(request["accepted_ns"]))
+        station = int(request["station"])
+        note_finished(self.plant, station, now, int(request["accepted_ns"]))
+        if self.plant.stations[station]["waiting"]:
+            self._call(station)
         self._free.append(slot)
         parent = int(request["parent"])
         if parent != NONE:
             self.plant.requests[parent]["pending"] -= 1
             if self.plant.requests[parent]["pending"] == 0:
-                self._leave(parent)
+                parts = self.devices[int(self.plant.requests[parent]["station"])].resume(parent, now)
+                if parts:
+                    self._make(parent, parts)
+                else:
+                    self._leave(parent)
             return
         self._done[int(request["row"])] = now
         self._left += 1
@@ -307,10 +330,8 @@ class ReferenceEngine:
     def _grow(self) -> None:
         """Double the places for requests."""
         slots = self.plant.requests.size
-        requests, links = (
-            np.concatenate([rows, np.zeros_like(rows)]) for rows in (self.plant.requests, self.plant.links)
-        )
-        self.plant = self.plant._replace(requests=requests, links=links)
+        held = {name: getattr(self.plant, name) for name in PER_SLOT}
+        self.plant = self.plant._replace(**{n: np.concatenate([rows, np.zeros_like(rows)]) for n, rows in held.items()})
         self._free = list(range(slots, 2 * slots))[::-1]
 
     def _start(self, process: Generator[Event]) -> None:

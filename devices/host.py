@@ -1,0 +1,39 @@
+"""What a host puts between a database and a volume: a file system, shared queues, the volume's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tiersim.devices.files import Journal, add_files
+from tiersim.devices.gate import add_gate, add_port
+from tiersim.devices.plant import PlantBuilder
+
+
+@dataclass(frozen=True)
+class Host:
+    """How the host sends requests to a volume; the default adds nothing."""
+
+    queue_depth: int | None = None  # most requests outstanding at the volume
+    drive_queue_depth: int | None = None  # and at each member of an array
+    max_request_bytes: int | None = None  # longer reads and writes are cut
+    merge: bool = False  # requests that wait for the volume's queue are joined, up to max_request_bytes
+    flush_overhead_ns: int | None = None  # time between a flush of the database and one of the device
+    journal: Journal = "none"
+
+
+def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int]) -> int:
+    """Put the host's part of volume *name*, whose devices are at station *below*, into the plant; return its entry.
+
+    *queues* are the stations of shared gates that requests pass on their way, the first one first.
+    """
+    cut_bytes = host.max_request_bytes or 0
+    if host.queue_depth is not None:
+        below = add_gate(builder, f"{name}.queue", host.queue_depth, below, cut_bytes if host.merge else 0)
+    for gate in reversed(queues):
+        first = gate == queues[0]  # requests are cut before they ask for a place
+        port = f"{name}.{builder.stations[gate].name}"
+        below = add_port(builder, port, gate, beyond=below, part_bytes=cut_bytes if first else 0)
+    if cut_bytes and not queues:
+        below = add_port(builder, f"{name}.port", below, part_bytes=cut_bytes)
+    if host.flush_overhead_ns is not None or host.journal != "none":
+        below = add_files(builder, name, below, host.flush_overhead_ns or 0, host.journal)
+    return below

@@ -1,0 +1,133 @@
+"""RAID 5 and RAID 6 as passive machines: requests are cut into reads, whole rows and rows written in part.
+
+A row holds one stripe unit of every member. Parity rotates as in Linux md's left-symmetric layout
+(drivers/md/raid5.c, raid5_compute_sector): P of row r is on member n - 1 - r mod n, Q of RAID 6 on the next one, and data
+follow them in turn. A row that is written whole needs no old data; one that is written in part goes to the station for
+that (:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only, as in md's make_discard_request.
+"""
+
+from tiersim.devices.children import add_child
+from tiersim.devices.tables import NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import DISCARD, FLUSH, READ
+
+#: A read that spans more rows goes on when the first so many are done: children are written to a table of fixed size.
+ROWS_AT_ONCE = 64
+#: Lists in which the rows that are being written are looked up, by row: a dozen in each when 200,000 wait.
+LOCKS = 1 << 14
+
+
+@kernel
+def parity_member(members: int, row: int) -> int:
+    """Which member holds P of a row."""
+    return members - 1 - row % members
+
+
+@kernel
+def following(member: int, steps: int, members: int) -> int:
+    """The member that lies *steps* < members after another, in turn."""
+    member += steps
+    return member if member < members else member - members
+
+
+@kernel
+def _to_all(p: Plant, array: int, made: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    a = p.parities[array]
+    for member in range(a["members"]):
+        made = add_child(p, made, p.pool[a["first_member"] + member], op, offset_bytes, length_bytes)
+    return made
+
+
+@kernel
+def _read_on(p: Plant, array: int, slot: int) -> int:
+    """Make the members' reads from where the request has come to; a member's parts that touch are one."""
+    a = p.parities[array]
+    request = p.requests[slot]
+    unit_bytes = a["stripe_bytes"]
+    members = a["members"]
+    parities = a["parities"]
+    columns = members - parities
+    position = p.holds[slot]["position"]
+    unit = position // unit_bytes
+    row = unit // columns
+    end = min(request["offset_bytes"] + request["length_bytes"], (row + ROWS_AT_ONCE) * columns * unit_bytes)
+    p.holds[slot]["position"] = end
+    place = parities + unit - row * columns
+    parity = parity_member(members, row)
+    last_part = a["first_member"] + members
+    for member in range(members):
+        p.pool[last_part + member] = NONE
+    made = 0
+    while position < end:
+        part_end = min(end, (unit + 1) * unit_bytes)
+        member = following(parity, place, members)
+        offset = row * unit_bytes + position - unit * unit_bytes
+        last = p.pool[last_part + member]
+        if last != NONE and p.children[last]["offset_bytes"] + p.children[last]["length_bytes"] == offset:
+            p.children[last]["length_bytes"] += part_end - position
+        else:
+            p.pool[last_part + member] = made
+            made = add_child(p, made, p.pool[a["first_member"] + member], READ, offset, part_end - position)
+        position = part_end
+        unit += 1
+        place += 1
+        if place == members:
+            place = parities
+            row += 1
+            parity = parity - 1 if parity > 0 else members - 1
+    return made
+
+
+@kernel
+def _write(p: Plant, array: int, slot: int) -> int:
+    """Whole rows go to the members at once, in one piece each; what is left at both ends to the station of stripes."""
+    a = p.parities[array]
+    request = p.requests[slot]
+    op = request["op"]
+    begin = request["offset_bytes"]
+    end = begin + request["length_bytes"]
+    unit_bytes = a["stripe_bytes"]
+    row_bytes = unit_bytes * (a["members"] - a["parities"])
+    first_whole = (begin + row_bytes - 1) // row_bytes
+    after_whole = end // row_bytes
+    if op == DISCARD:
+        if first_whole >= after_whole:
+            return 0
+        return _to_all(p, array, 0, op, first_whole * unit_bytes, (after_whole - first_whole) * unit_bytes)
+    if first_whole > after_whole:  # all within a row
+        return add_child(p, 0, a["stripes"], op, begin, end - begin)
+    made = 0
+    if begin < first_whole * row_bytes:
+        made = add_child(p, made, a["stripes"], op, begin, first_whole * row_bytes - begin)
+    if first_whole < after_whole:
+        made = _to_all(p, array, made, op, first_whole * unit_bytes, (after_whole - first_whole) * unit_bytes)
+    if after_whole * row_bytes < end:
+        made = add_child(p, made, a["stripes"], op, after_whole * row_bytes, end - after_whole * row_bytes)
+    return made
+
+
+@kernel
+def accept_parity(p: Plant, array: int, now: int) -> int:
+    """Pass a request on after the controller's overhead; requests do not wait for each other here."""
+    return now + p.parities[array]["overhead_ns"]
+
+
+@kernel
+def finish_parity(p: Plant, array: int, slot: int) -> int:
+    """Make the parts of a request; returns how many. A flush goes to every member."""
+    request = p.requests[slot]
+    if request["op"] == FLUSH:
+        return _to_all(p, array, 0, request["op"], 0, 0)
+    if request["op"] == READ:
+        p.holds[slot]["position"] = request["offset_bytes"]
+        return _read_on(p, array, slot)
+    return _write(p, array, slot)
+
+
+@kernel
+def resume_parity(p: Plant, array: int, slot: int) -> int:
+    """Go on with a read of very many rows."""
+    request = p.requests[slot]
+    if request["op"] != READ or p.holds[slot]["position"] >= request["offset_bytes"] + request["length_bytes"]:
+        return 0
+    return _read_on(p, array, slot)
