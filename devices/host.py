@@ -20,14 +20,12 @@ class Host:
     journal: Journal = "none"
 
 
-def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int]) -> int:
-    """Put the host's part of volume *name*, whose devices are at station *below*, into the plant; return its entry.
+def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int] = ()) -> int:
+    """Put the host's part of volume *name*, whose own queue is at station *below*, into the plant; return its entry.
 
     *queues* are the stations of shared gates that requests pass on their way, the first one first.
     """
     cut_bytes = host.max_request_bytes or 0
-    if host.queue_depth is not None:
-        below = add_gate(builder, f"{name}.queue", host.queue_depth, below, cut_bytes if host.merge else 0)
     for gate in reversed(queues):
         first = gate == queues[0]  # requests are cut before they ask for a place
         port = f"{name}.{builder.stations[gate].name}"
@@ -37,3 +35,18 @@ def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: S
     if host.flush_overhead_ns is not None or host.journal != "none":
         below = add_files(builder, name, below, host.flush_overhead_ns or 0, host.journal)
     return below
+
+
+def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
+    """Put the queue of volume *name*, if it has one, before its devices at station *below*; return what takes requests."""
+    if host.queue_depth is None:
+        return below
+    merge_bytes = host.max_request_bytes if host.merge else None
+    return add_gate(builder, f"{name}.queue", host.queue_depth, below, merge_bytes or 0)
+
+
+def add_drive_queues(builder: PlantBuilder, host: Host, drives: Sequence[int]) -> list[int]:
+    """Put the queues of an array's drives, if they have any, before them; return what takes the requests of each."""
+    if host.drive_queue_depth is None:
+        return list(drives)
+    return [add_gate(builder, f"{builder.stations[d].name}.queue", host.drive_queue_depth, d) for d in drives]

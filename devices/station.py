@@ -38,7 +38,7 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
     if kind == PARITY:
         return accept_parity(p, row, now)
     if kind == STRIPES:
-        return accept_stripe(p, row, slot, now)
+        return accept_stripe(p, station, row, slot, now)
     if kind == GATE:
         return accept_gate(p, station, row, slot, now)
     if kind == PORT:
@@ -109,7 +109,7 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
     if kind == PARITY:
         return resume_parity(p, row, slot)
     if kind == STRIPES:
-        return resume_stripe(p, row, slot)
+        return resume_stripe(p, station, row, slot, now)
     if kind == GATE:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:

@@ -54,7 +54,17 @@ def _overlap(p: Plant, one: int, other: int) -> bool:
 
 
 @kernel
-def accept_stripe(p: Plant, array: int, slot: int, now: int) -> int:
+def _block(p: Plant, station: int, array: int, more: int, now: int) -> None:
+    """Count writes that wait for others, and add up the time in which there are some."""
+    a = p.parities[array]
+    if a["blocked"] > 0:
+        p.work_ns[station, 0] += now - a["changed_ns"]
+    a["changed_ns"] = now
+    a["blocked"] += more
+
+
+@kernel
+def accept_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> int:
     """Take a write; it waits for all earlier ones whose parity it touches."""
     a = p.parities[array]
     request = p.requests[slot]
@@ -83,7 +93,10 @@ def accept_stripe(p: Plant, array: int, slot: int, now: int) -> int:
     else:
         p.holds[ahead]["chain"] = slot
     hold["blockers"] = blockers
-    return WAIT if blockers > 0 else now + PASS_ON_NS
+    if blockers > 0:
+        _block(p, station, array, 1, now)
+        return WAIT
+    return now + PASS_ON_NS
 
 
 @kernel
@@ -98,7 +111,7 @@ def choose_stripe(p: Plant, array: int, now: int) -> tuple[int, int, int]:
 
 
 @kernel
-def _unlock(p: Plant, array: int, slot: int) -> None:
+def _unlock(p: Plant, station: int, array: int, slot: int, now: int) -> None:
     a = p.parities[array]
     lock = a["locks"] + p.holds[slot]["row"] % LOCKS
     after = p.holds[slot]["chain"]
@@ -113,6 +126,7 @@ def _unlock(p: Plant, array: int, slot: int) -> None:
         if _overlap(p, slot, after):
             p.holds[after]["blockers"] -= 1
             if p.holds[after]["blockers"] == 0:
+                _block(p, station, array, -1, now)
                 queue.append(p, a["ready"], after)
         after = p.holds[after]["chain"]
 
@@ -170,10 +184,10 @@ def finish_stripe(p: Plant, array: int, slot: int) -> int:
 
 
 @kernel
-def resume_stripe(p: Plant, array: int, slot: int) -> int:
+def resume_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> int:
     """Make the writes of the second phase; after them, let those go on that waited for this one."""
     if p.holds[slot]["phase"] == _READING:
         p.holds[slot]["phase"] = _WRITING
         return _parts(p, array, slot, WRITE)
-    _unlock(p, array, slot)
+    _unlock(p, station, array, slot, now)
     return 0

@@ -178,6 +178,8 @@ PARITY_ROW = _record(
     "stripes",  # station of the rows that are written in part
     "locks",  # index into the pool: the first write of each list
     "ready",  # queue of writes that no longer wait for others
+    "blocked",  # how many still do
+    "changed_ns",  # up to when the time is added up in which some do
     indices=("stripes", "ready"),
 )
 

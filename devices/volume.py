@@ -7,9 +7,8 @@ from typing import Any
 from tiersim.devices import flash, hdd, token_bucket
 from tiersim.devices.array import Layout, add_array, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Hdd, add_drive
-from tiersim.devices.host import Host, add_host
+from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
@@ -45,23 +44,21 @@ def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
     return add_bucket(builder, device, name)
 
 
-def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()) -> int:
-    """Put a volume into the plant and return the station that takes its requests; they pass the gates *queues* first."""
-    assert not isinstance(volume.device, Measured), "it has a station for each file"
-    return add_host(builder, volume.name, volume.host, _add_devices(builder, volume.device, volume), queues)
-
-
-def _add_devices(builder: PlantBuilder, device: Device, volume: Volume) -> int:
+def add_devices(builder: PlantBuilder, volume: Volume) -> int:
+    """Put a volume's devices and their queues into the plant and return the station that takes its requests."""
+    device = volume.device
+    assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
-        return add_device(builder, device, volume.name)
-    names = [f"{volume.name}.{index}" for index in range(volume.count)]
-    members = [add_device(builder, device, name) for name in names]
-    depth = volume.host.drive_queue_depth
-    if depth is not None:
-        members = [
-            add_gate(builder, f"{name}.queue", depth, member) for name, member in zip(names, members, strict=True)
-        ]
-    return add_array(builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name)
+        return add_queue(builder, volume.name, volume.host, add_device(builder, device, volume.name))
+    drives = [add_device(builder, device, f"{volume.name}.{index}") for index in range(volume.count)]
+    members = add_drive_queues(builder, volume.host, drives)
+    array = add_array(builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name)
+    return add_queue(builder, volume.name, volume.host, array)
+
+
+def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()) -> int:
+    """Put a volume and its host into the plant and return its entry; requests pass the shared gates *queues* first."""
+    return add_host(builder, volume.name, volume.host, add_devices(builder, volume), queues)
 
 
 def describe(device: Device) -> dict[str, Any]:

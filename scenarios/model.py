@@ -11,11 +11,11 @@ from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.files import Journal
 from tiersim.devices.gate import add_gate
-from tiersim.devices.host import Host
+from tiersim.devices.host import Host, add_host
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
-from tiersim.devices.volume import Device, Volume, add_volume
+from tiersim.devices.volume import Device, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
@@ -154,14 +154,18 @@ class NamedScenario:
 
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
-        gates = {key: add_gate(builder, key, queue.depth) for key, queue in self.model.queues.items()}
-        entries = {}
-        for name, volume in self.volumes.items():
-            if isinstance(volume.device, Measured):
-                continue
-            own = [gates[key] for key, queue in self.model.queues.items() if name in (queue.volumes or self.volumes)]
-            entries[name] = add_volume(builder, volume, own)
-        return entries
+        volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
+        devices = {name: add_devices(builder, volume) for name, volume in volumes.items()}
+        queues = self.model.queues
+        # what lies behind comes first: that order tells which of several full queues is to blame
+        gates = {key: add_gate(builder, key, queue.depth) for key, queue in reversed(queues.items())}
+        return {
+            name: add_host(
+                builder, name, volume.host, devices[name],
+                [gates[key] for key, queue in queues.items() if name in (queue.volumes or self.volumes)],
+            )
+            for name, volume in volumes.items()
+        }  # fmt: skip
 
     @property
     def description(self) -> str:

@@ -26,8 +26,10 @@ _GROWTH = 1.15
 _BUSY = 0.8
 #: Share of the recording at its end whose mean is "the backlog at the end".
 _TAIL = 0.05
-#: Share of time from which something works all the time: then it is to blame, not the full queue before it.
+#: Share of time from which something works all the time.
 _ALWAYS = 0.95
+#: Kinds of station that hold requests but do not serve them.
+_HOLDING = ("gate", "stripes")
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,17 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
 
 
 def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
-    """Leave out the gates, whose places are taken for as long as those behind them need, if one of these always works."""
-    serving = [use for use in uses if stations[use[1]].kind != "gate"]
-    return serving if any(share >= _ALWAYS for share, _, _ in serving) else list(uses)
+    """Leave out what is only held up by something else.
+
+    Places of a queue are taken, and rows of an array are locked, for as long as those behind them need. They are to
+    blame if nothing that serves always works; and of several that are always full the one that lies behind the others,
+    which is the first in the plant.
+    """
+    serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
+    if any(share >= _ALWAYS for share, _, _ in serving):
+        return serving
+    full = [use for use in uses if use[0] >= _ALWAYS]
+    return [min(full, key=lambda use: use[1])] if full else list(uses)
 
 
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Hdd, add_drive
-from tiersim.devices.host import Host, add_host
+from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE, RESOURCES
@@ -105,7 +105,7 @@ def cases(draw: st.DrawFn) -> Case:
 
     def build(builder: PlantBuilder) -> int:
         queues = [add_gate(builder, f"queue {depth}", depth) for depth in shared]
-        return add_host(builder, "data", host, hardware(builder), queues)
+        return add_host(builder, "data", host, add_queue(builder, "data", host, hardware(builder)), queues)
 
     def hardware(builder: PlantBuilder) -> int:
         def array(layout: Any, members: list[int], name: str) -> int:
@@ -113,9 +113,7 @@ def cases(draw: st.DrawFn) -> Case:
 
         def leaves(count: int, name: str) -> list[int]:
             found = [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
-            if host.drive_queue_depth is None:
-                return found
-            return [add_gate(builder, f"{name}{i}.queue", host.drive_queue_depth, leaf) for i, leaf in enumerate(found)]
+            return add_drive_queues(builder, host, found)
 
         if layout == "single":
             return add_leaf(builder, kind, numbers, "data")

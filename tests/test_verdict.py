@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from tests.runs import commands, poisson
+from tiersim.devices.array import add_array
 from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
+from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
@@ -22,7 +25,11 @@ def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = 
     station = add_server(builder, "disk", servers, 1_000_000, "exponential")
     if depth is not None:
         station = add_gate(builder, "queue", depth, station)
-    fed = commands(times, station)
+    return summary_on(builder, commands(times, station))
+
+
+def summary_on(builder: PlantBuilder, fed: Commands) -> dict[str, Any]:
+    """Summary of commands on any plant."""
     span = int(fed.time_ns[-1]) + 1
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 241, -(-span // 240))
     plant, outcome = engine.run(builder.build(), [fed], metrics)
@@ -56,6 +63,20 @@ def test_a_full_queue_is_to_blame_only_if_nothing_behind_it_always_works(
     summary = summary_of(poisson(60_000, 1500 * min(servers, depth)), servers, depth=depth)
     assert summary["verdict"]["load"] == "saturated"
     assert summary["load"]["station"] == summary["bottleneck"]["station"] == station
+
+
+def test_rows_of_an_array_that_are_always_locked_are_to_blame_for_the_queues_before_them() -> None:
+    """Writes of one page of RAID 5 take 2 ms, one after the other, on drives that do next to nothing."""
+    builder = PlantBuilder(1)
+    drives = [add_server(builder, f"drive {index}", 64, 1_000_000) for index in range(5)]
+    array = add_array(builder, drives, "raid5", 65536, 1, "array")
+    outer = add_gate(builder, "outer", 64, add_gate(builder, "inner", 32, array))
+    summary = summary_on(builder, commands(poisson(20_000, 1000), outer, WRITE))
+    assert summary["verdict"]["load"] == "saturated"
+    assert (summary["load"]["station"], summary["load"]["resource"]) == ("array.stripes", "rows")
+    assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
+    assert summary["bottleneck"]["station"] == "array.stripes"
+    assert summary["conservation"]["busy"]
 
 
 def test_saturation_in_the_middle_is_dated() -> None:
