@@ -149,7 +149,9 @@ def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
     return {
         "sessions": int(np.count_nonzero(owners.role == SESSION)),
         "writers": int(np.count_nonzero(owners.role == WRITER)),
+        "writer_names": sorted(set(owners.name[owners.role == WRITER].tolist()) - {""}),
         "journals": int(np.count_nonzero(owners.role == JOURNAL)),
+        "journal_names": sorted(set(owners.name[owners.role == JOURNAL].tolist()) - {""}),
         "inferred_sessions": owners.inferred_sessions,
         "waits_for_issuer": int(np.count_nonzero(own)),
         "waits_for_clock": int(np.count_nonzero(streams.waits_for == CLOCK)),

@@ -31,7 +31,7 @@ def scale_load(
     """
     if load == 1.0:
         return trace, owners
-    parts, streams, roles = [], [], []
+    parts, streams = [], []
     first_stream = 0
     for copy in range(math.ceil(load)):
         share = min(1.0, load - copy)
@@ -42,7 +42,6 @@ def scale_load(
         order = np.argsort(part.time_ns, kind="stable")
         parts.append(part.take(order))
         streams.append(owners.stream[rows][order] + np.int32(first_stream))
-        roles.append(owners.role)
         first_stream += len(owners.role)
     whole = Recorded(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Recorded.__dataclass_fields__}
@@ -51,7 +50,10 @@ def scale_load(
     stream = np.concatenate(streams)[order]
     used = np.unique(stream)
     return whole.take(order), replace(
-        owners, stream=np.searchsorted(used, stream).astype(np.int32), role=np.concatenate(roles)[used]
+        owners,
+        stream=np.searchsorted(used, stream).astype(np.int32),
+        role=np.tile(owners.role, math.ceil(load))[used],
+        name=np.tile(owners.name, math.ceil(load))[used],
     )
 
 

@@ -50,6 +50,7 @@ class Owners:
 
     stream: NDArray[np.int32]  # by command
     role: NDArray[np.uint8]  # by stream: SESSION, WRITER or JOURNAL
+    name: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     inferred_sessions: int  # of them, made up because the recording does not tell threads apart
 
 
@@ -60,6 +61,7 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
     many commands outstanding is many sessions, too: threads, or one thread that waits for none of them in particular.
     """
     roles = [_role_of(trace, code, name) for code, name in enumerate(names)]
+    labels = list(names)
     stream = trace.stream.copy()
     made = 0
 
@@ -69,6 +71,7 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         session = assign_sessions(trace.take(rows), sessions)
         stream[rows] = np.where(session >= 0, len(roles) + session, len(roles) + sessions)
         roles.extend([SESSION] * sessions + [WRITER])
+        labels.extend([""] * (sessions + 1))
         made += sessions
 
     for code in np.flatnonzero(np.array(roles) == SESSION):
@@ -84,12 +87,14 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         deal_out(unknown[waited], clients or session_count(trace.take(unknown[waited])))
         others = unknown[~waited]
         stream[others] = len(roles) + trace.file[others]
-        roles += [WRITER] * (int(trace.file.max()) + 1)
+        files = int(trace.file.max()) + 1
+        roles += [WRITER] * files
+        labels += [""] * files
     used = np.unique(stream)
     role = np.array(roles, np.uint8)[used]
     if not (role == SESSION).any():
         role[:] = SESSION
-    return Owners(np.searchsorted(used, stream).astype(np.int32), role, made)
+    return Owners(np.searchsorted(used, stream).astype(np.int32), role, np.array(labels, np.str_)[used], made)
 
 
 def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
@@ -102,7 +107,8 @@ def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
     stream = owners.stream + np.int32(clients)
     stream[of_sessions] = session
     used = np.unique(stream)
-    return Owners(np.searchsorted(used, stream).astype(np.int32), role[used], clients)
+    name = np.concatenate([np.full(clients, ""), owners.name])
+    return Owners(np.searchsorted(used, stream).astype(np.int32), role[used], name[used], clients)
 
 
 def _role_of(trace: Recorded, code: int, name: str) -> int:
