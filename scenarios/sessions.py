@@ -38,8 +38,10 @@ _WRITER_SHARE = 0.5
 #: Without processes, the number of sessions is what this share of arrivals finds outstanding, itself included, at most;
 #: bursts beyond it (read-ahead, write-back) are no sessions.
 _SESSION_QUANTILE = 0.95
-#: A process of which so many are outstanding then is not one session that reads ahead.
+#: A process of which so many scattered requests are outstanding then is not one session.
 _MANY = 4
+#: A scan skips pages that are cached; what Linux reads ahead by default (read_ahead_kb).
+_READ_AHEAD_BYTES = 128 << 10
 #: More would not be sessions but a measure of something else.
 _MOST_SESSIONS = 4096
 
@@ -76,7 +78,9 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
 
     for code in np.flatnonzero(np.array(roles) == SESSION):
         rows = np.flatnonzero(trace.stream == code)
-        sessions = session_count(trace.take(rows)) if rows.size else 0
+        own = trace.take(rows)
+        scattered = own.take(~_goes_on(own))
+        sessions = session_count(scattered) if len(scattered) else 0
         if sessions >= _MANY:
             deal_out(rows, sessions)
     unknown = np.flatnonzero(trace.stream < 0)
@@ -136,6 +140,14 @@ def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
     elif (trace.op == FLUSH).any():
         waited = (part.op != WRITE) | part.is_log_write
     return waited
+
+
+def _goes_on(own: Recorded) -> NDArray[np.bool_]:
+    """Which commands of a process go on shortly behind the one before: many of those outstanding are one scan, read ahead."""
+    found = np.zeros(len(own), np.bool_)
+    gap = own.offset_bytes[1:] - own.offset_bytes[:-1] - own.length_bytes[:-1]
+    found[1:] = (gap >= 0) & (gap <= _READ_AHEAD_BYTES) & (own.file[1:] == own.file[:-1])
+    return found
 
 
 def session_count(part: Recorded) -> int:
