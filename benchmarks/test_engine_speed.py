@@ -11,6 +11,7 @@ import simpy
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
@@ -19,6 +20,7 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
+from tiersim.simulator.streams import CLOCK, OWN
 
 DRIVES = 16
 #: Requests that DiskSim 4.0 does in a CPU-second on an array of 16 (median of five runs, one drive model of 1999).
@@ -154,3 +156,28 @@ def test_reference(benchmark: BenchmarkFixture, first_come_capacity_per_s: float
     builder, commands, metrics = prepared(fed, 1)
     _, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
     np.testing.assert_array_equal(done, outcome.done_ns)
+
+
+def test_sessions_that_wait(benchmark: BenchmarkFixture) -> None:
+    """The same array under 64 sessions of which each waits for every command and thinks for 10 ms."""
+    sessions, count = 64, 1_000_000
+    whole = load(count, 1000.0)
+    owner = np.arange(count) % sessions
+    place = np.arange(count) // sessions
+    waits = np.where(place == 0, CLOCK, OWN)
+
+    def waiting() -> Outcome:
+        builder, commands, metrics = prepared(whole, 1)
+        streams = streams_of(commands, owner, np.ones(sessions, np.bool_), waits, 10_000_000, place)
+        began = time.process_time()
+        _, outcome = engine.run_streams(builder.build(), streams, metrics)
+        seconds.append(time.process_time() - began)
+        return outcome
+
+    seconds: list[float] = []
+    waiting()
+    seconds.clear()
+    waiting()
+    outcome = benchmark.pedantic(waiting, rounds=1)
+    assert outcome.left == count
+    benchmark.extra_info["requests_per_cpu_s"] = round(count / min(seconds))
