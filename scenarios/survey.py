@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.errors import TraceError
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.summary import measured_latencies
@@ -48,7 +49,7 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
 
     *progress* is called with the rows read and the rows there are.
     """
-    bundle.require_requests()
+    bundle.refuse_references_alone()
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)
@@ -63,6 +64,8 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
         rows += len(block)
         if progress is not None:
             progress(rows, bundle.rows)
+    if last_ns < 0:
+        raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
     digest.update(json.dumps([bundle.file_names, bundle.stream_names]).encode())
     return Survey(
         path=bundle.path,

@@ -9,6 +9,7 @@ from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.scenarios.model import load_scenario
+from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,7 +21,15 @@ def test_every_key_of_every_device_is_documented() -> None:
             assert f"`{key}`" in text, key
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md"])
+def test_every_format_is_documented() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text()
+    for key in FORMATS:
+        assert f"| `{key}` |" in text, key
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md", "docs/formats.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     for part in (ROOT / document).read_text().split("](")[1:]:
         target = part.split(")")[0]

@@ -194,13 +194,10 @@ class Bundle:
         """Number of requests."""
         return int(self._file.metadata.num_rows)
 
-    def require_requests(self) -> None:
-        """Raise TraceError when there is nothing to replay."""
-        if self.rows:
-            return
-        if self.manifest.references:
+    def refuse_references_alone(self) -> None:
+        """Raise TraceError when page references are all there is, for those that need requests."""
+        if self.manifest.references and not self.rows:
             raise TraceError(f"{self.path}: holds page references and no requests; use it with cache studies")
-        raise TraceError(f"{self.path}: holds no requests; import a recording that does")
 
     def requests(self) -> Requests:
         """Read all requests at once."""

@@ -67,9 +67,9 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
 
     ``sequential`` is the share of requests that begin where the one before them in the same file and group ended.
     ``rate_per_s`` is null for less than a second. *progress* is called with the rows read and the rows there are. Raises
-    TraceError when there are no requests.
+    TraceError when there is nothing but page references.
     """
-    bundle.require_requests()
+    bundle.refuse_references_alone()
     classes, files = _Groups(), _Groups()
     ends: dict[str, int] = {}
     per_second: dict[int, int] = {}

@@ -54,8 +54,8 @@ class Blkreplay(RequestTable):
         return _HEADING.search(head) is not None
 
     def skips(self, line: bytes) -> bool:
-        """Skip headings, and the prose above them: lines that are neither numbers nor columns."""
-        return line.startswith(b"start;") or not (line[:1].isdigit() or b";" in line)
+        """Skip headings, and the prose above them."""
+        return line[:1].isalpha() or line[:1] == b"#"
 
     def operation(self, word: bytes) -> int:
         """Return the operation that the first letter tells."""

@@ -128,7 +128,7 @@ def _read_file(source: Opened, collected: Collected) -> None:
     if not version:
         raise TraceError(f"{source.path}: at byte 0 is {rest[:8]!r}, which begins no vSCSI record of version 1 or 2")
     kind = _RECORDS[version]
-    file = collected.file_codes(["data"])[0]
+    file = collected.only_file(source.path)
     seen = damaged = first_damaged = 0
     while len(rest) >= kind.itemsize:
         records = np.frombuffer(rest, kind, len(rest) // kind.itemsize)

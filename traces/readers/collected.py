@@ -30,14 +30,15 @@ EMPTY = "requests of no bytes"
 class Collected:
     """The requests of an import, and what is to be said of it."""
 
-    def __init__(self, ordered: OrderedRows, writer: RequestWriter) -> None:
-        """Begin with nothing."""
+    def __init__(self, ordered: OrderedRows, writer: RequestWriter, paths: Sequence[Path]) -> None:
+        """Begin with nothing of *paths*."""
         self.rows = 0
         self.dropped: dict[str, int] = {}
         self.inferred: list[str] = []
         self.warnings: list[str] = []
         self._ordered = ordered
         self._writer = writer
+        self._paths = paths
         self._codes: dict[tuple[str, str], int] = {}
 
     def lose(self, why: str, count: int) -> None:
@@ -48,6 +49,10 @@ class Collected:
     def file_codes(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the code of each file name; raises TraceError when there are too many."""
         return self._number("files", self._writer.file_names, names)
+
+    def only_file(self, path: Path) -> int:
+        """Return the code of the one file, or device, that *path* is of where the source names none."""
+        return int(self.file_codes(["data" if len(self._paths) == 1 else path.name])[0])
 
     def stream_codes(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the code of each stream name; raises TraceError when there are too many."""
@@ -120,7 +125,7 @@ def read_files(
     """
     paths = list(dict.fromkeys(paths))
     with tempfile.TemporaryDirectory(dir=writer.folder) as folder:
-        collected = Collected(OrderedRows(Path(folder)), writer)
+        collected = Collected(OrderedRows(Path(folder)), writer, paths)
         source_files = []
         for source in opened_files(paths, progress):
             try:
@@ -130,6 +135,8 @@ def read_files(
             source_files.append({"name": source.path.name, "sha256": source.sha256()})
             if source.damage:
                 collected.warnings.append(f"{source.path.name}: {source.damage}; what comes before was read")
+        if len(paths) > 1:
+            collected.inferred.append(f"the clocks of the {len(paths)} files are taken for one")
         if not collected.rows:
             raise TraceError(f"{paths[0]}: holds no request that could be read as {key}; record again")
         try:

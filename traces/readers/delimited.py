@@ -17,6 +17,8 @@ from tiersim.traces.readers.opened import Opened
 #: What is parsed at a time, and a line that is longer than any could be.
 CHUNK_BYTES = 4 << 20
 LONGEST_LINE_BYTES = 1 << 20
+#: What is looked at to tell a format.
+HEAD_BYTES = 1 << 16
 
 #: Where an optional column is empty.
 MISSING = -(2**63)
@@ -225,7 +227,10 @@ class Delimited:
 
 
 def chunks(source: Opened) -> Iterator[tuple[bytes, int]]:
-    """Yield the text of a file as chunks of whole lines, each with the number of its first line."""
+    """Yield the text of a file as chunks of whole lines, each with the number of its first line.
+
+    The last line may have no end, unless the file ends too early: then it is left out, for its last number may be cut.
+    """
     pieces: list[bytes] = []
     size, line = 0, 1
     while piece := source.read():
@@ -239,15 +244,17 @@ def chunks(source: Opened) -> Iterator[tuple[bytes, int]]:
             yield _without_bom(text[:stop], line), line
             line += text.count(b"\n", 0, stop)
         pieces, size = [text[stop:]], len(text) - stop
-    if size:
-        yield _without_bom(b"".join(pieces), line), line
+    text = b"".join(pieces)
+    if source.damage:
+        text = text[: text.rfind(b"\n") + 1]
+    if text:
+        yield _without_bom(text, line), line
 
 
 def sniffed_lines(first_bytes: bytes, most: int) -> bytes:
-    """Return the first whole lines of what a file begins with, at most so many."""
-    text = _without_bom(first_bytes, 1)
-    lines = text.split(b"\n")
-    if len(lines) > 1 and not text.endswith(b"\n"):
+    """Return the first whole lines of what a file begins with, at most so many; less than HEAD_BYTES are all of a file."""
+    lines = _without_bom(first_bytes, 1).split(b"\n")
+    if len(first_bytes) >= HEAD_BYTES and len(lines) > 1:
         lines.pop()  # it may go on
     return b"\n".join(lines[:most])
 

@@ -99,6 +99,8 @@ def detect_format(path: Path) -> str:
     packed = is_compressed(start)
     if packed:
         start = first_bytes(path, SNIFFED_BYTES)
+        if not start:
+            raise TraceError(f"{path}: holds nothing that can be unpacked; record again")
     for name, candidate in FORMATS.items():
         if not candidate.looks_like(start):
             continue

@@ -131,6 +131,11 @@ class DiskSimValidate(RequestTable):
             "completed and the think time was over"
         )
 
+    def prepare(self, head: bytes) -> bool:
+        """Begin each file at 0."""
+        self._next_ns = 0
+        return True
+
     def adjust(self, rows: Rows, lines: Lines, well: NDArray[np.bool_]) -> None:
         """Add up the times."""
         well &= lines.words["buffer"].map(lambda word: word in self._BUFFER) > 0

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.readers.delimited import DECIMAL, HEX, WHOLE, Field, Lines
+from tiersim.traces.readers.delimited import DECIMAL, HEX, WHOLE, Field, Lines, sniffed_lines
 from tiersim.traces.readers.ordered import Rows
 from tiersim.traces.readers.tables import SET_ASIDE, RequestTable
 from tiersim.traces.schema import FLUSH, READ, WRITE
 from tiersim.units import NS_PER_S
 
-_BOM = b"\xef\xbb\xbf"
+_PEEKED_LINES = 10
 _NS_PER_UNIT = {"s": NS_PER_S, "ms": 1_000_000, "µs": 1000, "μs": 1000, "us": 1000, "ns": 1}
 _HEADING = re.compile(r"([^(]+?)(?: \((\S+)\))?")
 #: Columns that are read: by their headings without the unit, the names that they have here.
@@ -52,10 +52,10 @@ class Etw(RequestTable):
 
     def prepare(self, head: bytes) -> bool:
         """Read the headings, and find out how numbers are written."""
-        lines = head.removeprefix(_BOM).split(b"\n", 2)
+        lines = [line for line in sniffed_lines(head, _PEEKED_LINES).split(b"\n") if line.strip()]
         for delimiter in (";", ",", "\t"):
             try:
-                headings = next(csv.reader([lines[0].rstrip(b"\r").decode()], delimiter=delimiter), [])
+                headings = next(csv.reader([lines[0].strip().decode()] if lines else [], delimiter=delimiter), [])
             except (UnicodeDecodeError, csv.Error):
                 return False
             fields = [_field(heading) for heading in headings]

@@ -27,7 +27,7 @@ _MOST_BLOCKS = 1 << 20
 _ORACLE_RECORD = np.dtype([("time_s", "<u4"), ("page", "<u8"), ("bytes", "<u4"), ("next", "<i8")])
 _SNIFFED_RECORDS = 2000
 _MOST_REQUESTS = 1 << 40
-_RECORDS_AT_ONCE = 1 << 16
+_RECORDS_AT_ONCE = 1 << 20
 
 _LIS = Delimited(
     (Field("page", WHOLE), Field("blocks", WHOLE), Field("ignored", WHOLE), Field("request", WHOLE)),

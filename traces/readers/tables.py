@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.readers.collected import DAMAGED, MOST, Collected, Progress, name_of, read_files
-from tiersim.traces.readers.delimited import DECIMAL, Delimited, Field, Lines, Words, as_is, chunks, sniffed_lines
+from tiersim.traces.readers.delimited import (
+    DECIMAL,
+    HEAD_BYTES,
+    Delimited,
+    Field,
+    Lines,
+    Words,
+    as_is,
+    chunks,
+    sniffed_lines,
+)
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered import Rows, new_rows
 from tiersim.traces.schema import DISCARD, FLUSH, NOT_MEASURED
@@ -20,7 +30,6 @@ from tiersim.units import NS_PER_S
 SNIFFED_LINES = 100
 WELL_SHARE = 0.9
 _PEEKED_LINES = 1000
-_HEAD_BYTES = 1 << 16
 #: A clock that ticks no more often than this hides what happens at once.
 _COARSE_NS = 1_000_000
 #: The code of an "operation" that is none, and no mistake either.
@@ -57,9 +66,6 @@ class RequestTable:
         self.inferred: list[str] = []
         self.warnings: list[str] = []
         self._base: int | None = None  # of the clock: later times are counted from it, so that they fit
-        self._lines = 0
-        self._damaged = 0
-        self._first_damaged = ""
 
     # What a subclass may change.
 
@@ -114,10 +120,10 @@ class RequestTable:
         manifest = read_files(paths, writer, progress, cls.key, table._read_file, tells_flushes=cls.tells_flushes)
         table.finish()
         factor = next((1 if c.kind == DECIMAL else c.factor for c in table.fields if c.name == "time_ns"), 1)
-        first_ns = manifest["host"].pop("clock_start_ns") + (table._base or 0) * factor
-        manifest["host"]["clock_start_ns" if cls.unix_ns is None else "clock_start_unix_ns"] = first_ns + (
-            cls.unix_ns or 0
-        )
+        first_ns = manifest["host"]["clock_start_ns"] + (table._base or 0) * factor
+        manifest["host"] = {"clock_start_ns": first_ns}
+        if cls.unix_ns is not None:
+            manifest["host"] = {"clock_start_unix_ns": first_ns + cls.unix_ns}
         manifest["inferred"] = list(dict.fromkeys(table.inferred)) + manifest["inferred"]
         manifest["warnings"] = manifest["warnings"] + list(dict.fromkeys(table.warnings))
         if cls.tick_ns >= _COARSE_NS:
@@ -137,7 +143,7 @@ class RequestTable:
         all_lines, damaged, first_damaged = 0, 0, 0
         for text, first_line in chunks(source):
             if delimited is None:
-                if not self.prepare(text[:_HEAD_BYTES]):
+                if not self.prepare(text[:HEAD_BYTES]):
                     raise TraceError(f"{source.path}: does not begin as {self.key} does; choose another --format")
                 delimited = self._delimited()
             lines = delimited.parse(text, first_line)
@@ -155,7 +161,7 @@ class RequestTable:
                 words = [lines.words[name] for name in self.file]
                 rows["file"][well] = _numbered(words, well, self.file_name, collected.file_codes)
             else:
-                rows["file"] = collected.file_codes(["data"])[0]
+                rows["file"] = collected.only_file(source.path)
             if self.stream:
                 words = [lines.words[name] for name in self.stream]
                 rows["stream"][well] = _numbered(words, well, self.stream_name, collected.stream_codes)
