@@ -28,6 +28,12 @@ LAYOUT = Delimited(
 )
 
 
+def parse(text: bytes, first_line: int) -> Lines:
+    """Parse a text that is parsed in one go."""
+    (lines,) = LAYOUT.parse(text, first_line)
+    return lines
+
+
 def plain(lines: Lines) -> list[tuple[object, ...]]:
     """Return the rows as tuples."""
     op = lines.words["op"]
@@ -38,7 +44,7 @@ def plain(lines: Lines) -> list[tuple[object, ...]]:
 
 def test_each_kind_of_column() -> None:
     text = b"1.5,x,R,0xFFFFFFFFFFFFFFFF,-3\n,y,W,0x10,9223372036854775807\n"
-    lines = LAYOUT.parse(text, 1)
+    lines = parse(text, 1)
     assert plain(lines) == [(1, b"R", 1500, -1, -3), (2, b"W", MISSING, 16, 2**63 - 1)]
     assert lines.damaged == []
 
@@ -47,14 +53,14 @@ def test_a_damaged_line_costs_only_itself() -> None:
     text = (
         b"1,x,R,0x1,1\n1,x,R,0x1\n1,x,R,0x1,1,1\n1,x,R,g,1\nz,x,R,1,1\n1,x,R,1,99999999999999999999\n#\n\n2,x,R,0x2,2\n"
     )
-    lines = LAYOUT.parse(text, 11)
+    lines = parse(text, 11)
     assert plain(lines) == [(11, b"R", 1000, 1, 1), (19, b"R", 2000, 2, 2)]
     assert lines.damaged == [12, 13, 14, 15, 16]
 
 
 def test_more_digits_than_the_unit_has_are_rounded_half_up() -> None:
     text = b"0.0004999,x,R,1,1\n0.0005,x,R,1,1\n-0.0005,x,R,1,1\n1e-3,x,R,1,1\n"
-    assert LAYOUT.parse(text, 1).numbers["time"].tolist() == [0, 1, -1, 1]
+    assert parse(text, 1).numbers["time"].tolist() == [0, 1, -1, 1]
 
 
 cells = st.one_of(
@@ -75,19 +81,30 @@ good = st.tuples(
 some_lines = st.lists(st.one_of(good, good, good, st.tuples(cells, cells, cells, cells, cells)), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(some_lines, st.sampled_from(["\n", "\r\n", "\n\n"]), st.booleans())
 def test_both_ways_read_the_same(rows: list[tuple[str, ...]], ends: str, ended: bool) -> None:
     text = (ends.join(",".join(row) for row in rows) + (ends if ended else "")).encode()
-    fast, slow = LAYOUT.parse(text, 1), LAYOUT.parse_slowly(text, 1)
+    fast, slow = parse(text, 1), LAYOUT.parse_slowly(text, 1)
     assert plain(fast) == plain(slow)
     assert fast.damaged == slow.damaged
+
+
+def test_only_what_is_around_a_damaged_line_is_parsed_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "SLOW_BYTES", 100)
+    rows = [f"{n},x,R,{n},{n}\n".encode() for n in range(1000)]
+    rows[300] = rows[301] = b"damaged\n"
+    found = list(LAYOUT.parse(b"".join(rows), 1))
+    assert len(found) > 3
+    assert [row[0] for lines in found for row in plain(lines)] == [*range(1, 301), *range(303, 1001)]
+    assert [number for lines in found for number in lines.damaged] == [301, 302]
+    assert sum(len(lines) for lines in found if lines.damaged) < 20
 
 
 def test_the_fast_way_is_taken() -> None:
     text = b"# heading\n" + b"1.5,x,R,0x10,7\n" * 3
     assert LAYOUT._at_once(text[10:], 2) is not None
-    assert plain(LAYOUT.parse(text, 1)) == [(n, b"R", 1500, 16, 7) for n in (2, 3, 4)]
+    assert plain(parse(text, 1)) == [(n, b"R", 1500, 16, 7) for n in (2, 3, 4)]
 
 
 def test_blanks() -> None:

@@ -17,6 +17,8 @@ from tiersim.traces.readers.opened import Opened
 #: What is parsed at a time, and a line that is longer than any could be.
 CHUNK_BYTES = 4 << 20
 LONGEST_LINE_BYTES = 1 << 20
+#: Text around a damaged line that is parsed line by line.
+SLOW_BYTES = 1 << 16
 #: What is looked at to tell a format.
 HEAD_BYTES = 1 << 16
 
@@ -111,13 +113,24 @@ class Delimited:
         """Find the columns to read."""
         self.used.extend(place for place, column in enumerate(self.fields) if column.name)
 
-    def parse(self, text: bytes, first_line: int) -> Lines:
+    def parse(self, text: bytes, first_line: int) -> Iterator[Lines]:
         """Parse whole lines, the first of which has the number *first_line*."""
-        text = self.clean(text)
+        yield from self._parse(self.clean(text), first_line)
+
+    def _parse(self, text: bytes, first_line: int) -> Iterator[Lines]:
         while text and self.skips(text[: _end_of_line(text)]):
             text = text[_end_of_line(text) + 1 :]
             first_line += 1
-        return self._at_once(text, first_line) or self._one_by_one(text, first_line)
+        lines = self._at_once(text, first_line)
+        if lines is not None:
+            yield lines
+            return
+        half = text.find(b"\n", len(text) // 2) + 1
+        if half == 0 or len(text) < SLOW_BYTES:
+            yield self._one_by_one(text, first_line)
+            return
+        yield from self._parse(text[:half], first_line)
+        yield from self._parse(text[half:], first_line + text.count(b"\n", 0, half))
 
     def parse_slowly(self, text: bytes, first_line: int) -> Lines:
         """Do what :meth:`parse` does, line by line: the one meaning of a line."""

@@ -23,7 +23,8 @@ _OF_FILES = re.compile(rb"(?m)^(?:\d+ )?\S+ (?:add|open|close)\r?$")
 
 def _clean(text: bytes) -> bytes:
     """Leave lines empty that only tell of files."""
-    return _OF_FILES.sub(b"", single_blanks(text))
+    text = single_blanks(text)
+    return _OF_FILES.sub(b"", text) if b" add" in text or b" open" in text or b" close" in text else text
 
 
 class FioIolog(RequestTable):

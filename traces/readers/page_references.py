@@ -133,17 +133,14 @@ def _read(
 def _read_lines(source: Opened, losses: _Losses, writer: RequestWriter, layout: Delimited, key: str) -> None:
     seen, damaged, first_damaged = 0, 0, 0
     for text, first_line in chunks(source):
-        lines = layout.parse(text, first_line)
-        numbers = lines.numbers
-        well = _lis_well(numbers) if key == LIS else numbers["page"] >= 0
-        bad = [*lines.damaged, *lines.line[~well].tolist()]
-        seen += len(lines) + len(lines.damaged)
-        damaged += len(bad)
-        first_damaged = first_damaged or min(bad, default=0)
-        page = numbers["page"][well]
-        if key == LIS:
-            page = _spread(page, numbers["blocks"][well])
-        writer.references.append(pages_only(page))
+        for lines in layout.parse(text, first_line):
+            well = _lis_well(lines.numbers) if key == LIS else lines.numbers["page"] >= 0
+            bad = [*lines.damaged, *lines.line[~well].tolist()]
+            seen += len(lines) + len(lines.damaged)
+            damaged += len(bad)
+            first_damaged = first_damaged or min(bad, default=0)
+            page = lines.numbers["page"][well]
+            writer.references.append(pages_only(_spread(page, lines.numbers["blocks"][well]) if key == LIS else page))
     if not seen and not source.damage:
         raise TraceError(f"{source.path}: holds no line; record again")
     what = f"{damaged:,} of {seen:,} lines are not {key}, the first is line {first_damaged:,}"

@@ -146,26 +146,14 @@ class RequestTable:
                 if not self.prepare(text[:HEAD_BYTES]):
                     raise TraceError(f"{source.path}: does not begin as {self.key} does; choose another --format")
                 delimited = self._delimited()
-            lines = delimited.parse(text, first_line)
-            rows, well = self._rows(lines)
-            bad = [*lines.damaged, *lines.line[~well].tolist()]
-            if bad:
-                first_damaged = first_damaged or min(bad)
-                damaged += len(bad)
-            all_lines += len(lines) + len(lines.damaged)
-            aside = well & (rows["op"] == SET_ASIDE)
-            if self.set_aside:
-                collected.lose(self.set_aside, int(np.count_nonzero(aside)))
-            well &= ~aside
-            if self.file:
-                words = [lines.words[name] for name in self.file]
-                rows["file"][well] = _numbered(words, well, self.file_name, collected.file_codes)
-            else:
-                rows["file"] = collected.only_file(source.path)
-            if self.stream:
-                words = [lines.words[name] for name in self.stream]
-                rows["stream"][well] = _numbered(words, well, self.stream_name, collected.stream_codes)
-            collected.add(rows if well.all() else rows[well])
+            for lines in delimited.parse(text, first_line):
+                rows, well = self._rows(lines)
+                bad = [*lines.damaged, *lines.line[~well].tolist()]
+                if bad:
+                    first_damaged = first_damaged or min(bad)
+                    damaged += len(bad)
+                all_lines += len(lines) + len(lines.damaged)
+                self._collect(rows, lines, well, source.path, collected)
         if delimited is None and not source.damage:
             raise TraceError(f"{source.path}: is empty; record again")
         if damaged:
@@ -174,6 +162,22 @@ class RequestTable:
                 raise TraceError(f"{source.path}: {what}; give another file or another --format")
             collected.lose(DAMAGED, damaged)
             collected.warnings.append(f"{source.path.name}: {what}; they were left out")
+
+    def _collect(self, rows: Rows, lines: Lines, well: NDArray[np.bool_], path: Path, collected: Collected) -> None:
+        """Hand over the rows that are well and stand for a request, with the names of their files and streams."""
+        aside = well & (rows["op"] == SET_ASIDE)
+        if self.set_aside:
+            collected.lose(self.set_aside, int(np.count_nonzero(aside)))
+        well = well & ~aside
+        if self.file:
+            words = [lines.words[name] for name in self.file]
+            rows["file"][well] = _numbered(words, well, self.file_name, collected.file_codes)
+        else:
+            rows["file"] = collected.only_file(path)
+        if self.stream:
+            words = [lines.words[name] for name in self.stream]
+            rows["stream"][well] = _numbered(words, well, self.stream_name, collected.stream_codes)
+        collected.add(rows if well.all() else rows[well])
 
     def _rows(self, lines: Lines) -> tuple[Rows, NDArray[np.bool_]]:
         """Return what the lines say, and which of them say what they can."""
