@@ -251,6 +251,11 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
     rows, bundle = import_files(tmp_path, one, two)
     assert [row.file for row in rows] == ["one", "two", "one", "two"]
     assert "the clocks of the 2 files are taken for one" in bundle.manifest.inferred
+    (tmp_path / "b").mkdir()
+    alike = tmp_path / "b" / "one"
+    alike.write_text(OPENCAS)
+    rows, _ = import_files(tmp_path, one, alike)
+    assert [row.file for row in rows] == [str(one), str(alike)] * 2
 
 
 def test_a_compressed_file_is_the_same_and_its_hash_that_of_the_disk(tmp_path: Path) -> None:

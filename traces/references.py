@@ -120,6 +120,7 @@ class ReferenceTable:
             if name not in there.names:
                 raise TraceError(f"{self._path}: the column {name!r} is required and not there")
         self.relation_names: list[str] = []
+        self._codes: dict[str, int] = {}
 
     @property
     def rows(self) -> int:
@@ -152,16 +153,16 @@ class ReferenceTable:
         if name == "kind":
             codes = [REFERENCE_KINDS.index(word) if word in REFERENCE_KINDS else -1 for word in words]
         else:
-            codes = [_code_of(self.relation_names, word) for word in words]
+            codes = [self._code_of(word) for word in words]
         indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
         result: NDArray[Any] = np.array([*codes, -1], np.int32)[indices]
         return result
 
-
-def _code_of(names: list[str], word: str) -> int:
-    if word not in names:
-        names.append(word)
-    return names.index(word)
+    def _code_of(self, word: str) -> int:
+        if word not in self._codes:
+            self._codes[word] = len(self._codes)
+            self.relation_names.append(word)
+        return self._codes[word]
 
 
 def _dictionary(codes: NDArray[np.int32], names: Sequence[str]) -> pa.DictionaryArray:

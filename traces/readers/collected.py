@@ -52,7 +52,9 @@ class Collected:
 
     def only_file(self, path: Path) -> int:
         """Return the code of the one file, or device, that *path* is of where the source names none."""
-        return int(self.file_codes(["data" if len(self._paths) == 1 else path.name])[0])
+        alike = sum(path.name == other.name for other in self._paths)
+        name = "data" if len(self._paths) == 1 else path.name if alike == 1 else str(path)
+        return int(self.file_codes([name])[0])
 
     def stream_codes(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the code of each stream name; raises TraceError when there are too many."""

@@ -27,7 +27,7 @@ MISSING = -(2**63)
 
 WHOLE, HEX, DECIMAL, WORD = "whole", "hex", "decimal", "word"
 _WORDS = pa.dictionary(pa.int32(), pa.binary())
-_WHOLE = re.compile(rb"-?\d{1,19}|0[xX][0-9a-fA-F]{1,15}")
+_WHOLE = re.compile(rb"-?\d{1,40}|(0[xX][0-9a-fA-F]{1,16})")
 _DECIMAL_DIGITS = 38
 _BOM = b"\xef\xbb\xbf"
 
@@ -227,13 +227,13 @@ class Delimited:
             if not value.is_finite() or value.adjusted() > _DECIMAL_DIGITS:
                 raise ValueError("not a number")
             number = int((value * column.factor).quantize(Decimal(1), ROUND_HALF_UP))
-        elif not _WHOLE.fullmatch(text):
-            if column.kind != HEX or not re.fullmatch(rb"0[xX][0-9a-fA-F]{16}", text):
-                raise ValueError("not a number")
-            number = int(text, 16)
-            number -= (number >> 63) << 64
         else:
-            number = int(text, 16 if text[1:2] in b"xX" and len(text) > 1 else 10)
+            match = _WHOLE.fullmatch(text)
+            if match is None:
+                raise ValueError("not a number")
+            number = int(text, 16 if match[1] else 10)
+            if match[1] or column.kind == HEX:  # 64 bits, the highest of which is the sign
+                number -= (number >> 63 == 1) << 64
         if not -(2**63) < number < 2**63:
             raise ValueError("too large")
         return number

@@ -51,12 +51,12 @@ class _Losses:
 
 
 def looks_like_lis(first_bytes: bytes) -> bool:
-    """Tell whether a file that begins so is in ARC's format: four numbers a line, the last of which never falls."""
+    """Tell whether a file that begins so is in ARC's format: four numbers a line, the last of which counts requests."""
     lines = _LIS.parse_slowly(sniffed_lines(first_bytes, _SNIFFED_LINES), 1)
     if not len(lines) or lines.damaged:
         return False
     numbers = lines.numbers
-    return bool((_lis_well(numbers)).all() and (np.diff(numbers["request"]) >= 0).all())
+    return bool((_lis_well(numbers)).all() and np.isin(np.diff(numbers["request"]), (0, 1)).all())
 
 
 def looks_like_lirs(first_bytes: bytes) -> bool:
