@@ -26,9 +26,10 @@ def import_trace(
 ) -> None:
     """Import what was recorded; says what it found, dropped and inferred.
 
-    Reads blktrace, fio iologs, blkreplay loads, Windows disk usage (ETW), vSCSI, traces of DiskSim and MQSim, published CSV
-    traces (MSR Cambridge, SYSTOR '17, Alibaba, Tencent, SPC), tables of Arrow and Parquet, and page references (ARC, LIRS,
-    oracleGeneral). docs/formats.md tells what each has.
+    Reads blktrace, fio iologs, blkreplay loads, Windows disk usage (ETW), vSCSI,
+    traces of DiskSim and MQSim, published CSV traces (MSR Cambridge, SYSTOR '17,
+    Alibaba, Tencent, SPC), Arrow and Parquet tables, and page references (ARC,
+    LIRS, oracleGeneral). docs/formats.md tells what each has.
 
     Example: tiersim import sdb.blktrace.0 -o prod.trace
     """

@@ -101,6 +101,13 @@ def test_only_what_is_around_a_damaged_line_is_parsed_slowly(monkeypatch: pytest
     assert sum(len(lines) for lines in found if lines.damaged) < 20
 
 
+@pytest.mark.parametrize("text", [b"1,x,R,1,1\n" + b"x" * 300 + b"\n", b"x" * 300 + b"\n", b"x" * 300, b"\n" * 300])
+def test_a_long_damaged_line_ends(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    monkeypatch.setattr(delimited, "SLOW_BYTES", 100)
+    found = list(LAYOUT.parse(text, 1))
+    assert sum(len(lines.damaged) for lines in found) == (b"x" * 300 in text)
+
+
 def test_the_fast_way_is_taken() -> None:
     text = b"# heading\n" + b"1.5,x,R,0x10,7\n" * 3
     assert LAYOUT._at_once(text[10:], 2) is not None

@@ -68,6 +68,11 @@ ETW_DE = (
     "Read;0;a.1.exe;1.500,100;1,000000100;1.048.576;0x0000000000001000\r\n"
     "Write;1;System;100,000;1,000200000;512;0x0000000000002000\r\n"
 )
+ETW_QUOTED_DE = (  # the delimiter is what stands before decimals, too
+    "IO Type,Disk,Process (Name),IO Time (µs),Init Time (s),Size (B),Min Offset\n"
+    'Read,0,a.exe,"1.500,100","1,000000100",1.048.576,0x0000000000001000\n'
+    'Write,1,System,"100,000","1.001,000200000",512,0x0000000000002000\n'
+)
 MSR = "128166372003061629,src1,0,Read,8192,4096,100\n128166372003061639,src1,1,Write,0,512,20\n"
 SYSTOR = (
     "Timestamp,Response,IOType,LUN,Offset,Size\n"
@@ -104,6 +109,9 @@ TEXTS = {
     "etw in German": (ETW_DE, [
         Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.1.exe"),
         Row(199_900, "write", "disk 1", 8192, 512, 100_000, "System")]),
+    "etw in German, quoted": (ETW_QUOTED_DE, [
+        Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.exe"),
+        Row(1000 * S + 199_900, "write", "disk 1", 8192, 512, 100_000, "System")]),
     "msr": (MSR, [Row(0, "read", "src1 disk 0", 8192, 4096, 10_000), Row(1_000, "write", "src1 disk 1", 0, 512, 2_000)]),
     "systor17": (SYSTOR, [
         Row(0, "write", "lun 3", 4096, 512), Row(1_000, "read", "lun 0", 8192, 4096, 6_475_000)]),
@@ -236,6 +244,18 @@ def test_rows_are_put_in_order_of_time_and_ties_keep_theirs(tmp_path: Path) -> N
     text = "".join(f"{n},R,{512 * n},512,{1_577_808_000_000_000 + time}\n" for n, time in enumerate(times))
     rows, _ = import_text(tmp_path, text)
     assert rows == in_order(Row(int(t) * 1000, "read", f"device {n}", 512 * n, 512) for n, t in enumerate(times))
+
+
+def test_more_rows_than_are_held_are_put_in_order_beside_the_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiersim.traces.readers.ordered.ROWS_PER_RUN", 100)
+    monkeypatch.setattr("tiersim.traces.readers.ordered.ROWS_PER_READ", 7)
+    times = np.random.default_rng(1).integers(0, 5_000, 2_500)
+    text = "".join(f"{n % 9},W,{512 * n},512,{time}\n" for n, time in enumerate(times))
+    rows, bundle = import_text(tmp_path, text)
+    assert rows == in_order(Row(int(t) * 1000, "write", f"device {n % 9}", 512 * n, 512) for n, t in enumerate(times))
+    assert {path.name for path in bundle.path.iterdir()} == {"manifest.json", "requests.parquet"}
 
 
 def test_several_files_are_one_recording(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ class CloudPhysicsCsv(RequestTable):
         Field("offset_bytes", WHOLE, _SECTOR_BYTES),
     )
     set_aside = _OTHER
+    tells_flushes = True
     tick_ns = NS_PER_S
 
     def prepare(self, head: bytes) -> bool:
@@ -95,7 +96,7 @@ def read_vscsi(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
 
     Raises TraceError when a file holds no such records or most of them are damaged.
     """
-    return read_files(paths, writer, progress, KEY, _read_file, tells_flushes=False)
+    return read_files(paths, writer, progress, KEY, _read_file, tells_flushes=True)
 
 
 def _version(first_bytes: bytes) -> int:

@@ -126,7 +126,7 @@ class Delimited:
             yield lines
             return
         half = text.find(b"\n", len(text) // 2) + 1
-        if half == 0 or len(text) < SLOW_BYTES:
+        if half in (0, len(text)) or len(text) < SLOW_BYTES:
             yield self._one_by_one(text, first_line)
             return
         yield from self._parse(text[:half], first_line)

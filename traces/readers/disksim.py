@@ -48,7 +48,8 @@ class DiskSim(RequestTable):
         words = [line.split() for line in sniffed_lines(head, _PEEKED_LINES).split(b"\n")]
         times = [line[0] for line in words if line and line[0].isdigit() and len(line[0]) < 20]
         whole = len(times) == sum(len(line) > 0 for line in words)
-        apart = (int(times[-1]) - int(times[0])) / (len(times) - 1) if len(times) > 1 else 0
+        numbers = [int(time) for time in times]
+        apart = (max(numbers) - min(numbers)) / (len(times) - 1) if len(times) > 1 else 0
         self.are_ns = whole and apart >= _APART
         if self.are_ns:
             as_ns, as_ms = (f"{NS_PER_S / apart:,.3g} requests/s as ns", f"one in {apart / 1000:,.0f} s as ms")

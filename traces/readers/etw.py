@@ -55,7 +55,10 @@ class Etw(RequestTable):
         lines = [line for line in sniffed_lines(head, _PEEKED_LINES).split(b"\n") if line.strip()]
         for delimiter in (";", ",", "\t"):
             try:
-                headings = next(csv.reader([lines[0].strip().decode()] if lines else [], delimiter=delimiter), [])
+                headings, first = (
+                    next(csv.reader([line.strip().decode() for line in some], delimiter=delimiter), [])
+                    for some in (lines[:1], lines[1:2])
+                )
             except (UnicodeDecodeError, csv.Error):
                 return False
             fields = [_field(heading) for heading in headings]
@@ -63,11 +66,13 @@ class Etw(RequestTable):
             if set(names) >= _NEEDED and len(names) == len(set(names)):
                 self.fields = fields
                 self.delimiter = delimiter.encode()
-                place = _place(fields, "time_ns")
-                first = lines[1].split(self.delimiter) if len(lines) > 1 else []
-                has_comma = len(first) > place and b"," in first[place]
-                self.decimal_point = b"," if has_comma else b"."
-                self.clean = partial(_without_marks, _marks(delimiter, self.decimal_point.decode()))
+                place = [field.name for field in fields].index("time_ns")
+                time = first[place] if len(first) > place else ""
+                decimal_point = "," if time.rfind(",") > time.rfind(".") else "."  # the last mark of a time
+                self.decimal_point = decimal_point.encode()
+                self.clean = partial(
+                    _without_marks, _marks(delimiter, decimal_point), delimiter == "," and decimal_point == "."
+                )
                 return True
         return False
 
@@ -79,11 +84,6 @@ class Etw(RequestTable):
         """Set aside what is a sum."""
         if "count" in lines.words:
             rows["op"][lines.words["count"].map(lambda word: word not in (b"1", b"")) > 0] = SET_ASIDE
-
-
-def _place(fields: list[Field], name: str) -> int:
-    """Return the place of the column *name*."""
-    return [field.name for field in fields].index(name)
 
 
 def _field(heading: str) -> Field:
@@ -104,7 +104,7 @@ def _marks(delimiter: str, decimal_point: str) -> re.Pattern[bytes]:
     return re.compile(f"(?<=[0-9])(?:{'|'.join(marks)})(?=[0-9]{{3}}(?:{'|'.join(follow)}))".encode())
 
 
-def _without_marks(marks: re.Pattern[bytes], text: bytes) -> bytes:
-    if b'"' in text:  # where the mark is the delimiter, quotes are around the number
+def _without_marks(marks: re.Pattern[bytes], delimiter_marks: bool, text: bytes) -> bytes:
+    if delimiter_marks and b'"' in text:  # then quotes are around the number
         text = re.sub(rb'"[0-9][0-9,]*(?:\.[0-9]+)?"', lambda number: number[0].replace(b",", b""), text)
     return marks.sub(b"", text)

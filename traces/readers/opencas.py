@@ -22,6 +22,7 @@ class OpenCas(RequestTable):
         Field("length_bytes", WHOLE, _SECTOR_BYTES),
         Field(),
     )
+    tells_flushes = True
     operations: ClassVar = {b"R": READ, b"W": WRITE, b"F": FLUSH, b"D": DISCARD}
 
     def prepare(self, head: bytes) -> bool:
