@@ -67,7 +67,24 @@ cells = st.one_of(
     st.integers(-(2**64), 2**64).map(str),
     st.decimals(-(10**12), 10**12, allow_nan=False, places=4).map(str),
     st.sampled_from(
-        ["", "R", "W", "0x10", "0xFFFFFFFFFFFFFFFF", " 5", "1e3", ".5", "5.", "007", '"1"', "-0", "1e999", "é", "nan"]
+        [
+            "",
+            "R",
+            "W",
+            "0x10",
+            "0xFFFFFFFFFFFFFFFF",
+            " 5",
+            "1e3",
+            ".5",
+            "5.",
+            "007",
+            '"1"',
+            "-0",
+            "1e999",
+            "é",
+            "nan",
+            "1_0",
+        ]
     ),
     st.text(alphabet='R1 .x,#"é\r\t', max_size=4),
 )

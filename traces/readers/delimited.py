@@ -28,6 +28,7 @@ MISSING = -(2**63)
 WHOLE, HEX, DECIMAL, WORD = "whole", "hex", "decimal", "word"
 _WORDS = pa.dictionary(pa.int32(), pa.binary())
 _WHOLE = re.compile(rb"-?\d{1,40}|(0[xX][0-9a-fA-F]{1,16})")
+_DECIMAL = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
 _DECIMAL_DIGITS = 38
 _BOM = b"\xef\xbb\xbf"
 
@@ -223,8 +224,9 @@ class Delimited:
         if not text and column.optional:
             return MISSING
         if column.kind == DECIMAL:
-            value = Decimal(text.replace(self.decimal_point, b".").decode("ascii"))
-            if not value.is_finite() or value.adjusted() > _DECIMAL_DIGITS:
+            text = text.replace(self.decimal_point, b".")
+            value = Decimal(text.decode()) if _DECIMAL.fullmatch(text) else None
+            if value is None or value.adjusted() > _DECIMAL_DIGITS:
                 raise ValueError("not a number")
             number = int((value * column.factor).quantize(Decimal(1), ROUND_HALF_UP))
         else:
