@@ -1,6 +1,6 @@
 """Imports of texts and samples for tests, and what comes out as plain rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +62,11 @@ def rows_of(bundle: Bundle) -> list[Row]:
         )
         for time, op, file, offset, length, took, who in columns
     ]
+
+
+def said(what: str, sentences: Sequence[str]) -> bool:
+    """Tell whether one of the sentences has it."""
+    return any(what in sentence for sentence in sentences)
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from tests.tables import import_text
+from tests.tables import import_text, said
 from tiersim.cli.main import app
 from tiersim.errors import TraceError
 from tiersim.scenarios.survey import survey
@@ -50,7 +50,7 @@ def test_one_number_a_line(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, LIRS)
     assert bundle.manifest.source_format == "lirs"
     assert blocks(bundle).page.tolist() == [3, 1, 3]
-    assert "one number a line is taken for the number of a page" in bundle.manifest.inferred[0]
+    assert said("one number a line is taken for the number of a page", bundle.manifest.inferred)
 
 
 @pytest.mark.parametrize("first", [0, 1])  # requests are counted from either
@@ -78,7 +78,7 @@ def test_a_wrong_prophecy_is_no_oracle(tmp_path: Path) -> None:
 def test_damage_is_counted(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, LIS * 2 + "7 x 0 9\n3 0 0 9\n", format="arc-lis")
     assert bundle.manifest.dropped == {"damaged lines": 2}
-    assert "2 of 8 lines are not arc-lis, the first is line 7;" in bundle.manifest.warnings[0]
+    assert said("2 of 8 lines are not arc-lis, the first is line 7;", bundle.manifest.warnings)
     _, bundle = import_text(tmp_path, ORACLE + b"cut", format="oracle-general")
     assert bundle.manifest.dropped == {"bytes that are no record": 3}
     with pytest.raises(TraceError, match="3 of 4 lines are not lirs, the first is line 2"):
@@ -88,7 +88,7 @@ def test_damage_is_counted(tmp_path: Path) -> None:
 def test_what_needs_requests_says_so_in_a_sentence(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, LIRS)
     assert bundle.rows == 0
-    assert "3 page references and no requests: for cache studies" in bundle.manifest.warnings[-1]
+    assert said("3 page references and no requests: for cache studies", bundle.manifest.warnings)
     for needs_requests in (describe, survey):
         with pytest.raises(TraceError, match="holds page references and no requests; use it with cache studies"):
             needs_requests(bundle)
