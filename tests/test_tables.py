@@ -1,6 +1,7 @@
 """Formats of one request a line or record: what hand-written files become, how they are told apart, what damage does."""
 
 import gzip
+import hashlib
 import re
 import struct
 from pathlib import Path
@@ -278,8 +279,6 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file_is_the_same_and_its_hash_that_of_the_disk(tmp_path: Path) -> None:
-    import hashlib
-
     plain, _ = import_text(tmp_path, MSR)
     packed = gzip.compress(MSR.encode())
     rows, bundle = import_text(tmp_path, packed)
