@@ -13,7 +13,11 @@ from tiersim.units import format_ns
 
 def import_trace(
     files: Annotated[
-        list[Path], typer.Argument(help="Recorded files; for blktrace one of the per-CPU files is enough.")
+        list[Path],
+        typer.Argument(
+            help="Recorded files of one recording; for blktrace one of the per-CPU files is enough. Formats of one request "
+            "a line or record may be compressed (gzip, bzip2, xz, Zstandard)."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The bundle, NAME.trace.")],
     format: Annotated[str | None, typer.Option("--format", help="Force a format instead of detecting it.")] = None,
@@ -21,6 +25,11 @@ def import_trace(
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")] = False,
 ) -> None:
     """Import what was recorded; says what it found, dropped and inferred.
+
+    Reads blktrace, fio iologs, blkreplay loads, Windows disk usage (ETW), vSCSI,
+    traces of DiskSim and MQSim, published CSV traces (MSR Cambridge, SYSTOR '17,
+    Alibaba, Tencent, SPC), Arrow and Parquet tables, and page references (ARC,
+    LIRS, oracleGeneral). docs/formats.md tells what each has.
 
     Example: tiersim import sdb.blktrace.0 -o prod.trace
     """
@@ -49,7 +58,10 @@ def import_trace(
         }
         terminal.print_json(document)
         return
-    print(f"{output}: {manifest.requests:,} requests in {format_ns(manifest.span_ns)} ({manifest.source_format})")
+    found = f"{manifest.requests:,} requests in {format_ns(manifest.span_ns)}"
+    if manifest.references and not manifest.requests:
+        found = f"{manifest.references:,} page references and no requests, for cache studies"
+    print(f"{output}: {found} ({manifest.source_format})")
     print(f"  events without a partner: {manifest.unmatched:,}")
     for why, count in manifest.dropped.items():
         print(f"  not imported: {count:,} {why}")

@@ -8,7 +8,8 @@ from tiersim.devices.catalogue import names
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.scenarios.model import QueueModel, VolumeModel, load_scenario
+from tiersim.scenarios.model import QueueModel, ReplayModel, VolumeModel, load_scenario
+from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,9 +27,19 @@ def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
         assert f"`{key}`" in text or f"`{key} = " in text, key
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", "docs/devices.md", "docs/host.md", "docs/engines.md", "docs/bundle.md"]
-)
+def test_every_key_of_a_replay_is_documented() -> None:
+    text = (ROOT / "docs" / "replay.md").read_text() + (ROOT / "docs" / "devices.md").read_text()
+    for key in ReplayModel.model_fields:
+        assert f"`{key}" in text or f"\n{key} = " in text, key
+
+
+def test_every_format_is_documented() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text()
+    for key in FORMATS:
+        assert f"| `{key}` |" in text, key
+
+
+@pytest.mark.parametrize("document", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
 def test_links_lead_somewhere(document: str) -> None:
     for part in (ROOT / document).read_text().split("](")[1:]:
         target = part.split(")")[0]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.files import whole_folder
+from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 
 ROWS_PER_GROUP = 1 << 20
@@ -43,6 +44,7 @@ class Manifest:
     source_files: Sequence[Mapping[str, str]] = ()  # name and SHA-256 of each
     span_ns: int = 0  # from time 0 to the last row's queue time or completion, whichever is later
     requests: int = 0
+    references: int = 0  # page references, of which the source may have nothing else
     unmatched: int = 0  # events that found no partner
     dropped: Mapping[str, int] = field(default_factory=dict)  # why → how many events or bytes are lost
     inferred: Sequence[str] = ()  # sentences: what the import concluded and from what
@@ -88,7 +90,8 @@ class Requests:
 class RequestWriter:
     """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
 
-    ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them.
+    ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them. ``references`` takes page
+    references.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,7 +100,8 @@ class RequestWriter:
         self.stream_names: list[str] = []
         self.rows = 0
         self.last_ns = 0
-        self._path = path
+        self.folder = path.parent  # where a reader may keep what it will read again
+        self.references = ReferenceWriter(self.folder)
         self._writer = pq.ParquetWriter(
             path,
             ARROW_SCHEMA,
@@ -131,8 +135,9 @@ class RequestWriter:
         self.last_ns = max(self.last_ns, int(ends.max()))
 
     def close(self) -> None:
-        """Write the Parquet footer."""
+        """Write the Parquet footers."""
         self._writer.close()
+        self.references.close()
 
 
 def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa.DictionaryArray:
@@ -148,7 +153,7 @@ def _nullable(values: NDArray[np.int64]) -> pa.Array:
 def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[RequestWriter, dict[str, Any]]]:
     """Yield a writer and the manifest fields to fill; the bundle appears at *target* only when the block ends well.
 
-    ``requests`` and ``span_ns`` are filled in from the rows. Raises OutputError, see :func:`tiersim.files.whole_folder`.
+    ``requests``, ``references`` and ``span_ns`` are filled in from the rows. Raises OutputError, see :func:`tiersim.files.whole_folder`.
     """
     with whole_folder(target, force=force) as folder:
         writer = RequestWriter(folder / "requests.parquet")
@@ -157,7 +162,8 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
             yield writer, fields
         finally:
             writer.close()
-        counted = {"requests": writer.rows, "span_ns": writer.last_ns}
+        span_ns = max(writer.last_ns, writer.references.last_ns)
+        counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
         manifest = Manifest(**{**counted, **fields})
         text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
         (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
@@ -181,12 +187,18 @@ class Bundle:
         self._check_columns()
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
+        self._code_by_name: dict[str, dict[str, int]] = {"file": {}, "stream": {}}
         self.manifest = self._read_manifest()
 
     @property
     def rows(self) -> int:
         """Number of requests."""
         return int(self._file.metadata.num_rows)
+
+    def refuse_references_alone(self) -> None:
+        """Raise TraceError when page references are all there is, for those that need requests."""
+        if self.manifest.references and not self.rows:
+            raise TraceError(f"{self.path}: holds page references and no requests; use it with cache studies")
 
     def requests(self) -> Requests:
         """Read all requests at once."""
@@ -291,7 +303,7 @@ class Bundle:
             if name == "purpose":
                 return np.full(rows, UNKNOWN, np.uint8)
             if name == "file":
-                return np.full(rows, self._code_of(self.file_names, "data"), np.int32)
+                return np.full(rows, self._code_of("file", "data"), np.int32)
             return np.full(rows, -1, np.int32)
         try:
             encoded = found if pa.types.is_dictionary(found.type) else pc.dictionary_encode(found)
@@ -300,8 +312,7 @@ class Bundle:
             self._refuse(name, first_row, found[0].as_py(), "is not text")
         indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
         if fixed is None:
-            names = self.file_names if name == "file" else self.stream_names
-            codes = [self._code_of(names, word) for word in words]
+            codes = [self._code_of(name, word) for word in words]
             null = -1
         else:
             codes = [fixed.index(word) if word in fixed else -1 for word in words]
@@ -315,11 +326,12 @@ class Bundle:
                 self._refuse(name, first_row + int(bad[0]), value, allowed)
         return result.astype(np.uint8) if fixed is not None else result
 
-    @staticmethod
-    def _code_of(names: list[str], word: str) -> int:
-        if word not in names:
-            names.append(word)
-        return names.index(word)
+    def _code_of(self, column: str, word: str) -> int:
+        codes = self._code_by_name[column]
+        if word not in codes:
+            codes[word] = len(codes)
+            (self.file_names if column == "file" else self.stream_names).append(word)
+        return codes[word]
 
 
 def _first_uncastable(values: pa.Array, target: pa.DataType) -> tuple[int, object]:

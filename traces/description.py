@@ -66,8 +66,10 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
     """Describe a trace (``tiersim.description/1``): groups by kind of request and by file, rates by second.
 
     ``sequential`` is the share of requests that begin where the one before them in the same file and group ended.
-    ``rate_per_s`` is null for less than a second. *progress* is called with the rows read and the rows there are.
+    ``rate_per_s`` is null for less than a second. *progress* is called with the rows read and the rows there are. Raises
+    TraceError when there is nothing but page references.
     """
+    bundle.refuse_references_alone()
     classes, files = _Groups(), _Groups()
     ends: dict[str, int] = {}
     per_second: dict[int, int] = {}

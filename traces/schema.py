@@ -19,8 +19,15 @@ FLAG_SYNC, FLAG_FUA, FLAG_READAHEAD, FLAG_META = 1, 2, 4, 8
 NOT_MEASURED = -1
 
 
+#: The same of page references.
+NOT_KNOWN = -1
+
+#: What a page reference does, in the order of the codes.
+REFERENCE_KINDS = ("read", "write")
+
+
 class Column(NamedTuple):
-    """One column of ``requests.parquet``."""
+    """One column of ``requests.parquet`` or ``references.parquet``."""
 
     name: str
     kind: str  # int64, uint8, or text (stored as a dictionary)
@@ -45,4 +52,13 @@ REQUEST_COLUMNS = (
     Column("command", "int64", False, True, "rows of the same number went to the device as one command"),
     Column("latency_ns", "int64", False, True, "from queue to completion; null when it was not measured"),
     Column("flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata"),
+)
+
+REFERENCE_COLUMNS = (
+    Column("time_ns", "int64", False, True, "when, ns since the trace began; null when only the order is known"),
+    Column("statement", "int64", False, True, "row of the statement that asked for it"),
+    Column("relation", "text", True, False, "table, index, file or volume that the page belongs to"),
+    Column("page", "int64", True, False, "number of the page within it"),
+    Column("length_bytes", "int64", False, True, "bytes, where the source refers to objects of different sizes"),
+    Column("kind", "text", False, True, "read or write"),
 )

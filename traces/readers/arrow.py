@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError, reason
 from tiersim.traces.bundle import Bundle, RequestWriter
+from tiersim.traces.references import NAME as REFERENCES
+from tiersim.traces.references import ReferenceTable
 
 Progress = Callable[[int, int], None]
 
@@ -34,17 +36,22 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
     if path.is_dir():
         bundle = Bundle(path)
         _copy(bundle, writer, progress)
+        if (path / REFERENCES).exists():
+            table = ReferenceTable(path)
+            writer.references.relation_names = table.relation_names
+            for block in table.blocks():
+                writer.references.append(block)
         kept = vars(bundle.manifest).copy()
-        for counted in ("requests", "span_ns", "tool_version"):
+        for counted in ("requests", "references", "span_ns", "tool_version"):
             del kept[counted]
         return kept
     with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "requests.parquet"
+        rows = Path(folder) / "requests.parquet"
         try:
-            _link_or_convert(path, table)
+            _link_or_convert(path, rows)
             _copy(Bundle(Path(folder)), writer, progress)
         except TraceError as error:
-            raise TraceError(str(error).replace(str(table), str(path))) from None
+            raise TraceError(str(error).replace(str(rows), str(path))) from None
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"source_format": "arrow", "source_files": [{"name": path.name, "sha256": digest}]}

@@ -6,8 +6,17 @@ from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.traces.bundle import Bundle, Manifest, RequestWriter, write_bundle
+from tiersim.traces.readers import page_references as references
 from tiersim.traces.readers.arrow import looks_like_arrow, read_arrow
+from tiersim.traces.readers.blkreplay import Blkreplay
 from tiersim.traces.readers.blktrace import find_parts, looks_like_blktrace, read_blktrace
+from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
+from tiersim.traces.readers.disksim import DiskSim, DiskSimValidate, MqSim
+from tiersim.traces.readers.etw import Etw
+from tiersim.traces.readers.fio_iolog import FioIolog
+from tiersim.traces.readers.opencas import OpenCas
+from tiersim.traces.readers.opened import first_bytes, is_compressed
+from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencent
 
 Progress = Callable[[int, int], None]
 
@@ -20,11 +29,23 @@ class Format(NamedTuple):
 
     looks_like: Callable[[bytes], bool]
     read: Callable[[Sequence[Path], RequestWriter, Progress | None], dict[str, Any]]
+    unpacks: bool = False  # whether what reads them reads compressed files, too
 
 
 FORMATS: dict[str, Format] = {
     "blktrace": Format(looks_like_blktrace, read_blktrace),
     "arrow": Format(looks_like_arrow, read_arrow),
+    **{
+        table.key: Format(table.looks_like, table.read, unpacks=True)
+        for table in (
+            *(FioIolog, Blkreplay, DiskSimValidate, DiskSim, MqSim, Etw, OpenCas, CloudPhysicsCsv),
+            *(Msr, Systor17, Tencent, Alibaba, Spc),
+        )
+    },
+    "vscsi": Format(looks_like_vscsi, read_vscsi, unpacks=True),
+    references.ORACLE: Format(references.looks_like_oracle, references.read_oracle, unpacks=True),
+    references.LIS: Format(references.looks_like_lis, references.read_lis, unpacks=True),
+    references.LIRS: Format(references.looks_like_lirs, references.read_lirs, unpacks=True),
 }
 
 
@@ -75,12 +96,20 @@ def detect_format(path: Path) -> str:
     start = next((start for start in starts if start), b"")
     if not start:
         raise TraceError(f"{path}: is empty; record again")
+    packed = is_compressed(start)
+    if packed:
+        start = first_bytes(path, SNIFFED_BYTES)
+        if not start:
+            raise TraceError(f"{path}: holds nothing that can be unpacked; record again")
     for name, candidate in FORMATS.items():
-        if candidate.looks_like(start):
-            return name
+        if not candidate.looks_like(start):
+            continue
+        if packed and not candidate.unpacks:
+            raise TraceError(f"{path}: is compressed {name}; unpack it first")
+        return name
     raise TraceError(
-        f"{path}: at byte 0 is {start[:8]!r}, the start of no known format; known are {', '.join(FORMATS)} (--format "
-        f"chooses one for a damaged file)"
+        f"{path}: {'unpacked, ' if packed else ''}at byte 0 is {start[:8]!r}, the start of no known format; known are "
+        f"{', '.join(FORMATS)} (--format chooses one for a damaged file)"
     )
 
 
