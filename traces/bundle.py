@@ -1,7 +1,7 @@
 """Trace bundles on disk: a folder with ``manifest.json`` and Parquet tables, readable by any Arrow tool."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) 
 # Half the size and half the time of Parquet's defaults: counters are stored as differences, columns of few values as codes.
 _DELTA_COLUMNS = ("time_ns", "offset_bytes", "issue_ns", "command", "latency_ns")
 #: Larger values are mistakes, and sums of smaller ones fit int64.
-_MOST = 1 << 60
+MOST = 1 << 60
 _TOO_MUCH = {
     "offset_bytes": "is behind the end of any device",
     "length_bytes": "is longer than any device",
@@ -88,13 +88,15 @@ class Requests:
 class RequestWriter:
     """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
 
-    ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them.
+    ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them. Each of ``observers`` is
+    called with every block before it is written.
     """
 
     def __init__(self, path: Path) -> None:
         """Open *path* for writing."""
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
+        self.observers: list[Callable[[Requests], None]] = []
         self.rows = 0
         self.last_ns = 0
         self._path = path
@@ -111,6 +113,8 @@ class RequestWriter:
         """Write one block; its times must not fall, within it or against the block before."""
         if not len(block):
             return
+        for observe in self.observers:
+            observe(block)
         arrays = {
             "time_ns": pa.array(block.time_ns),
             "op": _dictionary(block.op, OPERATIONS),
@@ -256,7 +260,7 @@ class Bundle:
             else:
                 columns[column.name] = self._integers(column.name, found, rows, first_row)
         for name, too_much in _TOO_MUCH.items():
-            bad = np.flatnonzero((columns[name] < 0) | (columns[name] > _MOST))
+            bad = np.flatnonzero((columns[name] < 0) | (columns[name] > MOST))
             if bad.size:
                 value = int(columns[name][bad[0]])
                 self._refuse(name, first_row + int(bad[0]), value, "is negative" if value < 0 else too_much)

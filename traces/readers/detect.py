@@ -8,6 +8,7 @@ from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.traces.bundle import Bundle, Manifest, RequestWriter, write_bundle
 from tiersim.traces.readers.arrow import looks_like_arrow, read_arrow
 from tiersim.traces.readers.blktrace import find_parts, looks_like_blktrace, read_blktrace
+from tiersim.traces.readers.plausibility import Plausibility
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +50,11 @@ def import_trace(
         hint = did_you_mean(name, FORMATS)
         raise TraceError(f"the format {name!r} is not known{hint}; known are {', '.join(FORMATS)}")
     with write_bundle(target, force=force) as (writer, fields):
+        plausibility = Plausibility(str(paths[0]))
+        writer.observers.append(plausibility.see)
         fields.update(FORMATS[name].read(paths, writer, progress))
+        # what is imported again has some of them already
+        fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
     return Bundle(target).manifest
 
 
