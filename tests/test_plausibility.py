@@ -18,7 +18,7 @@ from tiersim.traces.readers.plausibility import Plausibility
 S, MS, US = 10**9, 10**6, 10**3
 
 
-def block(rows: int = 1000, **columns: Any) -> Requests:
+def block(rows: int = 1000, /, **columns: Any) -> Requests:
     """Return plausible requests (one each 1.000007 ms, 8 KiB, 200 µs), with some columns replaced."""
     number = np.arange(rows)
     values = {
