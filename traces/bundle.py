@@ -264,6 +264,13 @@ class Bundle:
             if bad.size:
                 value = int(columns[name][bad[0]])
                 self._refuse(name, first_row + int(bad[0]), value, "is negative" if value < 0 else too_much)
+        for name in ("issue_ns", "latency_ns"):
+            bad = np.flatnonzero((columns[name] < NOT_MEASURED) | (columns[name] > MOST))
+            if bad.size:
+                value = int(columns[name][bad[0]])
+                self._refuse(
+                    name, first_row + int(bad[0]), value, "is negative" if value < 0 else "is 36 years or more"
+                )
         empty = np.flatnonzero((columns["length_bytes"] == 0) & (columns["op"] != OPERATIONS.index("flush")))
         if empty.size:
             self._refuse("length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush")
