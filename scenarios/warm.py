@@ -10,6 +10,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.volume import Volume, add_volume
+from tiersim.scenarios.survey import survey
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -50,10 +51,10 @@ def compile_all() -> None:
             ReferenceEngine(plant, [commands], metrics).run()
         else:
             engine.run(plant, [commands], metrics, keep_done=True)
-    _import_and_describe()
+    _import_describe_and_survey()
 
 
-def _import_and_describe() -> None:
+def _import_describe_and_survey() -> None:
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.description import describe
     from tiersim.traces.readers import import_trace
@@ -64,3 +65,4 @@ def _import_and_describe() -> None:
         recording.write_bytes(pgbench()[:_SAMPLE_BYTES])
         import_trace([recording], target, format=None, force=False)
         describe(Bundle(target))
+        survey(Bundle(target))
