@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.traces.bundle import Bundle, Manifest, RequestWriter, write_bundle
 from tiersim.traces.readers.arrow import looks_like_arrow, read_arrow
+from tiersim.traces.readers.blkparse_text import looks_like_blkparse, read_blkparse
 from tiersim.traces.readers.blktrace import find_parts, looks_like_blktrace, read_blktrace
+from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
+from tiersim.traces.readers.ftrace_text import looks_like_ftrace, read_ftrace
 from tiersim.traces.readers.plausibility import Plausibility
 
 Progress = Callable[[int, int], None]
@@ -26,6 +29,9 @@ class Format(NamedTuple):
 FORMATS: dict[str, Format] = {
     "blktrace": Format(looks_like_blktrace, read_blktrace),
     "arrow": Format(looks_like_arrow, read_arrow),
+    "blkparse": Format(looks_like_blkparse, read_blkparse),
+    "ftrace": Format(looks_like_ftrace, read_ftrace),  # and perf script
+    "bpftrace": Format(looks_like_bpftrace, read_bpftrace),
 }
 
 
