@@ -178,21 +178,19 @@ def looks_like_ftrace(first_bytes: bytes) -> bool:
 
 def read_ftrace(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
     """Write the requests of one text to *writer* and return what the manifest says of it, see :func:`read_event_text`."""
-    return read_event_text(
-        paths, writer, progress, _Ftrace(_holds(paths[0], b" block_bio_queue:", b":block_bio_queue:"))
-    )
+    return read_event_text(paths, writer, progress, _Ftrace(bios=_holds(paths[0], b"block_bio_queue:")))
 
 
-def _holds(path: Path, *words: bytes) -> bool:
-    """Tell whether one of *words* stands in a file."""
-    longest = max(map(len, words))
+def _holds(path: Path, word: bytes) -> bool:
+    """Tell whether *word* stands in a file."""
     try:
         with path.open("rb") as file:
             before = b""
             while chunk := file.read(CHUNK_BYTES):
-                if any(word in before + chunk for word in words):
+                chunk = before + chunk
+                if word in chunk:
                     return True
-                before = chunk[-longest:]
+                before = chunk[-len(word) :]
     except OSError as error:
         raise TraceError(
             f"{path}: cannot be read ({reason(error)}); give a file that exists and you may read"
