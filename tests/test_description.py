@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import naive_description as naive
@@ -309,6 +309,7 @@ def traces(draw: st.DrawFn) -> list[Row]:
 
 
 @given(traces())
+@example([Row(1, "read", "a", "p", 0, 512, None)])  # a span of 1 ns
 @settings(max_examples=60, deadline=None)
 def test_the_twin_agrees(tmp_path_factory: pytest.TempPathFactory, rows: list[Row]) -> None:
     document = of_rows(tmp_path_factory.getbasetemp() / "drawn.trace", rows)

@@ -20,7 +20,9 @@ def test_every_key_of_every_device_is_documented() -> None:
             assert f"`{key}`" in text, key
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/devices.md", "docs/engines.md", "docs/bundle.md", "docs/description.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     for part in (ROOT / document).read_text().split("](")[1:]:
         target = part.split(")")[0]

@@ -185,6 +185,7 @@ class Bundle:
         self._check_columns()
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
+        self._codes_of_names: dict[str, dict[str, int]] = {"file": {}, "stream": {}}
         self.manifest = self._read_manifest()
 
     @property
@@ -302,7 +303,7 @@ class Bundle:
             if name == "purpose":
                 return np.full(rows, UNKNOWN, np.uint8)
             if name == "file":
-                return np.full(rows, self._code_of(self.file_names, "data"), np.int32)
+                return np.full(rows, self._code_of("file", "data"), np.int32)
             return np.full(rows, -1, np.int32)
         try:
             encoded = found if pa.types.is_dictionary(found.type) else pc.dictionary_encode(found)
@@ -311,8 +312,7 @@ class Bundle:
             self._refuse(name, first_row, found[0].as_py(), "is not text")
         indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
         if fixed is None:
-            names = self.file_names if name == "file" else self.stream_names
-            codes = [self._code_of(names, word) for word in words]
+            codes = [self._code_of(name, word) for word in words]
             null = -1
         else:
             codes = [fixed.index(word) if word in fixed else -1 for word in words]
@@ -326,11 +326,12 @@ class Bundle:
                 self._refuse(name, first_row + int(bad[0]), value, allowed)
         return result.astype(np.uint8) if fixed is not None else result
 
-    @staticmethod
-    def _code_of(names: list[str], word: str) -> int:
-        if word not in names:
+    def _code_of(self, column: str, word: str) -> int:
+        names = self.file_names if column == "file" else self.stream_names
+        code = self._codes_of_names[column].setdefault(word, len(names))
+        if code == len(names):
             names.append(word)
-        return names.index(word)
+        return code
 
 
 def _first_uncastable(values: pa.Array, target: pa.DataType) -> tuple[int, object]:

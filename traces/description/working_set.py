@@ -128,7 +128,7 @@ def touch_pages(
                     known = np.int64(0)
                     state[S_USED] += 1
                     counts[TOTAL] += weight
-                    curve[now_ns // step_ns] += weight
+                    curve[min(now_ns // step_ns, len(curve) - 1)] += weight
                 else:
                     known = np.int64(pages.states[slot])
                     before = 1 if known & LAST_WAS_WRITE else 0
@@ -156,7 +156,7 @@ class WorkingSet:
         self._survey, self._span_ns = survey, span_ns
         self._step_ns = span_ns // CURVE_POINTS + 1
         self._counts = np.zeros(COUNTS, np.int64)
-        self._curve = np.zeros(span_ns // self._step_ns + 1, np.int64)
+        self._curve = np.zeros(max(-(-span_ns // self._step_ns), 1), np.int64)
         self._since = np.zeros((2, bins(0)), np.int64)
         self._state = np.array([0, -1, 0], np.int64)
         self._table = _pages(FIRST_SLOTS)
