@@ -38,7 +38,7 @@ def describe(
         groups = document[f"{what}s"]
         caption = f"{len(groups) - SHOWN} more rows: --json" if len(groups) > SHOWN else ""
         terminal.show_table(f"by {what}", [what, *_COLUMNS], [_row(group) for group in groups[:SHOWN]], caption)
-    terminal.show_table("the whole", ["", ""], list(_whole(document)), words=2)
+    terminal.show_table("the whole", ["figure", "value"], list(_whole(document)), words=2)
     for sentence in document["inferred"]:
         print(sentence)
 

@@ -15,6 +15,8 @@ from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.event_text import categories_of
 from tiersim.traces.schema import FLAG_META, FLAG_READAHEAD, FLAG_SYNC, FLUSH, READ, WRITE
 
+pytestmark = pytest.mark.kernels
+
 US = 1000
 PRINTED = {"blkparse": Line.blkparse, "ftrace": Line.ftrace, "old_ftrace": Line.old_ftrace, "perf": Line.perf}
 CSV = "TIME_NS,EVENT,DEV,SECTOR,NSECTORS,BYTES,RWBS,PID_or_LATENCY,COMM\n"
@@ -66,8 +68,9 @@ def test_letters_mean_what_the_kernel_and_blkparse_print() -> None:
     assert categories_of(b"FWFSM") == flush | write | fua | 0x8 | 0x1000
     assert categories_of(b"WFS") == write | fua | 0x8
     assert categories_of(b"DE") == discard
-    assert (categories_of(b"N"), categories_of(b"R")) == (0, 0)
-    assert [categories_of(letters) for letters in (b"", b"X", b"WX", b"FFFW", b"r")] == [None] * 5
+    assert (categories_of(b"N"), categories_of(b"R")) == (0, 1)
+    assert categories_of(b"ZAS") == write | 0x8  # zone append
+    assert [categories_of(letters) for letters in (b"", b"X", b"WX", b"FFFW", b"r", b"ZR")] == [None] * 6
 
 
 @st.composite
@@ -323,10 +326,10 @@ def test_a_little_disorder_is_put_right(tmp_path: Path) -> None:
 
 
 def test_values_that_no_device_has_are_left_out(tmp_path: Path) -> None:
-    lines = [*LINES[:2], Line(6, "Q", "R", 1 << 60, 8), *LINES[2:]]
+    lines = [*LINES[:2], Line(6, "Q", "R", 1 << 60, 8), Line(7, "Q", "N", 8, 8), *LINES[2:]]
     rows, manifest, _ = import_text(tmp_path, text(lines, "blkparse"))
     assert len(rows) == 4
-    assert manifest.dropped == {"events with impossible values": 1}
+    assert manifest.dropped == {"events with impossible values": 2}
 
 
 def test_lines_are_whole_wherever_a_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,9 +42,17 @@ CHUNK_BYTES = 1 << 22
 #: No tool writes longer lines; what is longer is no text of events.
 MAX_LINE_BYTES = 2048
 _NOTHING = np.empty((0, EVENT_COLUMNS), np.int64)
-#: R, W, D … as the kernel and blkparse spell it: preflush, operation, then forced access, read-ahead, synchronous, metadata.
-_LETTERS = re.compile(rb"(F?)(DE|[RWDNF]|Z.|V)([FASMU]*)")
-_OPERATIONS = {b"W": CAT_WRITE, b"D": CAT_DISCARD, b"DE": CAT_DISCARD, b"F": CAT_FLUSH}
+#: As the kernel and blkparse spell it: preflush, operation, then forced access, read-ahead, synchronous, metadata, atomic.
+_LETTERS = re.compile(rb"(F?)(DE|ZA|[RWDNF])([FASMU]*)")
+_CAT_READ = 0x1
+_OPERATIONS = {
+    b"R": _CAT_READ,
+    b"W": CAT_WRITE,
+    b"ZA": CAT_WRITE,  # zone append
+    b"D": CAT_DISCARD,
+    b"DE": CAT_DISCARD,  # secure erase
+    b"F": CAT_FLUSH,
+}
 _MODIFIERS = {ord("F"): CAT_FUA, ord("A"): CAT_AHEAD, ord("S"): CAT_SYNC, ord("M"): CAT_META}
 _KNOWN_LETTERS: dict[bytes, int | None] = {}
 
@@ -247,6 +255,7 @@ class EventLines:
             or found.extra >= MAX_SECTOR
             or found.pid >= 1 << 31
             or found.device >= 1 << 32
+            or (found.length_bytes and not found.categories & (_CAT_READ | CAT_WRITE | CAT_DISCARD))
         ):
             self._impossible += 1
             return None
