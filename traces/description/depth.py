@@ -99,7 +99,9 @@ class Depth:
             at = follow_depth(block.time_ns, block.latency_ns, at, self._heap, self._state, self._times_ns)
             if at == len(block):
                 return
-            self._too_many = len(self._heap) >= MOST_ROOM
+            if len(self._heap) >= MOST_ROOM:
+                self._too_many = True
+                return
             self._heap = np.concatenate([self._heap, np.empty(len(self._heap), np.int64)])
 
     def document(self, span_ns: int, total_latency_ns: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle import MOST, Bundle
 from tiersim.traces.description.burstiness import Burstiness
 from tiersim.traces.description.depth import Depth
 from tiersim.traces.description.groups import Groups
@@ -26,7 +26,7 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
         rows += len(block)
         if progress is not None:
             progress(rows, 2 * bundle.rows)
-    span_ns = max(survey.end_ns, bundle.manifest.span_ns)  # another tool need not have written it
+    span_ns = max(survey.end_ns, min(bundle.manifest.span_ns, MOST))  # which another tool may have left out
 
     groups, timeline, working_set = Groups(survey), Timeline(survey, span_ns), WorkingSet(survey, span_ns)
     depth, burstiness = Depth(), Burstiness()
