@@ -7,6 +7,7 @@ binary blktrace recording is, see :mod:`tiersim.traces.readers.blktrace`.
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -54,7 +55,6 @@ _OPERATIONS = {
     b"F": CAT_FLUSH,
 }
 _MODIFIERS = {ord("F"): CAT_FUA, ord("A"): CAT_AHEAD, ord("S"): CAT_SYNC, ord("M"): CAT_META}
-_KNOWN_LETTERS: dict[bytes, int | None] = {}
 
 
 class Event(NamedTuple):
@@ -92,19 +92,16 @@ class PairingGrammar(Grammar, Protocol):
         """Return events, which are in order of time, as the pairing needs them."""
 
 
+@lru_cache(4096)
 def categories_of(letters: bytes) -> int | None:
     """Return the category bits of an RWBS string such as ``FWFSM``, None when it is none."""
-    if letters not in _KNOWN_LETTERS:
-        match = _LETTERS.fullmatch(letters)
-        found = None
-        if match:
-            found = (CAT_FLUSH if match[1] else 0) | _OPERATIONS.get(match[2], 0)
-            for letter in match[3]:
-                found |= _MODIFIERS.get(letter, 0)
-        if len(_KNOWN_LETTERS) > 10_000:  # of a damaged file
-            return found
-        _KNOWN_LETTERS[letters] = found
-    return _KNOWN_LETTERS[letters]
+    match = _LETTERS.fullmatch(letters)
+    if not match:
+        return None
+    found = (CAT_FLUSH if match[1] else 0) | _OPERATIONS.get(match[2], 0)
+    for letter in match[3]:
+        found |= _MODIFIERS.get(letter, 0)
+    return found
 
 
 def read_event_text(
