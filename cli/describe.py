@@ -1,7 +1,8 @@
 """``tiersim describe``: what a trace asks of its storage."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,12 +10,16 @@ from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
 from tiersim.units import format_bytes, format_ns
 
+#: Rows of the tables by file and by stream; the JSON document has more.
+SHOWN = 10
+_COLUMNS = ("count", "bytes", "median size", "sequential", "random", "mean", "p50", "p99")
+
 
 def describe(
     trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> None:
-    """Show mix, sizes, sequentiality, rates and measured latency of a trace, by kind of request and by file.
+    """Show mix, sizes, randomness, working set, burstiness and measured latency of a trace, by kind, file and stream.
 
     Example: tiersim describe prod.trace
     """
@@ -28,22 +33,63 @@ def describe(
     title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
     if document["rate_per_s"] is not None:
         title += f", {document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
-    columns = ["requests", "count", "bytes", "median size", "sequential", "mean", "p50", "p99"]
-    rows = [_row(group["name"], group) for group in document["classes"]]
-    terminal.show_table(title, columns, rows)
-    terminal.show_table("by file", columns, [_row(group["name"], group) for group in document["files"]])
+    terminal.show_table(title, ["requests", *_COLUMNS], [_row(group) for group in document["classes"]])
+    for what in ("file", "stream"):
+        groups = document[f"{what}s"]
+        caption = f"{len(groups) - SHOWN} more rows: --json" if len(groups) > SHOWN else ""
+        terminal.show_table(f"by {what}", [what, *_COLUMNS], [_row(group) for group in groups[:SHOWN]], caption)
+    terminal.show_table("the whole", ["figure", "value"], list(_whole(document)), words=2)
     for sentence in document["inferred"]:
         print(sentence)
 
 
-def _row(name: str, group: dict[str, float | None]) -> list[str]:
-    latency = [format_ns(group[key] or 0) if group[key] is not None else "not measured"
-               for key in ("mean_ns", "p50_ns", "p99_ns")]  # fmt: skip
+def _row(group: dict[str, Any]) -> list[str]:
+    name = "not recorded" if group["name"] is None else group["name"]
     return [
-        name,
+        name if group["members"] == 1 else f"{name} ({group['members']:,})",
         f"{group['count']:,}",
-        format_bytes(group["bytes"] or 0),
-        format_bytes(group["median_bytes"] or 0),
-        f"{100 * (group['sequential'] or 0):.0f} %",
-        *latency,
+        format_bytes(group["bytes"]),
+        format_bytes(group["median_bytes"]),
+        _percent(group["sequential"]),
+        _percent(group["random"]),
+        *("not measured" if group[key] is None else format_ns(group[key]) for key in ("mean_ns", "p50_ns", "p99_ns")),
     ]
+
+
+def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the figures that no group has, as name and sentence."""
+    touched, again = document["working_set"], document["re_reference"]
+    if touched is None:
+        yield "working set", "cannot be told, the requests are too long"
+    else:
+        about = "about " if touched["estimated"] else ""
+        total, read, written = (format_bytes(touched[f"{name}_bytes"]) for name in ("total", "read", "written"))
+        yield "working set", f"{about}{total} in 4 KiB pages: {read} read, {written} written"
+        yield (
+            "page reads",
+            f"{_percent(again['read_after_read'])} read before, {_percent(again['read_after_write'])} written before",
+        )
+        yield (
+            "page writes",
+            f"{_percent(again['write_after_read'])} read before, {_percent(again['write_after_write'])} written before",
+        )
+    depth = document["depth"]
+    if depth is None or depth["mean"] is None:
+        yield "in flight", "not measured"
+    else:
+        most = (
+            ""
+            if depth["max"] is None
+            else f", {depth['max']:,} at most, none {_percent(depth['share'][0][1])} of the time"
+        )
+        part = "" if document["measured"] == 1 else f" (of the {_percent(document['measured'])} that were measured)"
+        yield "in flight", f"{depth['mean']:.3g} on average{most}{part}"
+    bursts = document["burstiness"]
+    variation = bursts["interarrival_cv"]
+    yield "between requests", "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)"
+    counts = [f"{index:.3g} in {format_ns(window)}" for window, index in bursts["dispersion"] if index is not None]
+    yield "variance by mean of counts", ", ".join(counts) or "too short"
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.0f} %"

@@ -12,6 +12,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.volume import Volume, add_volume
+from tiersim.scenarios.survey import survey
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -63,7 +64,6 @@ def _import_describe_and_replay() -> None:
     from tiersim.scenarios.recorded import load_recorded
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.sessions import assign_sessions
-    from tiersim.scenarios.survey import survey
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.description import describe
     from tiersim.traces.readers import import_trace

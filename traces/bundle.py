@@ -1,7 +1,7 @@
 """Trace bundles on disk: a folder with ``manifest.json`` and Parquet tables, readable by any Arrow tool."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) 
 # Half the size and half the time of Parquet's defaults: counters are stored as differences, columns of few values as codes.
 _DELTA_COLUMNS = ("time_ns", "offset_bytes", "issue_ns", "command", "latency_ns")
 #: Larger values are mistakes, and sums of smaller ones fit int64.
-_MOST = 1 << 60
+MOST = 1 << 60
 _TOO_MUCH = {
     "offset_bytes": "is behind the end of any device",
     "length_bytes": "is longer than any device",
@@ -91,13 +91,14 @@ class RequestWriter:
     """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
 
     ``file_names`` and ``stream_names`` may grow between blocks: a code is an index into them. ``references`` takes page
-    references.
+    references. Each of ``observers`` is called with every block before it is written.
     """
 
     def __init__(self, path: Path) -> None:
         """Open *path* for writing."""
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
+        self.observers: list[Callable[[Requests], None]] = []
         self.rows = 0
         self.last_ns = 0
         self.folder = path.parent  # where a reader may keep what it will read again
@@ -115,6 +116,8 @@ class RequestWriter:
         """Write one block; its times must not fall, within it or against the block before."""
         if not len(block):
             return
+        for observe in self.observers:
+            observe(block)
         arrays = {
             "time_ns": pa.array(block.time_ns),
             "op": _dictionary(block.op, OPERATIONS),
@@ -187,7 +190,7 @@ class Bundle:
         self._check_columns()
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
-        self._code_by_name: dict[str, dict[str, int]] = {"file": {}, "stream": {}}
+        self._codes_of_names: dict[str, dict[str, int]] = {"file": {}, "stream": {}}
         self.manifest = self._read_manifest()
 
     @property
@@ -268,10 +271,17 @@ class Bundle:
             else:
                 columns[column.name] = self._integers(column.name, found, rows, first_row)
         for name, too_much in _TOO_MUCH.items():
-            bad = np.flatnonzero((columns[name] < 0) | (columns[name] > _MOST))
+            bad = np.flatnonzero((columns[name] < 0) | (columns[name] > MOST))
             if bad.size:
                 value = int(columns[name][bad[0]])
                 self._refuse(name, first_row + int(bad[0]), value, "is negative" if value < 0 else too_much)
+        for name in ("issue_ns", "latency_ns"):
+            bad = np.flatnonzero((columns[name] < NOT_MEASURED) | (columns[name] > MOST))
+            if bad.size:
+                value = int(columns[name][bad[0]])
+                self._refuse(
+                    name, first_row + int(bad[0]), value, "is negative" if value < 0 else "is 36 years or more"
+                )
         empty = np.flatnonzero((columns["length_bytes"] == 0) & (columns["op"] != OPERATIONS.index("flush")))
         if empty.size:
             self._refuse("length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush")
@@ -327,11 +337,11 @@ class Bundle:
         return result.astype(np.uint8) if fixed is not None else result
 
     def _code_of(self, column: str, word: str) -> int:
-        codes = self._code_by_name[column]
-        if word not in codes:
-            codes[word] = len(codes)
-            (self.file_names if column == "file" else self.stream_names).append(word)
-        return codes[word]
+        names = self.file_names if column == "file" else self.stream_names
+        code = self._codes_of_names[column].setdefault(word, len(names))
+        if code == len(names):
+            names.append(word)
+        return code
 
 
 def _first_uncastable(values: pa.Array, target: pa.DataType) -> tuple[int, object]:

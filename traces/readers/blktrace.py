@@ -38,7 +38,6 @@ from tiersim.traces.readers.blktrace_kernels import (
     TIME_NS,
     Table,
 )
-from tiersim.traces.readers.blktrace_pairing import EMPTY, FAILED
 from tiersim.traces.readers.blktrace_window import Window
 from tiersim.traces.readers.purposes import Purposes
 
@@ -96,17 +95,16 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
             stack.callback(file.close)
         for events, order in _merged(files, progress):
             for block in window.add(events, order):
-                _write(block, writer, window, names, purposes)
+                write_rows(block, writer, window, names, purposes)
         _refuse_nothing(files, window)
         for block in window.end():
-            _write(block, writer, window, names, purposes)
+            write_rows(block, writer, window, names, purposes)
         source_files = [{"name": file.path.name, "sha256": file.hash()} for file in files if file.readable]
-    orphans_of_start, orphans = window.orphans()
-    dropped, warnings = _losses(files, window, orphans_of_start)
+    unmatched, dropped, warnings = _losses(files, window)
     return {
         "source_format": "blktrace",
         "source_files": source_files,
-        "unmatched": orphans + window.given_up,
+        "unmatched": unmatched,
         "dropped": dropped,
         "inferred": [ISSUES_ONLY] * window.issues_only + purposes.inferred,
         "warnings": warnings,
@@ -133,7 +131,8 @@ def _merged(files: Sequence[EventFile], progress: Progress | None) -> Iterator[t
             return
 
 
-def _write(block: Requests, writer: RequestWriter, window: Window, names: Names, purposes: Purposes) -> None:
+def write_rows(block: Requests, writer: RequestWriter, window: Window, names: Names, purposes: Purposes) -> None:
+    """Write one block that *window* yielded, with the names of its devices and processes, and its purposes."""
     for device in window.devices[len(writer.file_names) :]:
         writer.file_names.append(f"{device >> 20},{device & 0xFFFFF}")
     for pid, name in window.streams[len(writer.stream_names) :]:
@@ -159,18 +158,17 @@ def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
     )
 
 
-def _losses(files: Sequence[EventFile], window: Window, orphans_of_start: int) -> tuple[dict[str, int], list[str]]:
-    """Return what is lost, by why, and a sentence for each loss that should not be."""
+def _losses(files: Sequence[EventFile], window: Window) -> tuple[int, dict[str, int], list[str]]:
+    """Return the events without a partner, what is lost by why, and a sentence for each loss that should not be."""
+    unmatched, of_window, more_warnings = window.losses()
     counted = np.sum([file.counts for file in files], axis=0)
     lost_events = sum(file.lost_events for file in files)
     everything = {
-        "in flight when the recording began": orphans_of_start,
-        "in flight when the recording ended": window.in_flight,
+        **of_window,
         "events lost while recording": lost_events,
         "bytes that are no records": int(counted[LOST_BYTES]),
         "events with impossible values": int(counted[IMPOSSIBLE]),
         "events out of time order": int(counted[OUT_OF_ORDER]),
-        "commands without data": int(window.counts[EMPTY]),
     }
     warnings = []
     if lost_events:
@@ -190,8 +188,4 @@ def _losses(files: Sequence[EventFile], window: Window, orphans_of_start: int) -
                 f"{file.path.name}: {file.counts[OUT_OF_ORDER]:,} events lie more than {MAX_DISORDER_NS / 1e9} s before those "
                 f"above them and were left out; are these several recordings in one file?"
             )
-    if window.counts[FAILED]:
-        warnings.append(f"{window.counts[FAILED]:,} completions report an error of the device")
-    if window.given_up:
-        warnings.append(f"{window.given_up:,} requests never completed; their latency is not known")
-    return {why: count for why, count in everything.items() if count}, warnings
+    return unmatched, {why: count for why, count in everything.items() if count}, warnings + more_warnings

@@ -147,14 +147,16 @@ def _bio(
 
 
 @kernel
-def _operation(categories: int) -> int:
+def operation_of(categories: int) -> int:
+    """Return the operation of a command with data that these category bits mean."""
     if categories & CAT_DISCARD:
         return DISCARD
     return WRITE if categories & CAT_WRITE else READ
 
 
 @kernel
-def _flags(categories: int) -> int:
+def flags_of(categories: int) -> int:
+    """Return the bundle's flags that these category bits mean."""
     flags = 0
     if categories & CAT_SYNC:
         flags |= FLAG_SYNC
@@ -226,7 +228,7 @@ def _issue(
 ) -> tuple[int, bool]:
     """Issue the queued rows in the range as one command; return the new head and whether there were any."""
     mask = len(rows) - 1
-    op = _operation(categories)
+    op = operation_of(categories)
     end = sector + sectors
     found = False
     holes = 0
@@ -398,11 +400,11 @@ def pair(
             if scalars[S_FIRST_QUEUE_NS] < 0:
                 scalars[S_FIRST_QUEUE_NS] = time_ns
             stream = pid | names[name_slot(names, pid), 1] << 32
-            flags = _flags(categories)
+            flags = flags_of(categories)
             if sectors > 0:
                 if flush:
                     flags |= PREFLUSH
-                op = _operation(categories)
+                op = operation_of(categories)
                 head = _bio(rows, ends, head, time_ns, device, op, sector, sector + sectors, flags, stream)
             elif flush:
                 head = _bio(rows, ends, head, time_ns, device, FLUSH, 0, 0, flags, stream)
@@ -420,7 +422,7 @@ def pair(
         elif action == COMPLETE:
             counts[FAILED] += 1 if extra != 0 else 0
             if sectors > 0:
-                op = _operation(categories)
+                op = operation_of(categories)
                 head, found = _complete(rows, ends, base, head, time_ns, device, sector, sectors, op, ISSUED, -1)
                 if not found:
                     head, found = _complete(
@@ -436,11 +438,11 @@ def pair(
                 command += issued
         elif action == REQUEUE:
             if sectors > 0:
-                found = _requeue(rows, ends, device, sector, sectors, _operation(categories))
+                found = _requeue(rows, ends, device, sector, sectors, operation_of(categories))
             elif flush:
                 found = requeue_flush(rows, ends, device)
         elif action == SPLIT:
-            head = _split(rows, ends, head, device, sector, extra, _operation(categories))
+            head = _split(rows, ends, head, device, sector, extra, operation_of(categories))
         elif action == NAME:
             slot = name_slot(names, pid)
             names[slot, 0] = pid + 1

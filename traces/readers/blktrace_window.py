@@ -14,6 +14,8 @@ from tiersim.kernel import kernel
 from tiersim.traces.bundle import ROWS_PER_GROUP, Requests
 from tiersim.traces.readers.blktrace_kernels import ACTION, NAME
 from tiersim.traces.readers.blktrace_pairing import (
+    EMPTY,
+    FAILED,
     NO_BIO,
     NO_COMMAND,
     PAIR_COUNTS,
@@ -208,13 +210,13 @@ def _values(table: Table, known: int) -> list[int]:
 class Window:
     """Takes events in time order and gives requests in the order in which they were queued."""
 
-    def __init__(self) -> None:
-        """Begin with nothing queued."""
+    def __init__(self, *, bios: bool = True) -> None:
+        """Begin with nothing queued. Without *bios* it is known beforehand that what is issued need not have been queued."""
         self.counts = np.zeros(PAIR_COUNTS, np.int64)
         self.given_up = 0  # requests whose completion should have come
         self.in_flight = 0  # requests that the recording's end cut off
-        self.issues_only = False  # no queue event is recorded: then a request begins when it is issued
-        self._decided = False  # whether that is known
+        self.issues_only = not bios  # no queue event is recorded: then a request begins when it is issued
+        self._decided = not bios  # whether that is known
         self._longest_ns = 0
         self._scalars = np.full(SCALARS, -1, np.int64)
         self._scalars[: S_COMMAND + 1] = 0
@@ -229,7 +231,10 @@ class Window:
     @property
     def zero_ns(self) -> int:
         """The recording's clock at time 0 of the rows: when the first was queued, or issued; -1 before that."""
-        return int(self._scalars[S_FIRST_ISSUE_NS if self.issues_only else S_FIRST_QUEUE_NS])
+        first_issue_ns, first_queue_ns = int(self._scalars[S_FIRST_ISSUE_NS]), int(self._scalars[S_FIRST_QUEUE_NS])
+        if not self.issues_only or first_issue_ns < 0:
+            return first_queue_ns
+        return first_issue_ns if first_queue_ns < 0 else min(first_queue_ns, first_issue_ns)
 
     @property
     def begun(self) -> bool:
@@ -279,7 +284,24 @@ class Window:
         orphans = self.counts[NO_COMMAND:NO_BIO] + (0 if self.issues_only else self.counts[NO_BIO:])
         return int(orphans[: digits + 1].sum()), int(orphans[digits + 1 :].sum())
 
+    def losses(self) -> tuple[int, dict[str, int], list[str]]:
+        """Return the events without a partner, what is lost by why, and a sentence for each loss that should not be."""
+        orphans_of_start, orphans = self.orphans()
+        dropped = {
+            "in flight when the recording began": orphans_of_start,
+            "in flight when the recording ended": self.in_flight,
+            "commands without data": int(self.counts[EMPTY]),
+        }
+        warnings = []
+        if self.counts[FAILED]:
+            warnings.append(f"{self.counts[FAILED]:,} completions report an error of the device")
+        if self.given_up:
+            warnings.append(f"{self.given_up:,} requests never completed; their latency is not known")
+        return orphans + self.given_up, dropped, warnings
+
     def _decide(self) -> None:
+        if self._decided:
+            return
         self._decided = True
         self.issues_only = bool(self._scalars[S_FIRST_QUEUE_NS] < 0)
 

@@ -8,14 +8,18 @@ from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.traces.bundle import Bundle, Manifest, RequestWriter, write_bundle
 from tiersim.traces.readers import page_references as references
 from tiersim.traces.readers.arrow import looks_like_arrow, read_arrow
+from tiersim.traces.readers.blkparse_text import looks_like_blkparse, read_blkparse
 from tiersim.traces.readers.blkreplay import Blkreplay
 from tiersim.traces.readers.blktrace import find_parts, looks_like_blktrace, read_blktrace
+from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
 from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
 from tiersim.traces.readers.disksim import DiskSim, DiskSimValidate, MqSim
 from tiersim.traces.readers.etw import Etw
 from tiersim.traces.readers.fio_iolog import FioIolog
+from tiersim.traces.readers.ftrace_text import looks_like_ftrace, read_ftrace
 from tiersim.traces.readers.opencas import OpenCas
 from tiersim.traces.readers.opened import first_bytes, is_compressed
+from tiersim.traces.readers.plausibility import Plausibility
 from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencent
 
 Progress = Callable[[int, int], None]
@@ -35,6 +39,9 @@ class Format(NamedTuple):
 FORMATS: dict[str, Format] = {
     "blktrace": Format(looks_like_blktrace, read_blktrace),
     "arrow": Format(looks_like_arrow, read_arrow),
+    "blkparse": Format(looks_like_blkparse, read_blkparse, unpacks=True),
+    "ftrace": Format(looks_like_ftrace, read_ftrace, unpacks=True),  # and perf script
+    "bpftrace": Format(looks_like_bpftrace, read_bpftrace, unpacks=True),
     **{
         table.key: Format(table.looks_like, table.read, unpacks=True)
         for table in (
@@ -70,7 +77,11 @@ def import_trace(
         hint = did_you_mean(name, FORMATS)
         raise TraceError(f"the format {name!r} is not known{hint}; known are {', '.join(FORMATS)}")
     with write_bundle(target, force=force) as (writer, fields):
+        plausibility = Plausibility(str(paths[0]))
+        writer.observers.append(plausibility.see)
         fields.update(FORMATS[name].read(paths, writer, progress))
+        # what is imported again has some of them already
+        fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
     return Bundle(target).manifest
 
 

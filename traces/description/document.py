@@ -1,0 +1,67 @@
+"""Two passes over a trace, and the document that they make."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tiersim.traces.bundle import MOST, Bundle
+from tiersim.traces.description.burstiness import Burstiness
+from tiersim.traces.description.depth import Depth
+from tiersim.traces.description.groups import Groups
+from tiersim.traces.description.survey import Survey, class_codes
+from tiersim.traces.description.timeline import Timeline
+from tiersim.traces.description.working_set import WorkingSet
+from tiersim.units import NS_PER_S
+
+
+def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Describe a trace (``tiersim.description/1``, see ``docs/description.md``) in memory that does not grow with its length.
+
+    *progress* is called with the rows read and the rows to read; each is read twice. Raises TraceError for a bundle that
+    cannot be read, or holds nothing but page references.
+    """
+    bundle.refuse_references_alone()
+    survey = Survey()
+    rows = 0
+    for block in bundle.blocks():
+        survey.see(block, bundle)
+        rows += len(block)
+        if progress is not None:
+            progress(rows, 2 * bundle.rows)
+    span_ns = max(survey.end_ns, min(bundle.manifest.span_ns, MOST))  # which another tool may have left out
+
+    groups, timeline, working_set = Groups(survey), Timeline(survey, span_ns), WorkingSet(survey, span_ns)
+    depth, burstiness = Depth(), Burstiness()
+    for block in bundle.blocks():
+        classes = class_codes(block)
+        groups.add(block, classes)
+        timeline.add(block, classes)
+        depth.add(block)
+        burstiness.add(block)
+        working_set.add(block)
+        rows += len(block)
+        if progress is not None:
+            progress(rows, 2 * bundle.rows)
+
+    manifest = bundle.manifest
+    return {
+        "schema": "tiersim.description/1",
+        "trace": bundle.path.absolute().name,
+        "format": manifest.source_format,
+        "requests": bundle.rows,
+        "span_ns": span_ns,
+        "rate_per_s": bundle.rows * NS_PER_S / span_ns if span_ns >= NS_PER_S else None,
+        "peak_rate_per_s": survey.peak_rate_per_s,
+        "measured": survey.measured / survey.requests if survey.requests else None,
+        "classes": groups.classes(),
+        "files": groups.files(bundle.file_names),
+        "streams": groups.streams(bundle.stream_names),
+        "timeline": timeline.document(),
+        "depth": depth.document(span_ns, groups.total_latency_ns()) if survey.measured else None,
+        "burstiness": burstiness.document(),
+        "working_set": working_set.document(),
+        "re_reference": working_set.re_reference(),
+        "latency": groups.latency(),
+        "latency_by_size": groups.latency_by_size(),
+        "inferred": list(manifest.inferred),
+        "warnings": list(manifest.warnings),
+    }
