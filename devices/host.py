@@ -28,7 +28,7 @@ def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: S
     cut_bytes = host.max_request_bytes or 0
     for gate in reversed(queues):
         first = gate == queues[0]  # requests are cut before they ask for a place
-        port = f"{name}.{builder.stations[gate].name}"
+        port = f"{builder.stations[gate].name}.{name}"
         below = add_port(builder, port, gate, beyond=below, part_bytes=cut_bytes if first else 0)
     if cut_bytes and not queues:
         below = add_port(builder, f"{name}.port", below, part_bytes=cut_bytes)

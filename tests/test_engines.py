@@ -180,3 +180,42 @@ def test_a_device_in_plain_python_stands_in_for_a_station() -> None:
     outcome = ReferenceEngine(builder.build(2), [commands], metrics, {0: Slow}).run()
     assert outcome.done_ns is not None
     assert outcome.done_ns.tolist() == [3_000_000, 2_000_000, 1_000_000]
+
+
+def test_a_device_in_plain_python_may_have_two_phases() -> None:
+    """Half of a request goes down, and when that is done the other half."""
+
+    class Halves(Device):
+        def __init__(self, engine: ReferenceEngine) -> None:
+            self.engine = engine
+            self.halved: set[int] = set()
+
+        def accept(self, now: int, slot: int) -> int:
+            return now + 10
+
+        def choose(self, now: int) -> tuple[int, int, int]:
+            return NONE, NEVER, NEVER
+
+        def finish(self, slot: int, now: int) -> list[Part]:
+            return [self.half(slot)]
+
+        def resume(self, slot: int, now: int) -> list[Part]:
+            if slot in self.halved:
+                self.halved.remove(slot)
+                return []
+            self.halved.add(slot)
+            return [self.half(slot)]
+
+        def half(self, slot: int) -> Part:
+            return Part(1, 0, 0, int(self.engine.plant.requests[slot]["length_bytes"]) // 2)
+
+    zeros, codes = np.zeros(2, np.int64), np.zeros(2, np.uint8)
+    commands = Commands(zeros, zeros, np.zeros(2, np.int32), codes, zeros, np.array([2000, 6000]), codes)
+    builder = PlantBuilder(1)
+    add_server(builder, "stand-in", 1, 1)
+    add_server(builder, "below", 1, 1000, bytes_per_s=1_000_000_000)
+    metrics = new_metrics(1, 2, RESOURCES, 2, 1)
+    outcome = ReferenceEngine(builder.build(2), [commands], metrics, {0: Halves}).run()
+    assert outcome.done_ns is not None
+    # services of 2, 4, 2 and 4 µs: the first request's second half queues behind the second request's first
+    assert outcome.done_ns.tolist() == [10 + 8000, 10 + 12000]
