@@ -138,8 +138,10 @@ def show(results: "list[Result]") -> None:
     notes = [
         f"{s['name']}: {s['load']['explanation']}"
         for s in summaries
-        if s["verdict"]["load"] != "steady" or s.get("replay", {}).get("late_sessions")
+        if s["verdict"]["load"] != "steady" or s["replay"].get("late_sessions")
     ]
+    if "why" in summaries[0]["replay"]:
+        notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):

@@ -18,7 +18,7 @@ from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
 from tiersim.scenarios.survey import Survey
-from tiersim.scenarios.waiting import Waiting, by_the_clock, make_waiting
+from tiersim.scenarios.waiting import Waiting, by_the_clock, make_waiting, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -95,6 +95,7 @@ def replay(
     described = _described(found, scenario)
     requests = sessions = None
     if by_the_clock(found, scenario):
+        described["replay"] |= _played_open(found, scenario)
         blocks = commands(Bundle(found.path), homes, stations)
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
@@ -120,6 +121,14 @@ def replay(
         sessions=sessions,
     )  # fmt: skip
     return result if requests is None else replace(result, requests=requests)
+
+
+def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
+    """Why a replay that should keep causes comes by the clock."""
+    if scenario.model.replay.mode == "open":
+        return {}
+    share = 100 * measured_share(found)
+    return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
 
 
 def _stations(

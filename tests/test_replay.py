@@ -23,7 +23,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "561cfebc0a0a8b035ff931ebca2bd0cf149136195ccb48525be8fdf1af0f3ce3"
+GOLDEN = "74f062ede240511a45f93d9cd04be4c2e811cd9905820713c3badb0b55fbf18c"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -202,7 +202,10 @@ def test_clients_that_are_given_ask_one_thing_at_a_time(tmp_path: Path) -> None:
     path = write_recording(tmp_path, rows_of(np.arange(3000) * 10**6, -1, offset_bytes=np.arange(3000) * 81920))
     with pytest.raises(ScenarioError, match="latencies of 0 % of its requests; write clients"):
         run(path, "aws-gp3", mode="closed")
-    assert run(path, "aws-gp3").summary["lag_ns"] is None  # by the clock
+    by_the_clock = run(path, "aws-gp3").summary
+    assert by_the_clock["lag_ns"] is None
+    assert by_the_clock["replay"]["played"] == "open"
+    assert "0 % of the requests" in by_the_clock["replay"]["why"]
     found = columns_of(run(path, "aws-gp3", mode="closed", clients=3, think=5_000_000))
     edges = np.sort(np.concatenate([found["start_ns"], found["done_ns"] + 5_000_000]))
     assert edges.size == 6000
