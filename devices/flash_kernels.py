@@ -39,6 +39,7 @@ def read_page(p: Plant, station: int, flash: int, page: int, length_bytes: int, 
     end = max(start + f["read_ns"] + transfer, p.pool[channel])
     if p.pool[program_free] > start:
         p.pool[program_free] += end - start
+        f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
     p.pool[read_free] = end
     p.work_ns[station, CHANNELS] += transfer
     p.work_ns[station, DIES] += end - start

@@ -124,3 +124,12 @@ def test_random_reads_by_depth_as_measured(
     add_flash(builder, drive, "flash")
     latency = closed_reads(builder, depth, 60 << 30, length, 10_000)
     assert latency.mean() / 1e3 == pytest.approx(measured_us, rel=within)
+
+
+def test_a_program_that_a_read_suspends_ends_later_and_so_does_a_flush_behind_it() -> None:
+    drive = flash(power_loss_protection=False, suspend=0, dies=8, program=1_000_000)
+    alone = run_flash(drive, [0, 200_000], [WRITE, FLUSH], [0, 0])
+    suspended = run_flash(drive, [0, 100_000, 200_000], [WRITE, READ, FLUSH], [0, 0, 0])
+    later = int(suspended.latency_ns[2]) - int(alone.latency_ns[1])
+    assert drive.read <= later < 2 * drive.read + 100_000
+    assert suspended.plant.work_ns[0, 2] <= 8 * suspended.plant.flashes["last_program_ns"].max()
