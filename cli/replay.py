@@ -24,6 +24,10 @@ def replay(
     on: Annotated[
         list[str], typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device. Repeat it.")
     ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a key of every scenario: --set replay.mode=open. Repeat it."),
+    ] = None,
     recorded_on: Annotated[
         str | None,
         typer.Option(
@@ -41,8 +45,9 @@ def replay(
     """
     from tiersim.scenarios.model import load_scenario
 
-    scenarios = [load_scenario(name) for name in on]
-    baseline = None if recorded_on is None else _baseline(load_scenario(recorded_on))
+    scenarios = [load_scenario(name, settings or ()) for name in on]
+    replayed = [setting for setting in settings or () if setting.startswith("replay.")]
+    baseline = None if recorded_on is None else _baseline(load_scenario(recorded_on, replayed))
     _refuse_same_names(scenarios)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:

@@ -1,6 +1,7 @@
 """A scenario as people write it: volumes on devices, what lives where, how to replay."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -198,26 +199,32 @@ def _write_units(table: dict[str, Any], units: Mapping[str, str]) -> None:
             table[key] = f"{table[key]} {unit}"
 
 
-def load_scenario(name_or_path: str) -> NamedScenario:
-    """Load a scenario: a TOML file, a name of the library, or a catalogue device (one of it); raises ScenarioError."""
+def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:
+    """Load a scenario: a TOML file, a name of the library, or a catalogue device (one of it); raises ScenarioError.
+
+    *settings* are keys of it with other values: ``replay.mode=open``, ``volumes.data.count=12``.
+    """
     path = Path(name_or_path)
     if name_or_path.endswith(".toml"):
-        return _read(path.stem, path)
+        return _read(path.stem, read_text(path), path, settings)
     if name_or_path in library.names():
-        return _read(name_or_path, library.path_of(name_or_path))
+        ready = library.path_of(name_or_path)
+        return _read(name_or_path, read_text(ready), ready, settings)
     if name_or_path in names():
-        model = Scenario.model_validate({"volumes": {"data": {"device": name_or_path}}})
-        return NamedScenario(name_or_path, model, {"data": load_device(name_or_path)})
+        return _read(name_or_path, f'[volumes.data]\ndevice = "{name_or_path}"\n', path, settings)
     hint = did_you_mean(name_or_path, [*library.names(), *names()])
     raise ScenarioError(
         f"{name_or_path!r} is not a scenario, a device, or a .toml file{hint or '; see: tiersim devices list'}"
     )
 
 
-def _read(name: str, file: Path) -> NamedScenario:
-    text = read_text(file)
+def _read(name: str, text: str, file: Path, settings: Sequence[str]) -> NamedScenario:
     values = parse_toml(text, str(file))
     model = validate(Scenario, values, text, str(file))
+    if settings:
+        for setting in settings:
+            _set(values, setting)
+        model = validate(Scenario, values, "\n".join(settings), "--set")
     devices: dict[str, Device | Measured] = {}
     for key, volume in model.volumes.items():
         try:
@@ -227,3 +234,19 @@ def _read(name: str, file: Path) -> NamedScenario:
             place = place_of(text, str(file), ("volumes", key, "device"))
             raise ScenarioError(f"{place}: {error}") from None
     return NamedScenario(name, model, devices)
+
+
+def _set(values: dict[str, Any], setting: str) -> None:
+    """Put ``KEY.KEY=VALUE`` into *values*; a value that is not one of TOML is text."""
+    key, equals, value = setting.partition("=")
+    *tables, last = (part.strip() for part in key.split("."))
+    if not equals or not last or not tables:
+        raise ScenarioError(f"--set {setting}: is not KEY=VALUE, such as replay.mode=open")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ScenarioError(f"--set {setting}: {table!r} is a value and has no keys")
+    try:
+        values[last] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        values[last] = value.strip()

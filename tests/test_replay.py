@@ -223,3 +223,17 @@ def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:
     times = np.concatenate([block.time_ns for block in blocks])
     assert (np.diff(times) >= 0).all()
     assert pa.array(times).null_count == 0
+
+
+def test_keys_are_set_from_the_command_line() -> None:
+    assert load_scenario("aws-gp3", ["replay.mode=closed", "replay.clients = 8"]).model.replay.clients == 8
+    assert load_scenario("15k-raid10", ["volumes.data.count=12"]).volumes["data"].count == 12
+    assert load_scenario("aws-gp3", ["replay.dependency_window=2 ms"]).model.replay.dependency_window == 2_000_000
+    for setting, message in (
+        ("replay.mod=open", "--set:1: replay.mod: unknown key 'mod'; did you mean 'mode'"),
+        ("replay.mode=opn", "'opn': input should be 'partly-open'"),
+        ("mode", "is not KEY=VALUE"),
+        ("description.x=3", "unknown key|is a value"),
+    ):
+        with pytest.raises(ScenarioError, match=message):
+            load_scenario("15k-raid10", [setting])
