@@ -15,7 +15,8 @@ import pytest
 
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, page_payload
+from tiersim.cli.page.payload import embedded_json, page_payload
+from tiersim.cli.page.series import MOST_STATIONS
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""

@@ -35,7 +35,7 @@ def build_trace_page(description: dict[str, Any], title: str) -> str:
     from tiersim.cli.page.trace_payload import trace_payload
 
     payload = trace_payload(description, title)
-    spoken = "".join(f"<li>{escape(text)}</li>" for text in payload["lead"])
+    spoken = "".join(f"<li><b>{escape(question)}</b> {escape(said)}</li>" for question, said in payload["lead"])
     return _page("trace.html", _TRACE, title, spoken, payload)
 
 

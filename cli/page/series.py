@@ -54,7 +54,7 @@ def curves(result: Result) -> dict[str, dict[str, list[Any]]]:
         return {}
     classes = np.asarray(result.latency["class"].to_pylist(), dtype=object)
     high_ns, count = result.latency["high_ns"].to_numpy(), result.latency["count"].to_numpy()
-    found = {}
+    found: dict[str, dict[str, list[Any]]] = {}
     for name in sorted(set(classes)):
         of_class = np.flatnonzero(classes == name)
         of_class = of_class[np.argsort(high_ns[of_class], kind="stable")]
@@ -96,7 +96,9 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
         p = 1 - 1 / float(ranks[i])
         half = _NORMAL_90 * math.sqrt(requests * p * (1 - p) * inflation)
         if requests * p + half <= requests:
-            low, value, high = edges_ns[np.searchsorted(below, [requests * p - half, requests * p, requests * p + half])]
+            low, value, high = edges_ns[
+                np.searchsorted(below, [requests * p - half, requests * p, requests * p + half])
+            ]
             resolved[i] = bool(high - low <= 2 * RESOLVED_HALF_WIDTH * value)
     return [int(one) for one in resolved]
 

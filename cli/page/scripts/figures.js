@@ -99,7 +99,8 @@ function tableOfNumbers(one) {
     every > 1 ? `every ${ordinal(every)} of ${whole.format(one.rows.length)} rows, and the highest of each column` : null,
     one.head.length > columns ? `the first ${columns} of ${one.head.length} columns` : null,
   ].filter(known).join('; ');
-  const head = element('tr', {}, one.head.slice(0, columns).map(text => element('th', { scope: 'col' }, text)));
+  const isText = i => rows.some(row => typeof row[i] === 'string');
+  const head = element('tr', {}, one.head.slice(0, columns).map((text, i) => element('th', { scope: 'col', className: isText(i) ? 'text' : '' }, text)));
   const body = rows.map(row => element('tr', {}, row.slice(0, columns).map((value, i) => element(i ? 'td' : 'th',
     { ...(i ? {} : { scope: 'row' }), className: typeof value === 'string' && i ? 'text' : '' }, known(value) ? cellText(value) : '–'))));
   return [
