@@ -1,11 +1,9 @@
-"""The page: what is in it, that nothing breaks out of it, and what a browser makes of it."""
+"""The report: what is in it, that nothing breaks out of it, and what a browser makes of it."""
+# ruff: noqa: F401, F811 - fixtures
 
 import itertools
 import json
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.page_browser import Open, browser, open_page
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
@@ -163,58 +162,6 @@ def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    required = os.environ.get("TIERSIM_REQUIRE_BROWSER") == "1"
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        (pytest.fail if required else pytest.skip)("no chromium is installed")
-    if not required:
-        pytest.importorskip("playwright", reason="playwright is not installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens a page offline; afterwards asserts that nothing complained and nothing went out."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
-
-    def dismissed(dialog: Any) -> None:
-        complaints.append(dialog.message)
-        dialog.dismiss()
-
-    def opened(html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light") -> Any:
-        file = tmp_path / "page.html"
-        file.write_text(html, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", dismissed)
-        page.on(
-            "request",
-            lambda r: None if re.match("(file|blob|data):", r.url) else complaints.append(f"asked for {r.url}"),
-        )
-        page.goto(file.as_uri() + fragment)
-        page.locator("html[data-ready]").wait_for(state="attached")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
 def _drawn(page: Any, chart: str) -> Any:
     """What a chart shows: the values of its traces."""
     return page.eval_on_selector(f"#{chart}", "e => e.data.map(t => ({name: t.name, y: t.y, z: t.z, x: t.x}))")
@@ -224,7 +171,7 @@ def _latencies(text: str) -> list[str]:
     return re.findall(r"\d\s*(?:ns|µs|ms|s)\b", text)
 
 
-CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations")
+CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations", "ratios", "blame")
 
 
 @pytest.mark.browser
@@ -298,8 +245,8 @@ def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> No
     assert "7k2-raid1" not in [trace["name"] for trace in _drawn(page, "percentiles")]
     assert {trace["name"] for trace in _drawn(page, "latency-time")} == {"mean"}
     page.locator("#percentiles ~ details summary").click()
-    numbers = page.locator("#percentiles ~ details tr", has_text="7k2-raid1").inner_text()
-    assert _latencies(numbers) == []
+    for row in page.locator("#percentiles ~ details tr", has_text="7k2-raid1").all():
+        assert re.fullmatch(r"7k2-raid1 (mean|p50|p95|p99|p99.9) – – – saturated", " ".join(row.inner_text().split()))
 
 
 def _with_p99(hardware: Hardware, purpose: str, low_ns: float | None, high_ns: float | None) -> Result:
@@ -346,7 +293,8 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     assert unresolved.evaluate(size) < resolved.evaluate(size)
     assert unresolved.evaluate(colour) != resolved.evaluate(colour)
     page.locator("#percentiles ~ details summary").click()
-    assert f"{shown}, not resolved" in _text(page, "#percentiles ~ details tr:has-text('15k-raid10')")
+    ends = " ".join("–" if ns is None else f"{ns / 1e3:g}" for ns in (low_ns, high_ns))
+    assert f"15k-raid10 p99 – {ends} not resolved" in _text(page, "#percentiles ~ details")
     reading = _text(page, "#percentiles-reading")
     assert f"The 99th percentile of log writes on 15k-raid10 is not resolved: it lies {lies}; on pcie-p3700" in reading
     assert "too few" not in reading.lower()

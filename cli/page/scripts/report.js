@@ -65,7 +65,7 @@ function start() {
   readState();
   startShell({ read: readState, draw, write: writeState });
   drawHead();
-  return draw().then(() => drawBlame()).then(() => {
+  return draw().then(() => state.compare === NOTHING && drawBlame()).then(() => { // a chart has to be there to be listened to
     linkTime(Object.keys(TIME_CHARTS), zoomed);
     $('percentiles').on('plotly_click', event => {
       const index = event.points[0].customdata;
