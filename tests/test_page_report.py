@@ -50,8 +50,11 @@ def test_a_ratio_of_what_is_not_resolved_has_only_bounds() -> None:
 
 def test_a_saturated_scenario_is_in_no_ratio() -> None:
     payload = page_payload([sample(CARD), sample(TOO_FEW_DISKS)], "x")
-    assert all(found == {} for found in payload["ratios"]["0:1"].values())
-    assert payload["ratios"]["r:0"]["data read"]["p99"]["value"] is not None
+    assert all(found == {} for found in payload["ratios"]["0:1"]["latency"].values())
+    share = payload["ratios"]["r:1"]["throughput"]["data read"]["value"]  # of what arrived
+    assert share == pytest.approx(0.83, abs=0.01)
+    assert payload["ratios"]["0:1"]["throughput"]["data read"]["value"] == pytest.approx(0.83, abs=0.01)
+    assert payload["ratios"]["r:0"]["latency"]["data read"]["p99"]["value"] is not None
 
 
 def test_different_traces_are_not_compared() -> None:
@@ -117,7 +120,7 @@ def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> 
 @pytest.mark.browser
 def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read")
-    pair = page_payload(samples(), "x")["ratios"]["0:1"]  # sas-ssd-x4 ÷ 15k-raid10
+    pair = page_payload(samples(), "x")["ratios"]["0:1"]["latency"]  # sas-ssd-x4 ÷ 15k-raid10
     table = numbers(page, "ratios")[0]
     assert table[0] == ["Purpose", "Statistic", "A (µs)", "B (µs)", "A ÷ B", "low", "high"]
     for row in table[1:]:
@@ -160,7 +163,9 @@ def test_a_scenario_against_what_was_recorded(html: str, open_page: Open) -> Non
 @pytest.mark.browser
 def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=15k-raid10&compare=7k2-raid1")
-    assert set(page.locator("#pair-ratios td").all_inner_texts()) == {"saturated"}
+    cells = set(page.locator("#pair-ratios td:not(:nth-child(2))").all_inner_texts())
+    assert cells == {"saturated"}
+    assert text(page, "#pair-ratios tbody tr:nth-child(3) td:nth-child(2)").startswith("1.21 × 617/s against 511/s")  # data reads completed
     assert "a saturated system has no steady latency" in text(page, "#ratios-reading")
     assert "Throughput shortfall < 0.1 % 17 %" in text(page, "#pair-facts").replace("0 % 17", "< 0.1 % 17")
 

@@ -96,11 +96,19 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "curves": {} if saturated else curves(result),
         "load": {**finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},
+        "arrived_per_s": _per_second(time, "arrivals"),
+        "completed_per_s": _per_second(time, "completions"),
         "time": time,
         "checkpoints": checkpoint_payload(summary, result.timeline),
         "stations": stations(result, merged),
         "toml": result.scenario_toml,
     }
+
+
+def _per_second(time: dict[str, Any], key: str) -> dict[str, float]:
+    """Mean rate of each class while the recording ran."""
+    seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
+    return {name: sum(one[key]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
 
 
 def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:

@@ -35,14 +35,31 @@ def ratios(a_latency_ns: dict[str, Any], b_latency_ns: dict[str, Any]) -> dict[s
     }
 
 
+def throughput_ratios(a_per_s: dict[str, float], b_per_s: dict[str, float]) -> dict[str, Any]:
+    """b ÷ a of what was completed, for every purpose that both have."""
+    return {purpose: ratio(a_per_s[purpose], b_per_s[purpose]) for purpose in sorted(a_per_s.keys() & b_per_s.keys())}
+
+
 def all_ratios(scenarios: Sequence[dict[str, Any]], recorded_ns: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Every pair that replayed the same trace: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded."""
+    """Every pair that replayed the same trace: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded.
+
+    Each has ``latency`` and ``throughput``; what arrived counts as the throughput of the recorded hardware.
+    """
     pairs = {
-        f"{i}:{j}": ratios(a["latency_ns"], b["latency_ns"])
+        f"{i}:{j}": {
+            "latency": ratios(a["latency_ns"], b["latency_ns"]),
+            "throughput": throughput_ratios(a["completed_per_s"], b["completed_per_s"]),
+        }
         for (i, a), (j, b) in itertools.combinations(enumerate(scenarios), 2)
         if a["trace"] == b["trace"]
     }
-    return pairs | {f"r:{i}": ratios(recorded_ns[one["trace"]], one["latency_ns"]) for i, one in enumerate(scenarios)}
+    return pairs | {
+        f"r:{i}": {
+            "latency": ratios(recorded_ns[one["trace"]], one["latency_ns"]),
+            "throughput": throughput_ratios(one["arrived_per_s"], one["completed_per_s"]),
+        }
+        for i, one in enumerate(scenarios)
+    }
 
 
 def _parts(figure: Any) -> tuple[float | None, float | None, float | None]:

@@ -142,7 +142,7 @@ def comparison(a: Result, b: Result) -> Figure:
     payload, _ = _payload([b, a])
     if "0:1" not in payload["ratios"]:
         raise ValueError(f"{a.summary['name']} and {b.summary['name']} replayed different traces, which says nothing")
-    found = payload["ratios"]["0:1"]
+    found = payload["ratios"]["0:1"]["latency"]
     purposes = [purpose for purpose in payload["purposes"] if purpose in found]
     traces = []
     for index, statistic in enumerate(STATISTICS):

@@ -34,7 +34,7 @@ const nothing = text => layout({
 // ------------------------------------------------------------------------------------------------------------ numbers
 // A table of numbers is `{caption, head, rows, overTime}`: rows of numbers, texts or null; units stand in the head.
 const MOST_ROWS = 60;
-const ON_PAPER = { rows: 20, columns: 8 }; // of a table over time
+const ON_PAPER = { rowsOverTime: 20, rows: 30, columns: 8 };
 
 /** Every so many rows, and the rows in which a column is highest. */
 function thinned(rows, most) {
@@ -90,13 +90,15 @@ function numbersOf(id) {
 }
 
 function tableOfNumbers(one) {
-  const paper = printing() && one.overTime;
-  const columns = paper ? ON_PAPER.columns : Infinity;
-  const { rows, every } = thinned(one.rows, paper ? ON_PAPER.rows : MOST_ROWS);
+  const paper = printing();
+  const columns = paper && one.overTime ? ON_PAPER.columns : Infinity;
+  const first = one.overTime ? one.rows.length : paper ? ON_PAPER.rows : Infinity;
+  const { rows, every } = one.overTime ? thinned(one.rows, paper ? ON_PAPER.rowsOverTime : MOST_ROWS) : { rows: one.rows.slice(0, first), every: 1 };
   const button = element('button', { type: 'button', className: 'copy', onclick: () => copy(csv(one), button) }, 'Copy as CSV');
   button.setAttribute('aria-live', 'polite');
   const left = [
     every > 1 ? `every ${ordinal(every)} of ${whole.format(one.rows.length)} rows, and the highest of each column` : null,
+    one.rows.length > first ? `the first ${first} of ${whole.format(one.rows.length)} rows` : null,
     one.head.length > columns ? `the first ${columns} of ${one.head.length} columns` : null,
   ].filter(known).join('; ');
   const isText = i => rows.some(row => typeof row[i] === 'string');

@@ -51,7 +51,7 @@ const inWords = key => key.replace(/_ns$/, '').replaceAll('_', ' ');
 function generic(key, value) {
   if (typeof value === 'number' && key.endsWith('_ns')) return `${capital(inWords(key))}: ${duration(value / 1e3)}`;
   const text = value !== null && typeof value === 'object'
-    ? Object.entries(value).map(([inner, one]) => (inner === 'basis' ? `(${one})` : Array.isArray(value) ? generic(key, one).replace(/^[^:]*: /, '') : generic(key.endsWith('_ns') ? `${inner}_ns` : inner, one).toLowerCase())).join(', ')
+    ? Object.entries(value).sort(([a], [b]) => (a === 'basis') - (b === 'basis')).map(([inner, one]) => (inner === 'basis' ? `(${one})` : Array.isArray(value) ? generic(key, one).replace(/^[^:]*: /, '') : generic(key.endsWith('_ns') ? `${inner}_ns` : inner, one).toLowerCase())).join(', ').replace(', (', ' (')
     : typeof value === 'number' ? count(value) : String(value);
   return `${capital(inWords(key))}: ${text}`;
 }

@@ -3,13 +3,17 @@ const otherName = () => (state.compare === RECORDED ? 'recorded hardware' : comp
 const sameTrace = () => state.compare === RECORDED || compared().trace === selected().trace;
 const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).measured_latency_ns : compared().latency_ns);
 
+const THROUGHPUT = 'completed';
+const completedPerS = purpose => [selected().completed_per_s[purpose], compared() ? compared().completed_per_s[purpose] : selected().arrived_per_s[purpose]];
+
 /** A ÷ B of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
 function ratioOf(purpose, statistic) {
   const [a, b] = [state.scenario, state.compare];
-  if (b === RECORDED) return data.ratios[`r:${a}`]?.[purpose]?.[statistic] ?? null;
-  const direct = data.ratios[`${b}:${a}`]?.[purpose]?.[statistic];
+  const find = pair => (statistic === THROUGHPUT ? data.ratios[pair]?.throughput[purpose] : data.ratios[pair]?.latency[purpose]?.[statistic]) ?? null;
+  if (b === RECORDED) return find(`r:${a}`);
+  const direct = find(`${b}:${a}`);
   if (direct) return direct;
-  const inverse = data.ratios[`${a}:${b}`]?.[purpose]?.[statistic];
+  const inverse = find(`${a}:${b}`);
   const one = value => (known(value) && value > 0 ? Number((1 / value).toPrecision(4)) : null);
   return inverse ? { value: one(inverse.value), low: one(inverse.high), high: one(inverse.low) } : null;
 }
@@ -46,11 +50,18 @@ function ratioCell(purpose, statistic) {
     beside(`${sides[0]} against ${sides[1]}`), open ? beside('no difference shown') : null);
 }
 
+function throughputCell(purpose) {
+  const found = ratioOf(purpose, THROUGHPUT);
+  if (!found || !known(found.value)) return element('td', { className: 'word' }, 'not on both');
+  const [a, b] = completedPerS(purpose);
+  return element('td', {}, times(found.value), element('small', {}, `${count(a)}/s against ${count(b)}/s`));
+}
+
 function ratioTable() {
   const node = element('table', { className: 'comparison' },
-    element('caption', { className: 'unseen' }, `Latency of ${selected().name} divided by that of ${otherName()}`),
-    element('thead', {}, element('tr', {}, ['Latency, A ÷ B', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
-    element('tbody', {}, pairedPurposes().map(purpose => element('tr', {}, element('th', { scope: 'row' }, capital(plural(purpose))),
+    element('caption', { className: 'unseen' }, `Throughput and latency of ${selected().name} divided by those of ${otherName()}`),
+    element('thead', {}, element('tr', {}, ['A ÷ B', 'completed', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
+    element('tbody', {}, pairedPurposes().map(purpose => element('tr', {}, element('th', { scope: 'row' }, capital(plural(purpose))), throughputCell(purpose),
       Object.keys(STATISTICS).map(statistic => ratioCell(purpose, statistic))))));
   labelCells(node);
   return node;
@@ -187,7 +198,7 @@ function drawPair() {
   if (!there) return Promise.resolve();
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `A ÷ B: above 1 is slower on ${selected().name}. The small range comes from the ends of both 80 % intervals; ≈ marks a ratio whose range holds 1.`,
+    `A ÷ B: a latency above 1 is slower on ${selected().name}, completions below 1 are fewer. The small range comes from the ends of both 80 % intervals; ≈ marks a ratio whose range holds 1.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());
