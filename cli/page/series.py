@@ -61,7 +61,8 @@ def curves(result: Result) -> dict[str, dict[str, list[Any]]]:
         edges_ns, below = high_ns[of_class], np.cumsum(count[of_class])
         requests = int(below[-1])
         decades = math.log10(max(requests / FEWEST_BEYOND, 1.0))
-        ranks = np.power(10.0, np.linspace(0, decades, max(2, math.ceil(decades * CURVE_POINTS_PER_DECADE) + 1)))
+        grid = np.power(10.0, np.linspace(0, decades, max(2, math.ceil(decades * CURVE_POINTS_PER_DECADE) + 1)))
+        ranks = np.union1d(grid, [rank for rank in RANKS.values() if rank < grid[-1]])
         bins = np.searchsorted(below, np.maximum(requests * (1 - 1 / ranks), 1) - 1e-6)
         found[name] = {
             "rank": rounded(ranks, 4),
