@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.page_browser import Open, browser, drawn, numbers, open_page, text
@@ -81,6 +82,16 @@ def test_checkpoints_of_the_trace_will_do_and_none_are_none() -> None:
     assert page_payload([result], "x")["scenarios"][0]["checkpoints"] is None
     result.summary["trace"]["checkpoints"] = [{"start_ns": 0, "end_ns": 5, "basis": "inferred"}]
     assert page_payload([result], "x")["scenarios"][0]["checkpoints"]["spans_s"] == [[0.0, 5e-9]]
+
+
+def test_what_is_made_of_other_requests_is_in_no_total() -> None:
+    plain = sample(DISKS)
+    rows = [row for row in plain.timeline.to_pylist() if row["class"] == "log write"]
+    twice = [{**row, "class": "log sync"} for row in rows]
+    table = pa.concat_tables([plain.timeline, pa.Table.from_pylist(twice, plain.timeline.schema)])
+    scenarios = [page_payload([one], "x")["scenarios"][0] for one in (plain, replace(plain, timeline=table))]
+    assert "log sync" in scenarios[1]["time"]["by_class"]
+    assert scenarios[1]["time"]["outstanding"] == scenarios[0]["time"]["outstanding"]
 
 
 def test_a_curve_says_where_it_is_resolved() -> None:
@@ -165,7 +176,9 @@ def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=15k-raid10&compare=7k2-raid1")
     cells = set(page.locator("#pair-ratios td:not(:nth-child(2))").all_inner_texts())
     assert cells == {"saturated"}
-    assert text(page, "#pair-ratios tbody tr:nth-child(3) td:nth-child(2)").startswith("1.21 × 617/s against 511/s")  # data reads completed
+    assert text(page, "#pair-ratios tbody tr:nth-child(3) td:nth-child(2)").startswith(
+        "1.21 × 617/s against 511/s"
+    )  # data reads completed
     assert "a saturated system has no steady latency" in text(page, "#ratios-reading")
     assert "Throughput shortfall < 0.1 % 17 %" in text(page, "#pair-facts").replace("0 % 17", "< 0.1 % 17")
 
@@ -188,6 +201,9 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     assert "Behind" in row
     assert "6 % short" in row
     assert "lag 3.00 ms on average" in row
+    early = sample(DISKS)
+    early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
+    assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
     assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
     assert "3.00 ms on average, 1.20 s at most, and 400 µs at the end not in the result" in text(page, "#pair-facts")
     assert "Throughput is 6.4 % short of the recording. The schedule lag is 3.00 ms" in text(page, "#requests-reading")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.ratios import all_ratios
-from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
+from tiersim.cli.page.series import DERIVED, curves, intervals_to_merge, over_time, stations
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -19,7 +19,7 @@ SCHEMA = "tiersim.page/1"
 
 #: Purposes in the order in which the page lists them; others follow in the order of their names.
 PURPOSES = (
-    "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
+    "log sync", "log sync on device", "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
     "unknown",
 )  # fmt: skip
 
@@ -40,6 +40,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "title": title,
+        "derived": [name for name in DERIVED if name in present],
         "purposes": sorted(present, key=lambda p: (PURPOSES.index(p) if p in PURPOSES else len(PURPOSES), p)),
         "traces": traces,
         "merged_intervals": merged,

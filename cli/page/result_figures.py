@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.ratios import STATISTICS
-from tiersim.cli.page.series import RANKS
+from tiersim.cli.page.series import DERIVED, RANKS
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ def _middles(time: dict[str, Any]) -> list[float]:
 
 def _per_second(time: dict[str, Any], key: str) -> list[float]:
     widths = [end - start for start, end in zip(time["start_s"], time["end_s"], strict=True)]
-    return [sum(one[key][i] for one in time["by_class"].values()) / width for i, width in enumerate(widths)]
+    counted = [one[key] for name, one in time["by_class"].items() if name not in DERIVED]
+    return [sum(one[i] for one in counted) / width for i, width in enumerate(widths)]
 
 
 def _checkpoints(payload: dict[str, Any]) -> list[dict[str, Any]]:

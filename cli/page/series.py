@@ -25,6 +25,9 @@ FEWEST_BEYOND = 10
 
 CURVE_POINTS_PER_DECADE = 24
 
+#: Classes made of requests that are counted by themselves, too: in no total.
+DERIVED = ("log sync", "log sync on device")
+
 #: Percentiles that a summary holds, as 1/(1-p).
 RANKS = {"p50": 2.0, "p95": 20.0, "p99": 100.0, "p999": 1000.0}
 
@@ -145,8 +148,9 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
             "completions": whole(np.add.reduceat(completions, groups)),
             "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, arrivals), 3),
         }
-        area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * arrivals, groups)
-        backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))
+        if name not in DERIVED:
+            area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * arrivals, groups)
+            backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))
         if with_percentiles:
             p99 = np.fmax.reduceat(column("p99_ns", mask, np.nan), groups)
             series["p50_us"] = rounded(average(column("p50_ns", mask, np.nan) / 1e3, arrivals), 3)

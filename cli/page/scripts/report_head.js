@@ -26,11 +26,11 @@ function sentenceOfLatency(purpose) {
   ].filter(known).join('; ')) + '.';
 }
 
-/** The purpose that people wait for most comes first: a commit waits for a log write and then for a flush. */
+/** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. */
 function headlinePurposes() {
   const there = purpose => data.purposes.includes(purpose);
-  const first = ['log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
-  const chosen = [...new Set([first, first === 'log write' ? 'log flush' : null, 'data read'])].filter(purpose => known(purpose) && there(purpose));
+  const first = ['log sync', 'log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
+  const chosen = [...new Set([first, { 'log sync': 'log write', 'log write': 'log flush' }[first], 'data read'])].filter(purpose => known(purpose) && there(purpose));
   return chosen.length ? chosen : data.purposes.slice(0, 1);
 }
 
@@ -113,7 +113,7 @@ function card(scenario, index) {
       purposes.slice(1).map(purpose => headlineFigure(scenario, purpose, false)),
       row('Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
-      data.scenarios.some(hasLag) ? row('Schedule lag', scenario.lag_ns ? lag(scenario)[0] : 'not in the result') : null,
+      data.scenarios.some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       busiest ? row('Busiest part', busiest) : null),
     element('p', { className: 'explanation' }, load.explanation));
 }
@@ -177,12 +177,14 @@ function drawComparison() {
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
     element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+  $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
     `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
     'A range stands where the recording is too short or too bursty for one figure.',
     data.scenarios.some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
+    data.derived.length ? `${capital(list(data.derived.map(plural)))} are made of requests that are counted by themselves, too.` : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join(' ');
 }

@@ -86,7 +86,7 @@ function knownLists(scenario) {
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
     'Replay, and what it leaves out': [
-      ...Object.entries(scenario.replay ?? {}).map(([key, value]) => [generic(key, value), 'the run']),
+      scenario.replay ? [Object.entries(scenario.replay).map(([key, value]) => generic(key, value)).join(' · '), 'the run'] : null,
       ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), 'the run'])),
       ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), 'the run']),
       ...coarseness().map(text => [text, 'this page']),

@@ -176,8 +176,8 @@ function checkpointShapes() {
 function checkpointLegend() {
   const found = selected().checkpoints;
   if (!found) return [];
-  const basis = found.basis.length ? ` (${list(found.basis)})` : '';
-  return [legendItem(area(css('--shade')), `checkpoint${shortened(basis, 60)}`)];
+  const basis = [...new Set(found.basis.map(text => text.split(':')[0]))]; // all of it stands in the list of what is known
+  return [legendItem(area(css('--shade')), `checkpoint${basis.length ? ` (${shortened(list(basis), 60)})` : ''}`)];
 }
 
 /** What latency does inside and outside of checkpoints. */

@@ -4,7 +4,7 @@ function rates(time, values) {
 }
 
 function total(time, key) {
-  return time.start_s.map((_, i) => Object.values(time.by_class).reduce((sum, series) => sum + series[key][i], 0));
+  return time.start_s.map((_, i) => Object.entries(time.by_class).reduce((sum, [purpose, series]) => (data.derived.includes(purpose) ? sum : sum + series[key][i]), 0));
 }
 
 function requestRow(purpose) {

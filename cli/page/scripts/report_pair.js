@@ -75,7 +75,7 @@ function factsOf(scenario) {
     verdict: [verdictIcon(scenario.verdict.load), ` ${verdictWord(scenario)}`],
     rate: rate && known(rate.value) ? `${count(rate.value)}/s` : '–',
     shortfall: known(scenario.throughput_shortfall_pct) ? percent(Math.max(scenario.throughput_shortfall_pct, 0) / 100) : '–',
-    lag: scenario.lag_ns ? (hasLag(scenario) ? list(lag(scenario)) : 'none') : 'not in the result',
+    lag: hasLag(scenario) ? list(lag(scenario)) : noLag(scenario),
     busiest: bottleneck?.station ? `${bottleneck.station}, ${bottleneck.resource}: ${percent(bottleneck.utilisation)}` : '–',
     load: scenario.verdict.load,
   };

@@ -47,7 +47,7 @@ function writeState() {
 }
 
 const PLURAL = {
-  'log write': 'log writes', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
+  'log write': 'log writes', 'log sync': 'log syncs', 'log sync on device': 'log syncs on the device', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
   'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
   unknown: 'requests of unknown purpose',
 };
@@ -64,7 +64,9 @@ const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
 /** How far completions lie behind the schedule, where the result says so. */
 const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0;
 const lag = scenario => ['mean', 'max', 'at_end'].filter(key => known(scenario.lag_ns?.[key]))
-  .map(key => `${duration(scenario.lag_ns[key] / 1e3)} ${{ mean: 'on average', max: 'at most', at_end: 'at the end' }[key]}`);
+  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most', at_end: 'at the end' }[key]}`);
+/** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
+const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
 const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
 
 /** Where an unresolved figure lies, for a table and for a sentence. */
