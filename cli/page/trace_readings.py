@@ -45,7 +45,7 @@ def _asks(description: dict[str, Any]) -> str:
     classes, requests = description.get("classes", []), description["requests"]
     if not classes or not requests:
         return "No requests were recorded."
-    parts = [f"{_share(group['count'] / requests)} {group['name']}" for group in classes[:4]]
+    parts = [f"{_share(group['count'] / requests)} {group['name']}" for group in classes[:6]]
     total_bytes = sum(group["bytes"] or 0 for group in classes)
     said = f"{', '.join(parts)}; {format_bytes(total_bytes)} in all."
     found = description.get("working_set")
@@ -72,7 +72,7 @@ def _pushes(description: dict[str, Any]) -> str:
 def _slow(description: dict[str, Any]) -> str:
     said = [
         f"{group['name']} {format_ns(group['p99_ns'])}"
-        for group in description.get("classes", [])[:5]
+        for group in description.get("classes", [])[:6]
         if group.get("p99_ns") is not None
     ]
     if not said:
