@@ -8,6 +8,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
+from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns
 
 #: Rows of the tables by file and by stream; the JSON document has more.
@@ -18,15 +19,23 @@ _COLUMNS = ("count", "bytes", "median size", "sequential", "random", "mean", "p5
 def describe(
     trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write a page with pictures, such as prod.html.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
 ) -> None:
     """Show mix, sizes, randomness, working set, burstiness and measured latency of a trace, by kind, file and stream.
 
-    Example: tiersim describe prod.trace
+    Example: tiersim describe prod.trace -o prod.html
     """
+    if output is not None:
+        check_target(output, force=force)
     from tiersim.traces.description import describe as run
 
     with open_trace(trace) as bundle, terminal.progress_bar("describing") as progress:
         document = run(bundle, progress=progress)
+    if output is not None:
+        _write_page(document, output, force=force)
     if json:
         terminal.print_json(document)
         return
@@ -41,6 +50,15 @@ def describe(
     terminal.show_table("the whole", ["figure", "value"], list(_whole(document)), words=2)
     for sentence in document["inferred"]:
         print(sentence)
+
+
+def _write_page(document: dict[str, Any], output: Path, *, force: bool) -> None:
+    from tiersim.cli.page import build_trace_page
+
+    title = document["trace"].removesuffix(".trace")
+    with whole_file(output, force=force) as path:
+        path.write_text(build_trace_page(document, title), encoding="utf-8")
+    terminal.notice(f"wrote {output}")
 
 
 def _row(group: dict[str, Any]) -> list[str]:

@@ -1,11 +1,9 @@
-"""The page: what is in it, that nothing breaks out of it, and what a browser makes of it."""
+"""The report: what is in it, that nothing breaks out of it, and what a browser makes of it."""
+# ruff: noqa: F401, F811 - fixtures
 
 import itertools
 import json
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.page_browser import Open, browser, drawn, numbers, open_page, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, page_payload
+from tiersim.cli.page.payload import embedded_json, page_payload
+from tiersim.cli.page.series import MOST_STATIONS
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
@@ -74,7 +74,7 @@ def test_many_large_scenarios_still_fit() -> None:
         assert max(value for value in merged["by_class"][name]["p99_us"] if value is not None) == max(known)
 
 
-def test_only_the_busiest_stations_are_drawn() -> None:
+def test_only_the_busiest_stations_aredrawn() -> None:
     stations = page_payload([sample(replace(DISKS, stations=MOST_STATIONS + 6))], "x")["scenarios"][0]["stations"]
     assert len(stations["rows"]) == MOST_STATIONS
     assert stations["left_out"] == 6
@@ -116,7 +116,7 @@ def test_classes_stand_in_the_order_in_which_people_look_at_them() -> None:
     assert purposes == ["log write", "log flush", "data read", "data write", "checkpoint write", "flush"]
 
 
-def test_the_open_interval_after_the_recording_is_not_drawn() -> None:
+def test_the_open_interval_after_the_recording_is_notdrawn() -> None:
     result = sample(TOO_FEW_DISKS)
     left = {row["class"]: row["completions"] for row in result.timeline.to_pylist() if row["start_ns"] == SPAN_NS}
     time = page_payload([result], "x")["scenarios"][0]["time"]
@@ -162,68 +162,11 @@ def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    required = os.environ.get("TIERSIM_REQUIRE_BROWSER") == "1"
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        (pytest.fail if required else pytest.skip)("no chromium is installed")
-    if not required:
-        pytest.importorskip("playwright", reason="playwright is not installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens a page offline; afterwards asserts that nothing complained and nothing went out."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
-
-    def dismissed(dialog: Any) -> None:
-        complaints.append(dialog.message)
-        dialog.dismiss()
-
-    def opened(html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light") -> Any:
-        file = tmp_path / "page.html"
-        file.write_text(html, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", dismissed)
-        page.on(
-            "request",
-            lambda r: None if re.match("(file|blob|data):", r.url) else complaints.append(f"asked for {r.url}"),
-        )
-        page.goto(file.as_uri() + fragment)
-        page.locator("html[data-ready]").wait_for(state="attached")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
-def _drawn(page: Any, chart: str) -> Any:
-    """What a chart shows: the values of its traces."""
-    return page.eval_on_selector(f"#{chart}", "e => e.data.map(t => ({name: t.name, y: t.y, z: t.z, x: t.x}))")
-
-
 def _latencies(text: str) -> list[str]:
     return re.findall(r"\d\s*(?:ns|µs|ms|s)\b", text)
 
 
-CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations")
+CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations", "ratios", "blame")
 
 
 @pytest.mark.browser
@@ -234,7 +177,7 @@ def test_opens_offline_in_every_shape(html: str, open_page: Open, tmp_path: Path
     overflow, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert overflow <= inner
     for chart in CHARTS:
-        assert _drawn(page, chart)
+        assert drawn(page, chart)
         assert page.locator(f"#{chart}-reading").inner_text()
         assert page.locator(f"#{chart} .main-svg").first.bounding_box()["width"] <= width
     light, dark = "rgb(252, 252, 251)", "rgb(19, 21, 25)"
@@ -245,21 +188,21 @@ def test_opens_offline_in_every_shape(html: str, open_page: Open, tmp_path: Path
 
 
 @pytest.mark.browser
-def test_scenario_and_purpose_change_what_is_drawn(html: str, open_page: Open) -> None:
+def test_scenario_and_purpose_change_what_isdrawn(html: str, open_page: Open) -> None:
     page = open_page(html)
-    before = {chart: _drawn(page, chart) for chart in CHARTS}
+    before = {chart: drawn(page, chart) for chart in CHARTS}
     page.locator("#scenario").select_option(label="sas-ssd-x4")
-    after = {chart: _drawn(page, chart) for chart in CHARTS}
+    after = {chart: drawn(page, chart) for chart in CHARTS}
     for chart in ("latency-time", "requests", "stations"):
         assert after[chart] != before[chart], chart
     assert "sas-ssd-x4" in page.locator("#percentiles-reading").inner_text()
     page.locator("#purpose").select_option("data read")
-    assert _drawn(page, "percentiles") != after["percentiles"]
-    assert _drawn(page, "latency-time") != after["latency-time"]
+    assert drawn(page, "percentiles") != after["percentiles"]
+    assert drawn(page, "latency-time") != after["latency-time"]
     page.locator("#compare").select_option(label="pcie-p3700")
-    assert len(_drawn(page, "latency-time")) == 6
+    assert len(drawn(page, "latency-time")) == 6
     page.locator("#measure").select_option("outstanding")
-    assert _drawn(page, "stations") != after["stations"]
+    assert drawn(page, "stations") != after["stations"]
     page.locator(".card .choose").first.click()
     assert page.locator("#scenario").input_value() == "0"
 
@@ -271,20 +214,20 @@ def test_the_address_keeps_the_state(html: str, open_page: Open) -> None:
     page.locator("#purpose").select_option("data read")
     page.locator("#compare").select_option(label="15k-raid10")
     page.locator("#statistic").select_option("p50")
-    drawn = {chart: _drawn(page, chart) for chart in CHARTS}
+    shown = {chart: drawn(page, chart) for chart in CHARTS}
     page.reload()
     page.locator("html[data-ready]").wait_for(state="attached")
     assert [page.locator(f"#{name}").input_value() for name in ("scenario", "purpose", "compare", "statistic")] == [
         "1", "data read", "0", "p50",
     ]  # fmt: skip
-    assert {chart: _drawn(page, chart) for chart in CHARTS} == drawn
+    assert {chart: drawn(page, chart) for chart in CHARTS} == shown
     odd = open_page(html, "#scenario=no+such&purpose=none&compare=%3Cb%3E")
     assert odd.locator("#scenario").input_value() == "0"
 
 
 @pytest.mark.browser
 def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> None:
-    page = open_page(html, "#scenario=7k2-raid1")
+    page = open_page(html, "#scenario=7k2-raid1&against=nothing")
     card = page.locator(".card.saturated")
     assert "Saturated" in card.inner_text()
     assert _latencies(card.inner_text()) == []
@@ -294,11 +237,11 @@ def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> No
         assert "7k2-raid1" in row.inner_text()
         assert row.inner_text().count("saturated") == 6
         assert _latencies(row.inner_text()) == []
-    assert "7k2-raid1" not in [trace["name"] for trace in _drawn(page, "percentiles")]
-    assert {trace["name"] for trace in _drawn(page, "latency-time")} == {"mean"}
-    page.locator("#percentiles ~ details summary").click()
-    numbers = page.locator("#percentiles ~ details tr", has_text="7k2-raid1").inner_text()
-    assert _latencies(numbers) == []
+    assert "7k2-raid1" not in [trace["name"] for trace in drawn(page, "percentiles")]
+    assert {trace["name"] for trace in drawn(page, "latency-time")} == {"mean"}
+    for row in numbers(page, "percentiles")[0]:
+        assert row[0] != "7k2-raid1" or row[2:] == ["–", "–", "–", "saturated"]
+    assert not any("7k2-raid1" in cell for cell in numbers(page, "percentiles")[1][0])
 
 
 def _with_p99(hardware: Hardware, purpose: str, low_ns: float | None, high_ns: float | None) -> Result:
@@ -309,15 +252,10 @@ def _with_p99(hardware: Hardware, purpose: str, low_ns: float | None, high_ns: f
     return result
 
 
-def _text(page: Any, selector: str) -> str:
-    """Visible text with plain blanks."""
-    return " ".join(page.locator(selector).inner_text().split())
-
-
 @pytest.mark.browser
 def test_percentiles_of_which_nothing_is_known_are_said_in_words(open_page: Open) -> None:
     page = open_page(build_page([_with_p99(SSDS, "log write", None, None)], "short"))
-    assert _text(page, ".card .big dd") == "not resolved"
+    assert text(page, ".card .big dd") == "not resolved"
     assert "not resolved" in page.locator("#comparison").inner_text()
     assert "too few" in page.locator("#percentiles-reading").inner_text().lower()
 
@@ -337,31 +275,31 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     open_page: Open, low_ns: float, high_ns: float | None, shown: str, lies: str
 ) -> None:
     page = open_page(build_page([_with_p99(DISKS, "log write", low_ns, high_ns), sample(CARD)], "bursty"))
-    assert _text(page, ".card >> nth=0 >> .big dd") == f"{shown} not resolved"
-    assert _text(page, "#comparison tbody tr >> nth=1 >> td >> nth=1") == f"{shown} not resolved"
+    assert text(page, ".card >> nth=0 >> .big dd") == f"{shown} not resolved"
+    assert text(page, "#comparison tbody tr >> nth=1 >> td >> nth=1") == f"{shown} not resolved"
     resolved = page.locator(".card .big .value").nth(1)
     unresolved = page.locator(".card .big .value").nth(0)
     size, colour = "e => parseFloat(getComputedStyle(e).fontSize)", "e => getComputedStyle(e).color"
     assert unresolved.evaluate(size) < resolved.evaluate(size)
     assert unresolved.evaluate(colour) != resolved.evaluate(colour)
-    page.locator("#percentiles ~ details summary").click()
-    assert f"{shown}, not resolved" in _text(page, "#percentiles ~ details tr:has-text('15k-raid10')")
-    reading = _text(page, "#percentiles-reading")
+    ends = ["–" if ns is None else f"{ns / 1e3:g}" for ns in (low_ns, high_ns)]
+    assert ["15k-raid10", "p99", "–", *ends, "not resolved"] in numbers(page, "percentiles")[0]
+    reading = text(page, "#percentiles-reading")
     assert f"The 99th percentile of log writes on 15k-raid10 is not resolved: it lies {lies}; on pcie-p3700" in reading
     assert "too few" not in reading.lower()
-    lead = _text(page, "#lead")
+    lead = text(page, "#lead")
     assert re.search(r"99 % of log writes end within [\d.]+ µs on pcie-p3700; the 99th percentile is not", lead)
     assert f"is not resolved on 15k-raid10 (it lies {lies}); the recorded hardware took" in lead
-    assert "A range stands where the recording is too short or too bursty" in _text(page, "#comparison-note")
+    assert "A range stands where the recording is too short or too bursty" in text(page, "#comparison-note")
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
-    assert f"on 15k-raid10 it is not resolved: it lies {lies}" in _text(page, "#percentiles-reading")
+    assert f"on 15k-raid10 it is not resolved: it lies {lies}" in text(page, "#percentiles-reading")
 
 
 @pytest.mark.browser
 def test_the_headline_speaks_when_no_scenario_resolves_it(open_page: Open) -> None:
     short = [_with_p99(DISKS, "log write", 1e8, 2e8), _with_p99(CARD, "log write", None, None)]
-    lead = _text(open_page(build_page(short, "short")), "#lead")
+    lead = text(open_page(build_page(short, "short")), "#lead")
     assert "The 99th percentile of log writes is not resolved on 15k-raid10 (it lies between 100 and 200 ms)" in lead
     assert "and pcie-p3700; the recorded" in lead
 
@@ -371,7 +309,7 @@ def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> No
     result = sample(CARD)
     result.summary["latency_ns"]["log write"]["p99"].update(value=81_700.0, low=81_690.0, high=81_710.0)
     page = open_page(build_page([result], "narrow"))
-    assert _text(page, ".card .big dd") == "81.7 µs"
+    assert text(page, ".card .big dd") == "81.7 µs"
 
 
 @pytest.mark.browser
@@ -388,20 +326,20 @@ def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open) -> None:
 @pytest.mark.browser
 def test_outstanding_requests_are_an_average_or_a_backlog(html: str, open_page: Open) -> None:
     page = open_page(html)
-    drawn = {trace["name"]: trace["y"] for trace in _drawn(page, "outstanding")}
+    shown = {trace["name"]: trace["y"] for trace in drawn(page, "outstanding")}
     card = sample(CARD).summary["latency_ns"]
     expected = sum(figures["count"] * figures["mean"]["value"] for figures in card.values()) / SPAN_NS
-    assert sum(drawn["pcie-p3700"]) / len(drawn["pcie-p3700"]) == pytest.approx(expected, rel=0.01)
-    assert drawn["7k2-raid1"][-1] == max(drawn["7k2-raid1"]) > 10_000
+    assert sum(shown["pcie-p3700"]) / len(shown["pcie-p3700"]) == pytest.approx(expected, rel=0.01)
+    assert shown["7k2-raid1"][-1] == max(shown["7k2-raid1"]) > 10_000
 
 
 @pytest.mark.browser
 def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> None:
     page = open_page(build_page([sample(replace(SSDS, utilisation=0.008, burst=0.0))], "idle"))
     top = page.eval_on_selector("#stations", "e => e.data[0].zmax")
-    assert max(max(row) for row in _drawn(page, "stations")[0]["z"]) <= top < 40
+    assert max(max(row) for row in drawn(page, "stations")[0]["z"]) <= top < 40
     assert page.eval_on_selector("#stations", "e => e.data[0].colorbar.ticktext")[-1] == f"{top} %"
-    assert re.search(r"die \d\.\d %", _text(page, ".card"))
+    assert re.search(r"die \d\.\d %", text(page, ".card"))
 
 
 @pytest.mark.browser
@@ -409,7 +347,7 @@ def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> Non
 def test_assumptions_can_be_read_in_every_width(html: str, open_page: Open, width: int) -> None:
     page = open_page(html, width=width)
     rows = page.locator(".words tbody tr")
-    assert [_text(page, f".words tbody tr >> nth={i}") for i in range(rows.count())] == [
+    assert [text(page, f".words tbody tr >> nth={i}") for i in range(rows.count())] == [
         "data: 16 × 15K SAS drives, RAID 10",
         "command_overhead 0.2 ms datasheet: product manual, rev. C",
         "queue_depth 32 assumed: 16..64",

@@ -1,0 +1,79 @@
+// The report: its controls, and everything drawn together.
+const TIME_CHARTS = { 'latency-time': drawLatencyTime, blame: drawBlame, requests: drawRequests, outstanding: drawOutstanding, stations: drawStations };
+
+function fillSelect(id, options, change) {
+  $(id).replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  $(id).addEventListener('change', event => change(event.target.value));
+}
+
+function syncControls() {
+  $('scenario').value = state.scenario;
+  $('purpose').value = state.purpose;
+  $('statistic').value = state.statistic;
+  $('measure').value = state.stations;
+  [...$('compare').options].forEach(option => {
+    option.hidden = Number(option.value) === RECORDED && !isMeasured(selected());
+    option.disabled = option.hidden || Number(option.value) === state.scenario;
+  });
+  $('compare').value = state.compare;
+  $('whole-run').hidden = !state.window;
+}
+
+function draw() {
+  syncControls();
+  drawCards();
+  markSelection();
+  drawComparison();
+  drawKnown();
+  const overTime = Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').map(([, one]) => one());
+  return Promise.all([drawPair(), drawPercentiles(), ...overTime]);
+}
+
+/** Changes the state; a scenario that is chosen as both changes places with the one it was set against. */
+function select(change) {
+  const before = state.scenario;
+  Object.assign(state, change);
+  if (state.compare === state.scenario) state.compare = before === state.scenario ? usualComparison(state.scenario) : before;
+  if (state.compare === RECORDED && !isMeasured(selected())) state.compare = usualComparison(state.scenario);
+  writeState();
+  return draw();
+}
+
+function zoomed() {
+  writeState();
+  syncControls();
+  Object.entries(TIME_CHARTS).forEach(([id, one]) => { if (id !== 'blame' || state.compare !== NOTHING) one(); });
+}
+
+function start() {
+  const names = data.scenarios.map((scenario, i) => [i, scenario.name]);
+  const measure = element('select', { id: 'measure', ariaLabel: 'Shown for stations' });
+  addFigure('ratios', { into: 'pair-figures' });
+  addFigure('blame', { into: 'pair-figures' });
+  addFigure('percentiles');
+  addFigure('latency-time');
+  addFigure('requests');
+  addFigure('outstanding');
+  addFigure('stations', { className: 'wide', control: measure });
+  fillSelect('scenario', names, value => select({ scenario: Number(value) }));
+  fillSelect('compare', [[NOTHING, 'nothing'], [RECORDED, 'recorded hardware'], ...names], value => select({ compare: Number(value) }));
+  fillSelect('purpose', data.purposes.map(purpose => [purpose, capital(plural(purpose))]), value => select({ purpose: value }));
+  fillSelect('statistic', Object.entries(STATISTICS), value => select({ statistic: value }));
+  fillSelect('measure', Object.entries(MEASURES).map(([value, text]) => [value, capital(text)]), value => select({ stations: value }));
+  state.purpose = data.purposes[0] ?? '';
+  state.compare = usualComparison(0);
+  readState();
+  startShell({ read: readState, draw, write: writeState });
+  drawHead();
+  return draw().then(() => state.compare === NOTHING && drawBlame()).then(() => { // a chart has to be there to be listened to
+    linkTime(Object.keys(TIME_CHARTS), zoomed);
+    $('percentiles').on('plotly_click', event => {
+      const index = event.points[0].customdata;
+      if (known(index)) select({ scenario: index });
+    });
+    $('percentiles').on('plotly_doubleclick', () => drawPercentiles());
+    root.dataset.ready = '1';
+  });
+}
+
+start();

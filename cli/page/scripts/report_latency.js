@@ -1,0 +1,205 @@
+// 1. latency by percentile
+const PERCENTILE_TICKS = [[1, '0'], [2, '50'], [10, '90'], [100, '99'], [1e3, '99.9'], [1e4, '99.99'], [1e5, '99.999'], [1e6, '99.9999']];
+const percentileAt = rank => `${+(100 - 100 / rank).toPrecision(Math.max(3, Math.ceil(Math.log10(rank)) + 2))} %`;
+
+/** A curve twice: faint and dotted where the sample does not resolve it (from the last point that it does), and at full strength. */
+function curveTraces(scenario, index) {
+  const curve = scenario.curves[state.purpose];
+  if (!curve) return [];
+  const { colour, dash, symbol } = style(index);
+  const bold = index === state.scenario;
+  const common = { x: curve.rank, name: plain(scenario.name), customdata: curve.rank.map(() => index) };
+  const text = curve.us.map((us, i) => `${percentileAt(curve.rank[i])}: ${duration(us)}${curve.resolved[i] ? '' : ', not resolved'}`);
+  return [
+    { ...common, y: curve.us.map((us, i) => (curve.resolved[i] && (curve.resolved[i + 1] ?? 1) && (curve.resolved[i - 1] ?? 1) ? null : us)), text, ...hoverLatency(scenario.name), mode: 'lines', opacity: 0.55, line: { color: colour, dash: 'dot', width: bold ? 2 : 1.25 } },
+    {
+      ...common, y: curve.us.map((us, i) => (curve.resolved[i] ? us : null)), text, ...hoverLatency(scenario.name), mode: 'lines+markers', opacity: bold || index === state.compare ? 1 : 0.85,
+      line: { color: colour, dash, width: bold ? 3.5 : 1.75 }, marker: { color: colour, symbol, size: bold ? 9 : 7, maxdisplayed: 9 },
+    },
+  ];
+}
+
+const RANKS = { p50: 2, p95: 20, p99: 100, p999: 1000 };
+
+/** The intervals of the percentiles of the selected scenario, as upright strokes across its curve. */
+function intervalsTrace() {
+  const figures = selected().latency_ns[state.purpose] ?? {};
+  const there = Object.entries(RANKS).filter(([key]) => known(figures[key]?.low) && known(figures[key]?.high));
+  if (!there.length) return null;
+  return {
+    x: there.flatMap(([, rank]) => [rank, rank, null]), y: there.flatMap(([key]) => [figures[key].low / 1e3, figures[key].high / 1e3, null]), name: 'intervals',
+    mode: 'lines', hoverinfo: 'skip', line: { color: alpha(style(state.scenario).colour, 0.4), width: 9 },
+  };
+}
+
+function measuredTrace() {
+  const measured = measuredFor(selected(), state.purpose);
+  if (!measured) return null;
+  const points = Object.entries(RANKS).map(([key, rank]) => [rank, measured[key]]).filter(([rank, ns]) => known(ns) && rank <= (measured.count ?? rank));
+  const { colour, dash, symbol } = measuredStyle();
+  return {
+    x: points.map(([rank]) => rank), y: points.map(([, ns]) => ns / 1e3), text: points.map(([rank, ns]) => `${percentileAt(rank)}: ${duration(ns / 1e3)}`),
+    name: 'recorded hardware', ...hoverLatency('recorded hardware'), mode: 'lines+markers', line: { color: colour, dash, width: 1.5 }, marker: { color: colour, symbol, size: 10 },
+  };
+}
+
+function percentileReading() {
+  const what = plural(state.purpose);
+  const scenario = selected();
+  const { us, word, range, lies } = latency(scenario, state.purpose, 'p99');
+  const words = {
+    saturated: `${scenario.name} is saturated, so its ${what} have no steady latency`,
+    none: `${scenario.name} saw no ${what}`,
+    'not resolved': range ? `the 99th percentile of ${what} on ${scenario.name} is not resolved: it lies ${lies}`
+      : `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
+  };
+  const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
+  const others = data.scenarios.filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
+    .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
+  const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
+  if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
+  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} it is not resolved: it lies ${others[0].lies}`);
+  const measured = measuredFor(scenario, state.purpose)?.p99;
+  if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
+  return capital(said.join('; ')) + '.';
+}
+
+/** Percentiles at which the curves are read off for their table. */
+const READ_OFF = [0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999];
+
+function percentileNumbers() {
+  const short = ns => (known(ns) ? Number((ns / 1e3).toPrecision(5)) : null);
+  const figuresOf = scenario => Object.keys(STATISTICS).map(statistic => {
+    const { us, word } = latency(scenario, state.purpose, statistic);
+    const figure = isSaturated(scenario) ? {} : scenario.latency_ns[state.purpose]?.[statistic] ?? {};
+    return [scenario.name, STATISTICS[statistic], known(us) ? short(us * 1e3) : null, short(figure.low), short(figure.high), word ?? figure.basis ?? ''];
+  });
+  const measured = measuredFor(selected(), state.purpose) ?? {};
+  const recorded = Object.keys(STATISTICS).filter(key => known(measured[key])).map(key => ['recorded hardware', STATISTICS[key], short(measured[key]), null, null, 'measured']);
+  const drawn = data.scenarios.filter(scenario => scenario.curves[state.purpose]);
+  const at = (curve, percentile) => {
+    const i = curve.rank.findIndex(rank => 100 - 100 / rank >= percentile - 1e-9);
+    return i < 0 ? [null, null] : [curve.us[i], curve.resolved[i] ? 'yes' : 'no'];
+  };
+  const far = Math.max(0, ...drawn.map(scenario => 100 - 100 / scenario.curves[state.purpose].rank.at(-1)));
+  return [
+    { caption: `Latency of ${plural(state.purpose)}`, head: ['Scenario', 'Statistic', 'Value (µs)', 'Low (µs)', 'High (µs)', 'Basis'], rows: [...recorded, ...data.scenarios.flatMap(figuresOf)] },
+    {
+      caption: 'The curves', head: ['Percentile (%)', ...drawn.flatMap(scenario => [`${scenario.name} (µs)`, 'resolved'])],
+      rows: READ_OFF.filter(percentile => percentile <= far + 1e-9).map(percentile => [percentile, ...drawn.flatMap(scenario => at(scenario.curves[state.purpose], percentile))]),
+    },
+  ];
+}
+
+function drawPercentiles() {
+  const traces = [measuredTrace(), intervalsTrace(), ...data.scenarios.flatMap(curveTraces)].filter(known);
+  const doubtful = data.scenarios.some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
+  const legend = data.scenarios.map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
+  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), '80 % interval'));
+  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved'));
+  if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
+  const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
+  const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));
+  return show('percentiles', {
+    title: `Latency of ${plural(state.purpose)} by percentile`, legend, traces, reading: percentileReading(), numbers: percentileNumbers,
+    layout: traces.length ? layout({
+      hovermode: 'closest',
+      xaxis: axis({ type: 'log', range: [0, Math.log10(far) + 0.08], tickvals: ticks.map(([rank]) => rank), ticktext: ticks.map(([, text]) => `${text} %`) }),
+      yaxis: latencyAxis(traces.flatMap(trace => trace.y.filter(known))),
+    }) : nothing('No percentiles: nothing here has a steady latency.'),
+  });
+}
+
+// 2. latency over time
+function latencyLines(scenario, index, prominent) {
+  const series = scenario.time.by_class[state.purpose];
+  if (!series) return [];
+  const x = inUnit(middles(scenario.time));
+  const { colour, dash } = style(index);
+  const drawn = (values, name, properties) => ({
+    ...line(x, values, name, { color: colour, dash: prominent ? 'solid' : dash, ...properties }), text: latencyText(values), ...hoverLatency(`${name}, ${scenario.name}`),
+  });
+  if (!series.p99_us) return [drawn(series.mean_us, 'mean', { width: prominent ? 2.5 : 1.5 })];
+  return [
+    band(x, series.p50_us, series.p99_us, alpha(colour, prominent ? 0.2 : 0.1)),
+    drawn(series.p50_us, 'p50', { width: prominent ? 1.5 : 1 }), drawn(series.p99_us, 'p99', { width: prominent ? 2.5 : 1.5 }),
+  ];
+}
+
+/** The p99 of the typical and of the worst interval of a scenario, or null. */
+function typicalAndWorst({ time }) {
+  const values = time.by_class[state.purpose]?.p99_us ?? [];
+  const ordered = values.filter(known).toSorted((a, b) => a - b);
+  if (!ordered.length) return null;
+  const worst = ordered.at(-1);
+  const middle = numbers => numbers[Math.floor(numbers.length / 2)];
+  const arrivals = time.by_class[state.purpose].arrivals.filter(value => value > 0).toSorted((a, b) => a - b);
+  return { typical: middle(ordered), worst, when: middles(time)[values.indexOf(worst)], requests: middle(arrivals) };
+}
+
+const lengthOfInterval = ({ time }) => trimmed(time.end_s[0] - time.start_s[0]) + NBSP + 's';
+
+function latencyTimeReading() {
+  const scenario = selected();
+  const what = plural(state.purpose);
+  if (!scenario.time.by_class[state.purpose]) return `${scenario.name} saw no ${what}.`;
+  if (isSaturated(scenario)) return `${scenario.name} is saturated: the mean latency of its ${what} follows the backlog and says how far behind it is, not how fast it is.`;
+  const own = typicalAndWorst(scenario);
+  if (!own) return `No ${what} arrived.`;
+  const other = compared() && typicalAndWorst(compared());
+  const slowest = own.requests > 1 ? `the slowest of ${own.requests} ${what} takes` : 'a request takes'; // the p99 of few is the slowest
+  const [how, to] = own.requests < 100 ? [slowest, 'about'] : [`99${NBSP}% of ${what} end`, 'within'];
+  return `In a typical interval of ${lengthOfInterval(scenario)} ${how} ${to} ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, ${to} ${duration(own.worst)}.`
+    + (other ? ` On ${compared().name} it is ${duration(other.typical)} and ${duration(other.worst)}.` : '') + checkpointSentence();
+}
+
+function latencyTimeNumbers() {
+  const shown = [selected(), compared()].filter(scenario => scenario?.time.by_class[state.purpose]);
+  const columns = shown.flatMap(scenario => {
+    const series = scenario.time.by_class[state.purpose];
+    return [['p50', series.p50_us], ['mean', series.mean_us], ['p99', series.p99_us]].filter(([, values]) => values).map(([name, values]) => [`${scenario.name}: ${name} (µs)`, values]);
+  });
+  return [{
+    caption: `Latency of ${plural(state.purpose)} by interval`, overTime: true, head: ['From (s)', ...columns.map(([name]) => name)],
+    rows: (shown[0]?.time.start_s ?? []).map((start, i) => [start, ...columns.map(([, values]) => values[i] ?? null)]),
+  }];
+}
+
+// Checkpoints of the selected scenario, shaded on every chart over time.
+function checkpointShapes() {
+  const factor = timeUnit(spanShown())[1];
+  return (selected().checkpoints?.spans_s ?? []).map(([from, to]) => ({
+    type: 'rect', layer: 'below', xref: 'x', yref: 'paper', x0: from / factor, x1: to / factor, y0: 0, y1: 1, fillcolor: css('--shade'), line: { width: 0 },
+  }));
+}
+
+function checkpointLegend() {
+  const found = selected().checkpoints;
+  if (!found) return [];
+  const basis = [...new Set(found.basis.map(text => text.split(':')[0]))]; // all of it stands in the list of what is known
+  return [legendItem(area(css('--shade')), `checkpoint${basis.length ? ` (${shortened(list(basis), 60)})` : ''}`)];
+}
+
+/** What latency does inside and outside of checkpoints. */
+function checkpointSentence() {
+  const found = selected().checkpoints;
+  if (!found) return '';
+  const { inside, outside } = found.mean_us[state.purpose] ?? {};
+  const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
+  if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived inside ${many}.` : '';
+  return ` Inside ${many} the mean is ${duration(inside)}, outside ${duration(outside)}: ${times(inside / outside)}.`;
+}
+
+function drawLatencyTime() {
+  const scenario = selected();
+  const other = compared();
+  const traces = [...(other ? latencyLines(other, state.compare, false) : []), ...latencyLines(scenario, state.scenario, true)];
+  const text = one => `${one.name}: ${isSaturated(one) ? 'mean (saturated)' : 'p50 to p99'}`;
+  const solid = { ...style(state.scenario), dash: 'solid', symbol: null };
+  const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : []), ...checkpointLegend()];
+  const values = traces.filter(trace => trace.hoverinfo !== 'skip').flatMap(trace => trace.y).filter(known);
+  return show('latency-time', {
+    title: `Latency of ${plural(state.purpose)} over time`, legend, traces, reading: latencyTimeReading(), numbers: latencyTimeNumbers,
+    layout: values.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: { ...latencyAxis(values), fixedrange: true } }) : nothing(`No ${plural(state.purpose)} here.`),
+  });
+}

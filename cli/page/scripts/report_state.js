@@ -1,0 +1,92 @@
+// The state of a report, and what may be said of its figures.
+const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p99.9' };
+const MEASURES = { busy_pct: 'utilisation', outstanding: 'outstanding requests' };
+const NOTHING = -1;
+const RECORDED = -2; // what the trace measured on the hardware that it was recorded on
+Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: 'p99', stations: 'busy_pct' });
+
+const selected = () => data.scenarios[state.scenario];
+const compared = () => data.scenarios[state.compare];
+const isSaturated = scenario => scenario.verdict.load === 'saturated';
+const traceOf = scenario => data.traces.find(trace => trace.hash === scenario.trace);
+const measuredFor = (scenario, purpose) => traceOf(scenario).measured_latency_ns[purpose];
+const isMeasured = scenario => Object.keys(traceOf(scenario).measured_latency_ns).length > 0;
+const endOf = scenario => scenario.time.end_s.at(-1) ?? 0;
+
+/** Seconds that the charts over time show. */
+function spanShown() {
+  return Math.max(endOf(selected()), compared() ? endOf(compared()) : 0, 1e-6);
+}
+
+/** What a scenario is set against unless somebody chose: the next one, or what was recorded. */
+function usualComparison(scenario) {
+  if (data.scenarios.length > 1) return scenario ? 0 : 1;
+  return isMeasured(data.scenarios[scenario]) ? RECORDED : NOTHING;
+}
+
+function readState() {
+  const wanted = readAddress();
+  if (!wanted) return;
+  const index = name => data.scenarios.findIndex(scenario => scenario.name === wanted.get(name));
+  state.scenario = Math.max(index('scenario'), 0);
+  const special = { nothing: NOTHING, recorded: isMeasured(selected()) ? RECORDED : NOTHING }[wanted.get('against')];
+  const other = index('compare');
+  state.compare = special ?? (other >= 0 && other !== state.scenario ? other : usualComparison(state.scenario));
+  state.purpose = data.purposes.includes(wanted.get('purpose')) ? wanted.get('purpose') : data.purposes[0] ?? '';
+  state.statistic = wanted.get('latency') in STATISTICS ? wanted.get('latency') : 'p99';
+  state.stations = wanted.get('stations') in MEASURES ? wanted.get('stations') : 'busy_pct';
+}
+
+function writeState() {
+  const shown = { scenario: selected().name, purpose: state.purpose };
+  if (compared()) shown.compare = compared().name;
+  else shown.against = state.compare === RECORDED ? 'recorded' : 'nothing';
+  if (state.statistic !== 'p99') shown.latency = state.statistic;
+  if (state.stations !== 'busy_pct') shown.stations = state.stations;
+  writeAddress(shown);
+}
+
+const PLURAL = {
+  'log write': 'log writes', 'log sync': 'log syncs', 'log sync on device': 'log syncs on the device', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
+  'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
+  unknown: 'requests of unknown purpose',
+};
+const plural = purpose => PLURAL[purpose] ?? purpose;
+
+const VERDICTS = {
+  steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
+  behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
+  saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
+};
+const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
+
+const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
+/** How far completions lie behind the schedule, where the result says so. */
+const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0;
+const lag = scenario => ['mean', 'max', 'at_end'].filter(key => known(scenario.lag_ns?.[key]))
+  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most', at_end: 'at the end' }[key]}`);
+/** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
+const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
+const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
+
+/** Where an unresolved figure lies, for a table and for a sentence. */
+function bounds(figure) {
+  const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
+  if (known(low) && known(high)) {
+    const [from, to] = ends(low, high);
+    return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
+  }
+  if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
+  if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
+  return {};
+}
+
+/** What may be said of one figure of a scenario: `{us}` or, where there is no single number, `{word}` and perhaps a range. */
+function latency(scenario, purpose, statistic) {
+  const figures = scenario.latency_ns[purpose];
+  if (!figures) return { word: 'none' };
+  if (isSaturated(scenario)) return { word: 'saturated' };
+  const figure = figures[statistic];
+  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', ...bounds(figure) };
+  return { us: figure.value / 1e3, figure };
+}

@@ -1,0 +1,80 @@
+// What every page has: its data, its state in the address, the theme, printing, one zoom for all charts over time.
+const data = JSON.parse(document.getElementById('data').textContent);
+const root = document.documentElement;
+const $ = id => document.getElementById(id);
+
+const THEMES = ['light', 'dark'];
+const state = { window: null, theme: '' };
+
+/** Reads what all pages keep in the address; a page adds its own. Nothing when the address names a place on the page. */
+function readAddress() {
+  if (location.hash && !location.hash.includes('=')) return null;
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const ends = (wanted.get('range') ?? '').split('~').map(Number);
+  state.window = ends.length === 2 && ends.every(Number.isFinite) && ends[0] < ends[1] ? ends : null;
+  state.theme = THEMES.includes(wanted.get('theme')) ? wanted.get('theme') : '';
+  return wanted;
+}
+
+function writeAddress(own = {}) {
+  const shown = { ...own };
+  if (state.window) shown.range = state.window.map(seconds => Number(seconds.toPrecision(7))).join('~');
+  if (state.theme) shown.theme = state.theme;
+  history.replaceState(null, '', '#' + new URLSearchParams(shown));
+}
+
+/** The theme that was chosen, or none: then the system's. Paper is always light. */
+function applyTheme() {
+  const theme = root.classList.contains('printing') ? 'light' : state.theme;
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+}
+
+function toggleTheme() {
+  state.theme = getComputedStyle(root).colorScheme === 'dark' ? 'light' : 'dark';
+  applyTheme();
+}
+
+/** Paper is white and narrow, and nobody can open anything on it: draw for it, and come back. */
+function preparePrint(redraw) {
+  let opened = [];
+  addEventListener('beforeprint', () => {
+    root.classList.add('printing');
+    applyTheme();
+    opened = [...document.querySelectorAll('details.numbers-of:not([open])')];
+    opened.forEach(one => { one.open = true; });
+    redraw();
+  });
+  addEventListener('afterprint', () => {
+    root.classList.remove('printing');
+    applyTheme();
+    opened.forEach(one => { one.open = false; });
+    redraw();
+  });
+}
+
+const printing = () => root.classList.contains('printing');
+
+/** Charts over time zoom together: `draw` is called with `state.window` in seconds, or null for all of it. */
+function linkTime(ids, draw) {
+  const zoom = seconds => { state.window = seconds; draw(); };
+  for (const id of ids) {
+    $(id).on('plotly_relayout', change => {
+      const range = change['xaxis.range'] ?? [change['xaxis.range[0]'], change['xaxis.range[1]']];
+      if (known(range[0]) && known(range[1])) zoom(range.map(value => value * timeUnit(spanShown())[1]));
+    });
+    $(id).on('plotly_doubleclick', () => zoom(null));
+  }
+  $('whole-run').addEventListener('click', () => zoom(null));
+}
+
+/** What every page does when it opens and when its surroundings change. */
+function startShell({ read, draw, write }) {
+  const redraw = () => { applyTheme(); return draw(); };
+  $('theme').addEventListener('click', () => { toggleTheme(); write(); draw(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  matchMedia('(max-width: 640px)').addEventListener('change', redraw);
+  addEventListener('hashchange', () => { read(); redraw(); });
+  preparePrint(draw);
+  applyTheme();
+}

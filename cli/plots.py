@@ -1,0 +1,40 @@
+"""Plots of results and of traces for notebooks: every function returns a plotly figure (``docs/plots.md``).
+
+The numbers are those of ``tiersim report`` and ``tiersim describe -o``. plotly is imported when a plot is made.
+"""
+
+from tiersim.cli.page.result_figures import (
+    comparison,
+    latency_over_time,
+    latency_percentiles,
+    throughput,
+    utilisation,
+)
+from tiersim.cli.page.trace_figures import (
+    burstiness,
+    depth,
+    depth_over_time,
+    latency_by_size,
+    latency_cdf,
+    rates,
+    re_reference,
+    sizes,
+    working_set,
+)
+
+__all__ = [
+    "burstiness",
+    "comparison",
+    "depth",
+    "depth_over_time",
+    "latency_by_size",
+    "latency_cdf",
+    "latency_over_time",
+    "latency_percentiles",
+    "rates",
+    "re_reference",
+    "sizes",
+    "throughput",
+    "utilisation",
+    "working_set",
+]

@@ -1,0 +1,383 @@
+"""The report: one scenario against another, checkpoints, state in the address, tables of numbers, paper."""
+# ruff: noqa: F401, F811 - fixtures
+
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_large import large_result
+from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
+from tiersim.cli.page import build_page
+from tiersim.cli.page.payload import page_payload
+from tiersim.cli.page.ratios import ratio
+from tiersim.simulator.result import Result
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return build_page(samples(), "pgbench on four tiers")
+
+
+def _figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "resolved": value is not None, "basis": "simulated"}
+
+
+def _with_checkpoint(result: Result) -> Result:
+    start, end = (int(second * 1e9) for second in CHECKPOINT_S)
+    result.summary["checkpoints"] = [{"start_ns": start, "end_ns": end, "basis": "inferred from the trace"}]
+    return result
+
+
+# ---------------------------------------------------------------------------------------------------------- payload
+def test_a_ratio_takes_the_ends_of_both_intervals() -> None:
+    assert ratio(_figure(100, 80, 120), _figure(300, 240, 360)) == {"value": 3.0, "low": 2.0, "high": 4.5}
+    assert ratio(100, _figure(300, 240, 360)) == {"value": 3.0, "low": 2.4, "high": 3.6}  # measured figures are exact
+
+
+def test_a_ratio_of_what_is_not_resolved_has_only_bounds() -> None:
+    assert ratio(_figure(None, 80, 120), _figure(300, 240, 360)) == {"value": None, "low": 2.0, "high": 4.5}
+    assert ratio(_figure(None, 80, None), _figure(300, 240, 360)) == {"value": None, "low": None, "high": 4.5}
+    assert ratio(_figure(None, None, None), _figure(300, 240, 360)) is None
+    assert ratio(None, _figure(1, 1, 1)) is None
+
+
+def test_a_saturated_scenario_is_in_no_ratio() -> None:
+    payload = page_payload([sample(CARD), sample(TOO_FEW_DISKS)], "x")
+    assert all(found == {} for found in payload["ratios"]["0:1"]["latency"].values())
+    share = payload["ratios"]["r:1"]["throughput"]["data read"]["value"]  # of what arrived
+    assert share == pytest.approx(0.83, abs=0.01)
+    assert payload["ratios"]["0:1"]["throughput"]["data read"]["value"] == pytest.approx(0.83, abs=0.01)
+    assert payload["ratios"]["r:0"]["latency"]["data read"]["p99"]["value"] is not None
+
+
+def test_different_traces_are_not_compared() -> None:
+    other = sample(CARD)
+    other.summary["trace"] = {**other.summary["trace"], "hash": "another"}
+    assert "0:1" not in page_payload([sample(CARD), other], "x")["ratios"]
+
+
+def test_latency_inside_and_outside_of_checkpoints() -> None:
+    result = _with_checkpoint(sample(DISKS))
+    found = page_payload([result], "x")["scenarios"][0]["checkpoints"]
+    assert found["spans_s"] == [list(CHECKPOINT_S)]
+    rows = [row for row in result.timeline.to_pylist() if row["class"] == "data read" and row["arrivals"]]
+    inside = [CHECKPOINT_S[0] <= (row["start_ns"] + row["end_ns"]) / 2e9 < CHECKPOINT_S[1] for row in rows]
+    for where, chosen in (("inside", True), ("outside", False)):
+        kept = [row for row, one in zip(rows, inside, strict=True) if one is chosen]
+        mean_ns = sum(row["mean_ns"] * row["arrivals"] for row in kept) / sum(row["arrivals"] for row in kept)
+        assert found["mean_us"]["data read"][where] == pytest.approx(mean_ns / 1e3)
+    assert found["mean_us"]["checkpoint write"]["outside"] is None
+
+
+def test_checkpoints_of_the_trace_will_do_and_none_are_none() -> None:
+    result = sample(DISKS)
+    assert page_payload([result], "x")["scenarios"][0]["checkpoints"] is None
+    result.summary["trace"]["checkpoints"] = [{"start_ns": 0, "end_ns": 5, "basis": "inferred"}]
+    assert page_payload([result], "x")["scenarios"][0]["checkpoints"]["spans_s"] == [[0.0, 5e-9]]
+
+
+def test_what_is_made_of_other_requests_is_in_no_total() -> None:
+    plain = sample(DISKS)
+    rows = [row for row in plain.timeline.to_pylist() if row["class"] == "log write"]
+    twice = [{**row, "class": "log sync"} for row in rows]
+    table = pa.concat_tables([plain.timeline, pa.Table.from_pylist(twice, plain.timeline.schema)])
+    scenarios = [page_payload([one], "x")["scenarios"][0] for one in (plain, replace(plain, timeline=table))]
+    assert "log sync" in scenarios[1]["time"]["by_class"]
+    assert scenarios[1]["time"]["outstanding"] == scenarios[0]["time"]["outstanding"]
+
+
+def test_a_curve_says_where_it_is_resolved() -> None:
+    result = sample(SSDS)
+    figures = result.summary["latency_ns"]["data read"]
+    figures["p95"] |= {"value": None, "resolved": False}
+    curve = page_payload([result], "x")["scenarios"][0]["curves"]["data read"]
+    rank, resolved = np.array(curve["rank"]), np.array(curve["resolved"])
+    assert not resolved[(rank > 2) & (rank <= 20)].any()  # up to p95, which is not
+    assert resolved[(rank > 20) & (rank <= 1000)].all()  # up to p99 and p99.9, which are
+    assert resolved[-1]  # independent requests of a narrow distribution
+    value = figures["p999"]["value"]
+    figures["p999"] |= {"low": 0.8 * value, "high": 1.2 * value}  # they came in bursts, then
+    curve = page_payload([result], "x")["scenarios"][0]["curves"]["data read"]
+    assert curve["resolved"][-1] == 0
+    figures["p999"] |= {"value": None, "resolved": False}
+    curve = page_payload([result], "x")["scenarios"][0]["curves"]["data read"]
+    assert not np.array(curve["resolved"])[np.array(curve["rank"]) > 100].any()
+
+
+# ---------------------------------------------------------------------------------------------------------- browser
+@pytest.mark.browser
+def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    assert page.locator("#lead dt").all_inner_texts() == [
+        "Which carries the load?", "How slow is it?", "What is to blame?", "How sure is that?",
+    ]  # fmt: skip
+    said = text(page, "#lead")
+    assert "3 of 4 scenarios keep up with the recorded load; 7k2-raid1 cannot carry it." in said
+    assert "7k2-raid1 completes 17 % less than was recorded." in said
+    assert "On 15k-raid10, data.drive-" in said
+    assert "on 7k2-raid1, data.drive-1 (actuator) cannot keep up" in said
+    assert "Not calibrated" in said
+    assert page.locator("#lead").bounding_box()["y"] + page.locator("#lead").bounding_box()["height"] < 500
+
+
+@pytest.mark.browser
+def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
+    page = open_page(html, "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read")
+    pair = page_payload(samples(), "x")["ratios"]["0:1"]["latency"]  # sas-ssd-x4 ÷ 15k-raid10
+    table = numbers(page, "ratios")[0]
+    assert table[0] == ["Purpose", "Statistic", "A (µs)", "B (µs)", "A ÷ B", "low", "high"]
+    for row in table[1:]:
+        purpose = {"data reads": "data read", "log writes": "log write"}.get(row[0])
+        key = {"p99.9": "p999"}.get(row[1], row[1])
+        if purpose:
+            assert [row[4], row[5], row[6]] == [
+                "–" if pair[purpose][key][end] is None else f"{pair[purpose][key][end]:g}" for end in ("value", "low", "high")
+            ]  # fmt: skip
+    facts = text(page, "#pair-facts")
+    assert "A: sas-ssd-x4 B: 15k-raid10" in facts
+    assert re.search(r"Busiest part data\.drive-\d, die: \d+ % data\.drive-\d+, actuator: \d+ %", facts)
+    marks = {name: xs for name, xs in ((t["name"], t["x"]) for t in drawn(page, "ratios")) if name == "p99"}
+    assert pair["data read"]["p99"]["value"] in marks["p99"]
+    assert "The p99 of data reads on sas-ssd-x4 is 0." in text(page, "#ratios-reading")
+    assert len(drawn(page, "blame")) == 2
+
+
+@pytest.mark.browser
+def test_the_other_way_round_is_the_inverse(html: str, open_page: Open) -> None:
+    there = numbers(open_page(html, "#scenario=sas-ssd-x4&compare=15k-raid10"), "ratios")[0]
+    back = numbers(open_page(html, "#scenario=15k-raid10&compare=sas-ssd-x4"), "ratios")[0]
+    for a, b in zip(there[1:], back[1:], strict=True):
+        if a[4] != "–":
+            assert float(a[4]) * float(b[4]) == pytest.approx(1, rel=2e-3)
+
+
+@pytest.mark.browser
+def test_a_scenario_against_what_was_recorded(html: str, open_page: Open) -> None:
+    page = open_page(html, "#scenario=pcie-p3700&against=recorded")
+    assert "B: recorded hardware" in text(page, "#pair-facts")
+    assert "not recorded" in text(page, "#pair-facts")
+    row = next(row for row in numbers(page, "ratios")[0] if row[:2] == ["data reads", "p50"])
+    assert float(row[3]) == pytest.approx(DISKS.typical_ms["data read"] * 1.1e3)
+    assert float(row[4]) == pytest.approx(float(row[2]) / float(row[3]), rel=1e-3)
+    unmeasured = open_page(build_page([sample(CARD, measured=False)], "x"))
+    assert not unmeasured.locator("#pair").is_visible()
+
+
+@pytest.mark.browser
+def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
+    page = open_page(html, "#scenario=15k-raid10&compare=7k2-raid1")
+    cells = set(page.locator("#pair-ratios td:not(:nth-child(2))").all_inner_texts())
+    assert cells == {"saturated"}
+    assert text(page, "#pair-ratios tbody tr:nth-child(3) td:nth-child(2)").startswith(
+        "1.21 × 617/s against 511/s"
+    )  # data reads completed
+    assert "a saturated system has no steady latency" in text(page, "#ratios-reading")
+    assert "Throughput shortfall < 0.1 % 17 %" in text(page, "#pair-facts").replace("0 % 17", "< 0.1 % 17")
+
+
+@pytest.mark.browser
+def test_choosing_the_other_one_changes_places(html: str, open_page: Open) -> None:
+    page = open_page(html, "#scenario=15k-raid10&compare=sas-ssd-x4")
+    page.locator("#scenario").select_option(label="sas-ssd-x4")
+    assert text(page, "#pair-title") == "sas-ssd-x4 against 15k-raid10"
+
+
+@pytest.mark.browser
+def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
+    late = sample(DISKS)
+    late.summary["verdict"]["load"] = "behind"
+    late.summary["throughput_shortfall_pct"] = 6.4
+    late.summary["lag_ns"] = {"mean": 3e6, "max": 1.2e9, "at_end": 4e5}
+    page = open_page(build_page([late, sample(CARD)], "late"))
+    row = text(page, "#comparison tbody tr >> nth=1")
+    assert "Behind" in row
+    assert "6 % short" in row
+    assert "lag 3.00 ms on average" in row
+    early = sample(DISKS)
+    early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
+    assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
+    assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
+    assert "3.00 ms on average, 1.20 s at most, and 400 µs at the end not in the result" in text(page, "#pair-facts")
+    assert "Throughput is 6.4 % short of the recording. The schedule lag is 3.00 ms" in text(page, "#requests-reading")
+
+
+@pytest.mark.browser
+def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
+    result = _with_checkpoint(sample(DISKS))
+    page = open_page(build_page([result, sample(CARD)], "x"), "#purpose=data+read")
+    for chart in ("latency-time", "requests", "outstanding", "blame"):
+        shapes = page.eval_on_selector(f"#{chart}", "e => e.layout.shapes.map(s => [s.x0, s.x1])")
+        assert shapes == [list(CHECKPOINT_S)], chart
+        assert "checkpoint (inferred from the trace)" in text(page, f"figure:has(#{chart}) .legend")
+    means = page_payload([result], "x")["scenarios"][0]["checkpoints"]["mean_us"]["data read"]
+    said = text(page, "#latency-time-reading")
+    assert f"Inside the checkpoint the mean is {means['inside'] / 1e3:.3g} ms" in said
+    assert f"outside {means['outside'] / 1e3:.3g} ms: {means['inside'] / means['outside']:.3g} ×." in said
+    assert "A checkpoint, shaded in the charts. inferred from the trace" in text(page, "#known")
+
+
+@pytest.mark.browser
+def test_theme_and_zoom_survive_a_reload(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    page.locator("#theme").click()
+    page.evaluate("Plotly.relayout('latency-time', {'xaxis.range[0]': 40, 'xaxis.range[1]': 60})")
+    page.locator("#compare").select_option(label="nothing")
+    state = dict(part.split("=") for part in page.url.split("#")[1].split("&"))
+    assert (state["theme"], state["range"], state["against"]) == ("dark", "40%7E60", "nothing")
+    page.reload()
+    page.locator("html[data-ready]").wait_for(state="attached")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.eval_on_selector("#stations", "e => e._fullLayout.xaxis.range") == [40, 60]
+    assert page.locator("#whole-run").is_visible()
+    assert not page.locator("#pair").is_visible()
+    page.locator("#whole-run").click()
+    assert "range" not in page.url
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "fragment", ["#range=9~3&theme=pink", "#range=a~b", "#compare=15k-raid10&scenario=15k-raid10", "#charts"]
+)
+def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment: str) -> None:
+    page = open_page(html, fragment)
+    assert page.eval_on_selector("#latency-time", "e => e._fullLayout.xaxis.range") == [0, 120]
+    assert text(page, "#pair-title") == "15k-raid10 against sas-ssd-x4"
+
+
+@pytest.mark.browser
+def test_tables_hold_the_numbers_of_their_charts(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    payload = page_payload(samples(), "x")["scenarios"][0]
+    table = numbers(page, "latency-time")[0]
+    column = table[0].index("15k-raid10: p99 (µs)")
+    by_start = dict(zip(payload["time"]["start_s"], payload["time"]["by_class"]["log write"]["p99_us"], strict=True))
+    assert 60 <= len(table) - 1 <= 70  # every fourth of 240, and the peaks
+    for row in table[1:]:
+        assert float(row[column]) == by_start[float(row[0])]
+    assert max(float(row[column]) for row in table[1:]) == max(by_start.values())
+    curve = payload["curves"]["log write"]
+    p99 = next(row for row in numbers(page, "percentiles")[1] if row[0] == "99")
+    assert float(p99[1]) == next(us for rank, us in zip(curve["rank"], curve["us"], strict=True) if rank >= 100)
+    outstanding = numbers(page, "outstanding")[0]
+    assert float(outstanding[1][1]) == payload["time"]["outstanding"][0]
+    assert drawn(page, "outstanding")[-1]["y"][0] == payload["time"]["outstanding"][0]
+    stations = numbers(page, "stations")[1]
+    assert [float(cell) for cell in stations[1][1:]] == [row["busy_pct"][0] for row in payload["stations"]["rows"]]
+    requests = numbers(page, "requests")[0]
+    first = payload["time"]["by_class"]["log write"]["arrivals"][0] / payload["time"]["end_s"][0]
+    assert float(requests[1][1]) == pytest.approx(first, rel=1e-5)
+    blame = numbers(page, "blame")[0]
+    assert float(blame[1][1]) == drawn(page, "blame")[0]["y"][0]
+
+
+@pytest.mark.browser
+def test_a_table_is_copied_whole_as_csv(open_page: Open) -> None:
+    result = sample(replace(DISKS, name='=1+"2",x'))
+    page = open_page(build_page([result], "x"))
+    numbers(page, "outstanding")
+    page.locator("#outstanding ~ details .copy").click()
+    page.locator("#outstanding ~ details .copy", has_text="Copied").wait_for()
+    rows = list(csv.reader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+    assert rows[0] == ["From (s)", '\'=1+"2",x']  # a spreadsheet must not take a name for a formula
+    assert len(rows) == 241
+    assert [float(row[1]) for row in rows[1:]] == page_payload([result], "x")["scenarios"][0]["time"]["outstanding"]
+
+
+@pytest.mark.browser
+def test_an_unresolved_tail_is_dotted(open_page: Open) -> None:
+    result = sample(SSDS)
+    result.summary["latency_ns"]["data read"]["p999"] |= {"value": None, "resolved": False}
+    page = open_page(build_page([result], "x"), "#purpose=data+read")
+    lines = page.eval_on_selector(
+        "#percentiles", "e => e.data.filter(t => t.name === 'sas-ssd-x4').map(t => [t.line.dash, t.opacity, t.y])"
+    )
+    (dash, faint, tail), (_, _, strong) = lines
+    assert dash == "dot"
+    assert faint < 0.6
+    assert strong[-1] is None
+    assert tail[-1] is not None
+    assert "not resolved" in text(page, "figure:has(#percentiles) .legend")
+
+
+@pytest.mark.browser
+def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
+    page = open_page(html, width=390)
+    for table in ("#comparison", "#pair-ratios table", "#pair-facts table"):
+        assert page.eval_on_selector(table, "e => e.scrollWidth <= e.parentElement.clientWidth"), table
+    label = "e => getComputedStyle(e, '::before').content"
+    assert page.locator("#comparison tbody tr >> nth=1 >> td >> nth=1").evaluate(label) == '"Log writes"'
+
+
+@pytest.mark.browser
+def test_what_is_known_names_its_sources(open_page: Open) -> None:
+    result = sample(CARD)
+    result.summary["replay"] = {"mode": "partly-open", "streams": 18, "think_ns": {"mean": 1.2e6}, "novelty": "yes"}
+    result.summary["synthesised"] = [{"what": "addresses", "value": "uniform", "source": "no offsets in the trace"}]
+    page = open_page(build_page([result], "x"))
+    known = {
+        node.locator("h3").inner_text(): " ".join(node.inner_text().split())
+        for node in page.locator("#known > div").all()
+    }
+    assert list(known) == [
+        "Measured",
+        "Inferred",
+        "Synthesised",
+        "Replay, and what it leaves out",
+        "Assumed for pcie-p3700",
+    ]
+    assert "Arrivals are the recorded ones. trace pgbench, blktrace" in known["Measured"]
+    assert "Log writes were recognised by their file, which only ever grows. concluded on import" in known["Inferred"]
+    assert "addresses: uniform no offsets in the trace" in known["Synthesised"]
+    for said in ("Mode: partly-open", "Streams: 18", "Think: mean: 1.20 ms", "Novelty: yes"):
+        assert said in known["Replay, and what it leaves out"]
+
+
+@pytest.mark.browser
+def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    page.locator("#requests ~ details summary").focus()
+    page.keyboard.press("Enter")
+    page.locator("#requests ~ details tbody tr").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Copy as CSV"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Requests of")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper_is_light_with_open_tables(html: str, open_page: Open, tmp_path: Path, scheme: str) -> None:
+    page = open_page(html, scheme=scheme)
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    pages = re.findall(rb"/Type\s*/Page[^s]", (tmp_path / "page.pdf").read_bytes())
+    assert 5 <= len(pages) <= 16
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == before
+    assert page.locator("details[open]").count() == 0
+    page.set_viewport_size({"width": 688, "height": 900})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("details.numbers-of[open] tbody tr").count() > 50
+    assert not page.locator(".controls").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    widths = page.eval_on_selector_all(
+        ".plot .main-svg:first-child", "es => es.map(e => e.getBoundingClientRect().width)"
+    )
+    assert max(widths) - min(widths) < 1
+
+
+def test_a_page_does_not_grow_with_the_number_of_requests(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    few = build_page([large_result(tmp_path / "few", 20_000, per_s=2000.0)], "x")
+    many = build_page([large_result(tmp_path, 400_000, per_s=2000.0)], "x")
+    assert len(many.encode()) < 6_000_000
+    assert len(many) - len(few) < 40_000  # longer numbers, longer percentile curves
