@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiersim.devices.tables import NEVER
 from tiersim.kernel import kernel
 from tiersim.scenarios.recorded import Recorded
-from tiersim.scenarios.sessions import JOURNAL, SESSION, WRITER, Owners
+from tiersim.scenarios.sessions import BURST, JOURNAL, SESSION, WRITER, Owners
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
 
 
@@ -137,7 +137,7 @@ def find_causes(
                 waits_for[row] = PACE
                 pace[row] = started
                 think_ns[row] = now - foreground_ns[started - 1]
-        if role[stream] == WRITER:
+        if role[stream] == WRITER or role[stream] == BURST:
             for row in range(first, bounds[stream + 1]):
                 ended_before[row] = max(0, row + 1 - first - most)
 

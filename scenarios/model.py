@@ -78,7 +78,7 @@ class ReplayModel(StrictModel):
     load: float = Field(default=1.0, ge=0.01, le=64)  # sessions are cloned or left out; time is not compressed
     dependency_window: Nanoseconds = 100_000_000  # what came later after its session's last end waited for the clock
     writers: Literal["pace", "clock"] = "pace"  # checkpointer and write-back follow the sessions, or the recorded time
-    clients: int | None = Field(default=None, ge=1, le=4096)  # in place of the recorded or inferred sessions
+    clients: int | None = Field(default=None, ge=1, le=1024)  # in place of the recorded or inferred sessions
     think: Nanoseconds | None = None  # in place of the recorded think times; closed only
     addresses: Literal["keep", "pack"] = "keep"
     seed: int = Field(default=1, ge=0, lt=2**62)

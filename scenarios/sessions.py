@@ -12,8 +12,9 @@ from tiersim.scenarios.recorded import Recorded
 from tiersim.traces.schema import FLAG_SYNC
 
 #: What a stream is. A session waits for what it asks; the others work for it and keep its pace. Writers (checkpointer,
-#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another.
-SESSION, WRITER, JOURNAL = range(3)
+#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst is
+#: what inferred sessions were all busy for.
+SESSION, WRITER, JOURNAL, BURST = range(4)
 
 #: Names of kernel threads that write for others, and of those among them that write a journal.
 _KERNEL_WRITERS = (
@@ -43,7 +44,7 @@ _MANY = 4
 #: A scan skips pages that are cached; what Linux reads ahead by default (read_ahead_kb).
 _READ_AHEAD_BYTES = 128 << 10
 #: More would not be sessions but a measure of something else.
-_MOST_SESSIONS = 4096
+_MOST_SESSIONS = 1024
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Owners:
     """The stream of each command."""
 
     stream: NDArray[np.int32]  # by command
-    role: NDArray[np.uint8]  # by stream: SESSION, WRITER or JOURNAL
+    role: NDArray[np.uint8]  # by stream: SESSION, WRITER, JOURNAL or BURST
     name: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     inferred_sessions: int  # of them, made up because the recording does not tell threads apart
 
@@ -62,7 +63,7 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
     *clients* is the number of sessions among commands whose process is unknown; inferred when None. A process that has
     many commands outstanding is many sessions, too: threads, or one thread that waits for none of them in particular.
     """
-    roles = [_role_of(trace, code, name) for code, name in enumerate(names)]
+    roles = _roles(trace, names)
     labels = list(names)
     stream = trace.stream.copy()
     made = 0
@@ -72,12 +73,14 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         nonlocal made
         session = assign_sessions(trace.take(rows), sessions)
         stream[rows] = np.where(session >= 0, len(roles) + session, len(roles) + sessions)
-        roles.extend([SESSION] * sessions + [WRITER])
+        roles.extend([SESSION] * sessions + [BURST])
         labels.extend([""] * (sessions + 1))
         made += sessions
 
+    by_stream = np.argsort(trace.stream, kind="stable")
+    bounds = np.searchsorted(trace.stream[by_stream], np.arange(len(names) + 1))
     for code in np.flatnonzero(np.array(roles) == SESSION):
-        rows = np.flatnonzero(trace.stream == code)
+        rows = by_stream[bounds[code] : bounds[code + 1]]
         own = trace.take(rows)
         scattered = own.take(~_goes_on(own))
         sessions = session_count(scattered) if len(scattered) else 0
@@ -102,8 +105,9 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
 
 
 def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
-    """The same with the commands of all sessions dealt to *clients*, who do one thing at a time."""
-    of_sessions = np.flatnonzero(owners.role[owners.stream] == SESSION)
+    """The same with the commands of all sessions, and their bursts, dealt to *clients*, who do one thing at a time."""
+    role = owners.role[owners.stream]
+    of_sessions = np.flatnonzero((role == SESSION) | (role == BURST))
     session = assign_sessions(trace.take(of_sessions), clients)
     busy = session < 0
     session[busy] = np.arange(np.count_nonzero(busy)) % clients
@@ -115,16 +119,20 @@ def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
     return Owners(np.searchsorted(used, stream).astype(np.int32), role[used], name[used], clients)
 
 
-def _role_of(trace: Recorded, code: int, name: str) -> int:
-    if name.startswith(_JOURNALS):
-        return JOURNAL
-    if name.startswith(_KERNEL_WRITERS):
-        return WRITER
-    own = trace.stream == code
-    unwaited = own & (trace.op == WRITE) & (trace.flags & FLAG_SYNC == 0)
-    if _has_flags(trace) and np.count_nonzero(unwaited) > _WRITER_SHARE * np.count_nonzero(own):
-        return WRITER
-    return SESSION
+def _roles(trace: Recorded, names: Sequence[str]) -> list[int]:
+    """What each recorded stream is."""
+    known = trace.stream >= 0
+    unwaited = known & (trace.op == WRITE) & (trace.flags & FLAG_SYNC == 0)
+    requests = np.bincount(trace.stream[known], minlength=len(names))
+    unwaited_writes = np.bincount(trace.stream[unwaited], minlength=len(names))
+    mostly = _has_flags(trace) & (unwaited_writes > _WRITER_SHARE * requests)
+    roles = np.where(mostly, WRITER, SESSION)
+    for code, name in enumerate(names):
+        if name.startswith(_JOURNALS):
+            roles[code] = JOURNAL
+        elif name.startswith(_KERNEL_WRITERS):
+            roles[code] = WRITER
+    return [int(role) for role in roles]
 
 
 def _has_flags(trace: Recorded) -> bool:

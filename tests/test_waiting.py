@@ -215,6 +215,16 @@ def test_clients_that_are_given_ask_one_thing_at_a_time(tmp_path: Path) -> None:
     assert 3000 / found["done_ns"].max() == pytest.approx(3 / 5.8e6, rel=0.02)
 
 
+def test_bursts_beyond_the_clients_wait_for_them(tmp_path: Path) -> None:
+    """Ten requests at a time, recorded as outstanding together: three clients ask for them three at a time."""
+    times = np.repeat(np.arange(100) * 10**8, 10)
+    path = write_recording(tmp_path, rows_of(times, 50_000_000, offset_bytes=np.arange(1000) * 81920))
+    assert run(path, "aws-gp3").summary["replay"]["inferred_sessions"] == 10
+    found = columns_of(run(path, "aws-gp3", mode="closed", clients=3))
+    busy = [np.count_nonzero((found["start_ns"] <= t) & (found["done_ns"] > t)) for t in found["start_ns"]]
+    assert max(busy) == 3
+
+
 def test_roles_of_streams(tmp_path: Path) -> None:
     """A backend waits, a checkpointer does not, nor does the kernel."""
     times = np.arange(400) * 10**6
