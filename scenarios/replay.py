@@ -17,7 +17,7 @@ from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import Survey, latencies_of_files
 from tiersim.scenarios.waiting import Waiting, by_the_clock, make_waiting, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
@@ -137,16 +137,17 @@ def _stations(
     """Put the volumes into the plant; returns the station that takes each file's requests."""
     entry = scenario.build(builder)
     stations = []
-    for home, use in zip(homes, found.files, strict=True):
+    measured = {} if len(entry) == len(scenario.volumes) else latencies_of_files(Bundle(found.path))
+    for code, (home, use) in enumerate(zip(homes, found.files, strict=True)):
         if home.volume in entry:
             stations.append(entry[home.volume])
             continue
-        if not use.latency.any():
+        if code not in measured or not measured[code].any():
             raise ScenarioError(
                 f'{scenario.name}: volume {home.volume!r} is device = "{RECORDED}", and of {use.name} the recording has no '
                 "latency; choose a device"
             )
-        stations.append(add_measured(builder, use.latency, f"{home.volume}.{use.name}"))
+        stations.append(add_measured(builder, measured[code], f"{home.volume}.{use.name}"))
     return np.array(stations, np.int32)
 
 

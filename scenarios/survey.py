@@ -30,7 +30,6 @@ class FileUse:
     name: str
     end_bytes: int  # behind the last byte touched
     is_log: bool  # its writes are log writes
-    latency: NDArray[np.int64]  # (operations, fine bins): histogram of the measured latencies
     extents: NDArray[np.int64]  # numbers of the touched extents, ascending
 
 
@@ -93,14 +92,10 @@ class _Files:
         self._ends: dict[int, int] = {}
         self._logs: set[int] = set()
         self._touched: dict[int, NDArray[np.int64]] = {}
-        self._latencies: dict[int, NDArray[np.int64]] = {}
 
     def add(self, block: Requests) -> None:
         data = block.length_bytes > 0
         for code in (int(found) for found in np.unique(block.file)):
-            own = block.file == code
-            histograms = self._latencies.setdefault(code, _no_latencies())
-            count_durations(histograms, np.zeros(len(OPERATIONS), np.int64), block.op[own], block.latency_ns[own])
             rows = data & (block.file == code)
             if not rows.any():
                 continue
@@ -113,12 +108,18 @@ class _Files:
 
     def use(self, code: int, name: str) -> FileUse:
         extents = self._touched.get(code, np.zeros(0, np.int64))
-        latency = self._latencies.get(code, _no_latencies())
-        return FileUse(name, self._ends.get(code, 0), code in self._logs, latency, extents)
+        return FileUse(name, self._ends.get(code, 0), code in self._logs, extents)
 
 
-def _no_latencies() -> NDArray[np.int64]:
-    return np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64)
+def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
+    """Measured latencies by file code: histograms (operations, fine bins)."""
+    found: dict[int, NDArray[np.int64]] = {}
+    for block in bundle.blocks():
+        for code in (int(code) for code in np.unique(block.file)):
+            own = block.file == code
+            histograms = found.setdefault(code, np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64))
+            count_durations(histograms, np.zeros(len(OPERATIONS), np.int64), block.op[own], block.latency_ns[own])
+    return found
 
 
 def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "74f062ede240511a45f93d9cd04be4c2e811cd9905820713c3badb0b55fbf18c"
+GOLDEN = "1bd4863becd14b0c1a620a890a8958f3db85e77c54389fc3450d07c6818a55a9"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
