@@ -101,8 +101,8 @@ class Sessions:
 
 
 def late_sessions(late_ns: NDArray[np.int64], span_ns: int) -> NDArray[np.int64]:
-    """The delays of those sessions that end late: by over a second, and by over a twentieth of the recording."""
-    return late_ns[late_ns > max(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)]
+    """The delays of those sessions that end late: by over a twentieth of the recording."""
+    return late_ns[late_ns > (1 - BEHIND_THROUGHPUT) * span_ns]
 
 
 def judge_waiting(
@@ -120,7 +120,7 @@ def judge_waiting(
     shortfall = 1 - (completed / elapsed_ns) / (recorded / span_ns) if recorded else 0.0
     late = late_sessions(sessions.late_ns, span_ns)
     drain_ns = max(0, end_ns - span_ns)
-    slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > _LEAST_LAG_NS
+    slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > min(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)
     if not slow and 2 * late.size <= sessions.sessions:
         text = "the sessions do in the same time what was recorded"
         if late.size:

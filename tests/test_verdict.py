@@ -17,6 +17,7 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
+from tiersim.simulator.verdict import Sessions, judge_waiting
 
 
 def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = None) -> dict[str, Any]:
@@ -124,3 +125,34 @@ def test_percentiles_of_exponential_latencies() -> None:
 
 def test_a_recording_of_one_request_is_not_behind() -> None:
     assert summary_of(np.zeros(1))["verdict"]["load"] == "steady"
+
+
+@pytest.mark.parametrize(
+    ("slower", "verdict"), [(0.9, "steady"), (1.0, "steady"), (1.04, "steady"), (1.2, "behind"), (3.0, "behind")]
+)
+@pytest.mark.parametrize("span_ns", [2_000_000_000, 3_600_000_000_000])
+def test_sessions_that_take_longer_are_behind(slower: float, verdict: str, span_ns: int) -> None:
+    """Whatever the recording's length, by what share of it the run is longer."""
+    metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span_ns // 240))
+    done = (np.arange(10_000) + 0.5) / 10_000 * slower * span_ns
+    interval = np.minimum(done / metrics.interval_ns[0], 240).astype(np.int64)
+    np.add.at(metrics.completions[:, 0], interval, 1)
+    metrics.arrivals[:] = metrics.completions
+    builder = PlantBuilder(1)
+    add_server(builder, "disk", 1, 1_000_000)
+    late = np.full(4, int((slower - 1) * span_ns))
+    load = judge_waiting(metrics, builder.stations, span_ns, int(done[-1]), 10_000, Sessions(1.0, 4, 0, late))
+    assert load.verdict == verdict
+    assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
+
+
+def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
+    span_ns = 100_000_000_000
+    metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span_ns // 240))
+    metrics.completions[:240, 0] = metrics.arrivals[:240, 0] = 100
+    builder = PlantBuilder(1)
+    add_server(builder, "disk", 1, 1_000_000)
+    late = np.array([0, 0, 0, 30_000_000_000])
+    load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
+    assert load.verdict == "steady"
+    assert "but for 1 of 4: late by up to 30 s at the end" in load.explanation
