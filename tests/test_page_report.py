@@ -319,7 +319,12 @@ def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
 @pytest.mark.browser
 def test_what_is_known_names_its_sources(open_page: Open) -> None:
     result = sample(CARD)
-    result.summary["replay"] = {"mode": "partly-open", "streams": 18, "think_ns": {"mean": 1.2e6}, "novelty": "yes"}
+    result.summary["replay"] = {
+        "mode": "partly-open", "load": 2.0, "load_reached": 2.0, "commands": 1000, "sessions": 18, "inferred_sessions": 4,
+        "late_sessions": 1, "waits_for_issuer": 600, "waits_for_clock": 300, "waits_for_foreground": 100,
+        "think_mean_ns": 1.2e6, "think_p50_ns": 7e5, "writers": 1, "writer_names": ["postgres 12"], "journals": 0,
+        "journal_names": [], "novelty": "yes", "pause_ns": {"mean": 1.2e6},
+    }  # fmt: skip
     result.summary["synthesised"] = [{"what": "addresses", "value": "uniform", "source": "no offsets in the trace"}]
     page = open_page(build_page([result], "x"))
     known = {
@@ -333,10 +338,19 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Replay, and what it leaves out",
         "Assumed for pcie-p3700",
     ]
-    assert "Arrivals are the recorded ones. trace pgbench, blktrace" in known["Measured"]
+    recorded = "Sessions, their order and their think times are the recorded ones. trace pgbench, blktrace"
+    assert recorded in known["Measured"]
     assert "Log writes were recognised by their file, which only ever grows. concluded on import" in known["Inferred"]
     assert "addresses: uniform no offsets in the trace" in known["Synthesised"]
-    for said in ("Mode: partly-open", "Streams: 18", "Think: mean: 1.20 ms", "Novelty: yes"):
+    for said in (
+        "plus the recorded think time; after a pause, at its recorded time.",
+        "18 sessions, 4 of them inferred: the recording does not tell their threads apart; 1 end late.",
+        "Of 1,000 commands 60 % wait for their session, 30 % for the clock, and 10 % keep the pace of the sessions.",
+        "Sessions think for 1.20 ms on average, half of the time for less than 700 µs.",
+        "Taken for writers that nobody waits for: postgres 12.",
+        "2 times the recorded load, by cloning or leaving out sessions.",
+        "Novelty: yes · Pause: mean: 1.20 ms",
+    ):
         assert said in known["Replay, and what it leaves out"]
 
 

@@ -10,7 +10,7 @@ const MEANINGS = {
     'not warmed': 'The cache was not warm when the run ended.', warm: 'The cache starts warm.', cold: 'The cache starts cold.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Arrivals were inferred from what depends on what.', synthetic: 'Arrivals are synthetic.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Arrivals are synthetic.',
   },
   locks: { modelled: 'Locks are modelled.', 'not modelled': 'Locks between transactions are not modelled.' },
 };
@@ -56,6 +56,28 @@ function generic(key, value) {
   return `${capital(inWords(key))}: ${text}`;
 }
 
+const MODES = {
+  open: 'Every request comes at its recorded time.',
+  'partly-open': 'A request comes when what its session waited for has ended, plus the recorded think time; after a pause, at its recorded time.',
+  closed: 'A request comes after the one before it in its session has ended, plus the think time.',
+};
+/** What a replay says of itself, in sentences; keys without words stand as they are. */
+function replayWords(replay) {
+  const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
+    waits_for_foreground, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, ...others } = replay;
+  const share = waiting => percent(waiting / commands);
+  return [
+    played ? `Played at the recorded times: ${why}.` : MODES[mode] ?? (known(mode) ? `Mode: ${mode}.` : null),
+    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not tell their threads apart` : ''}${late_sessions ? `; ${whole.format(late_sessions)} end late` : ''}.` : null,
+    commands ? `Of ${whole.format(commands)} commands ${share(waits_for_issuer)} wait for their session, ${share(waits_for_clock)} for the clock, and ${share(waits_for_foreground)} keep the pace of the sessions.` : null,
+    known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
+    writer_names?.length ? `Taken for writers that nobody waits for: ${list(writer_names)}.` : null,
+    journal_names?.length ? `Taken for journals: ${list(journal_names)}.` : null,
+    known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
+    Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
+  ].filter(known);
+}
+
 /** A list in a result whose entries are sentences or `{what, value, source}`. */
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
   : [[one.what, one.value].filter(known).join(': '), one.source ?? source]));
@@ -66,7 +88,8 @@ function knownLists(scenario) {
   const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
   const joined = commandsOf(trace) === trace.requests ? '.' : `; some of them were joined, so that ${whole.format(commandsOf(trace))} commands reached the device.`;
   const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
-  const asRecorded = scenario.verdict.arrivals === 'recorded' ? [meaning(scenario, 'arrivals'), recording] : null;
+  const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
+  const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, their order and their think times are the recorded ones.' : meaning(scenario, 'arrivals'), recording] : null;
   const { checkpoints } = scenario;
   return {
     Measured: [
@@ -86,7 +109,7 @@ function knownLists(scenario) {
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
     'Replay, and what it leaves out': [
-      scenario.replay ? [Object.entries(scenario.replay).map(([key, value]) => generic(key, value)).join(' · '), 'the run'] : null,
+      ...replayWords(scenario.replay ?? {}).map(text => [text, 'the run']),
       ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), 'the run'])),
       ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), 'the run']),
       ...coarseness().map(text => [text, 'this page']),
