@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.checkpoints import Checkpoint
+from tiersim.scenarios.memory import workers_that_fit
 from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
@@ -43,13 +44,16 @@ def replay_all(
 ) -> list[Result]:
     """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
 
-    The results do not depend on the number of workers. *progress* is called with the requests that have arrived in all
+    The results do not depend on the number of workers; fewer run at a time when memory is short. *progress* is called with the requests that have arrived in all
     runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
     An error in one run, or an interrupt, stops the others at their next step.
     """
     arrived = [0] * len(scenarios)
     stop = Event()
     in_memory = any(not by_the_clock(found, scenario) for scenario in scenarios)
+    if in_memory:
+        most = max(scenario.model.replay.load for scenario in scenarios)
+        workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
     recorded = load_recorded(Bundle(found.path)) if in_memory else None
 
     def run(index: int) -> Result:

@@ -15,6 +15,7 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.memory import available_bytes, workers_that_fit
 from tiersim.scenarios.model import NamedScenario, load_scenario
 from tiersim.scenarios.recorded import Recorded, load_recorded
 from tiersim.scenarios.replay import replay
@@ -304,3 +305,11 @@ def test_the_wait_for_the_log_is_what_postgresql_measured(shared: Path, tmp_path
     assert summary["checkpoints"][0]["start_ns"] == pytest.approx(15e9, abs=1e9)  # CHECKPOINT at 15 s
     assert len(summary["checkpoints"]) == 1
     assert summary["verdict"]["load"] == "steady"
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_begins() -> None:
+    assert workers_that_fit(1_000_000, 2, 10 * 2**30) == 2
+    assert workers_that_fit(20_000_000, 4, 10 * 2**30) == 1
+    with pytest.raises(ScenarioError, match=r"about 30 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
+        workers_that_fit(100_000_000, 1, 10 * 2**30)
+    assert available_bytes() > 2**28

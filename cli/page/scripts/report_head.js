@@ -76,7 +76,7 @@ function drawHead() {
   const shortOnes = data.scenarios.filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} less than was recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [sentenceOfVerdicts(), shortOnes.length ? capital(list(shortOnes)) + '.' : ''].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : ''].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
     answer('What is to blame?', sentenceOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main)),
