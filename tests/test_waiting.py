@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.recordings import closed_recording, rows_of, write_recording
+from tiersim.cli.page import build_page
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
@@ -264,7 +265,7 @@ def test_the_wait_for_the_log_is_write_flush_and_the_host_between(tmp_path: Path
 def import_shared(folder: Path, sources: Sequence[Path]) -> Path:
     paths = []
     for source in sources:
-        if source.suffix == ".gz":
+        if source.suffixes[-2:] == [".bin", ".gz"]:
             plain = folder / source.stem
             plain.write_bytes(gzip.decompress(source.read_bytes()))
             paths.append(plain)
@@ -313,3 +314,19 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_begins() -> None:
     with pytest.raises(ScenarioError, match=r"about 30 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
         workers_that_fit(100_000_000, 1, 10 * 2**30)
     assert available_bytes() > 2**28
+
+
+@pytest.mark.shared
+def test_a_sql_server_host_goes_from_its_recording_to_a_page(shared: Path, tmp_path: Path) -> None:
+    """42,976 requests of an hour, of which the recording tells no latency and no process."""
+    path = import_shared(tmp_path, [shared / "other/blkreplay/windows-mssql.load.gz"])
+    found = survey(Bundle(path))
+    results = [replay(found, load_scenario(name)) for name in ("15k-raid10", "pcie-flash")]
+    for result in results:
+        summary = result.summary
+        assert summary["trace"]["requests"] == summary["conservation"]["requests_out"] == 42_976
+        assert summary["latency_ns"]["data read"]["count"] == 2_528
+        assert summary["latency_ns"]["data write"]["count"] == 40_448
+        assert summary["verdict"]["load"] == "steady"
+        assert summary["replay"]["played"] == "open"
+    assert "pcie-flash" in build_page(results, "SQL Server host")
