@@ -19,7 +19,7 @@ from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
 from tiersim.scenarios.survey import Survey, latencies_of_files
-from tiersim.scenarios.waiting import Waiting, by_the_clock, make_waiting, measured_share
+from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, make_waiting, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -50,7 +50,7 @@ def replay_all(
     """
     arrived = [0] * len(scenarios)
     stop = Event()
-    in_memory = any(not by_the_clock(found, scenario) for scenario in scenarios)
+    in_memory = any(not from_disk(found, scenario) for scenario in scenarios)
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
         workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
@@ -98,13 +98,13 @@ def replay(
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     described = _described(found, scenario)
     requests = sessions = None
-    if by_the_clock(found, scenario):
-        described["replay"] |= _played_open(found, scenario)
+    described["replay"] |= _played_open(found, scenario)
+    if from_disk(found, scenario):
         blocks = commands(Bundle(found.path), homes, stations)
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
         trace = load_recorded(Bundle(found.path)) if recorded is None else recorded
-        waiting = make_waiting(trace, found, scenario.model.replay)
+        waiting = make_waiting(trace, found, scenario)
         streams = waiting.streams._replace(
             station=stations[waiting.file].astype(np.uint32),
             think_ns=_without_flush_overhead(scenario, homes, waiting),
@@ -114,10 +114,11 @@ def replay(
         described["replay"] |= waiting.facts
         described["measured_latency_ns"] = {**found.measured, **waiting.measured}
         described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
-        sessions = waiting.sessions(streams)
-        if waiting.facts["inferred_sessions"]:
-            described["verdict"] |= {"arrivals": "inferred"}
-        described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
+        if not by_the_clock(found, scenario):
+            sessions = waiting.sessions(streams)
+            described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
+            if waiting.facts["inferred_sessions"]:
+                described["verdict"] |= {"arrivals": "inferred"}
         requests = waiting.requests(streams) if keep_requests else None
         outcome = replace(outcome, done_ns=None)
     result = summarise(
@@ -129,7 +130,7 @@ def replay(
 
 def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     """Why a replay that should keep causes comes by the clock."""
-    if scenario.model.replay.mode == "open":
+    if scenario.model.replay.mode == "open" or not by_the_clock(found, scenario):
         return {}
     share = 100 * measured_share(found)
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}

@@ -12,7 +12,7 @@ from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.scenarios.causes import Rules, facts, infer_streams
 from tiersim.scenarios.checkpoints import Checkpoint, moved
 from tiersim.scenarios.load import scale_load
-from tiersim.scenarios.model import NamedScenario, ReplayModel
+from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import deal_to_clients, find_owners
 from tiersim.scenarios.survey import Survey
@@ -75,12 +75,17 @@ def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
             f'{scenario.name}: mode = "closed" needs to know who waited for what, and the recording has latencies of '
             f"{100 * measured_share(found):.0f} % of its requests; write clients = 8, say, under [replay]"
         )
-    return rules.load == 1.0 and (rules.mode == "open" or (rules.mode == "partly-open" and unmeasured))
+    return rules.mode == "open" or (rules.mode == "partly-open" and unmeasured)
 
 
-def make_waiting(trace: Recorded, found: Survey, rules: ReplayModel) -> Waiting:
-    """Infer the streams of a trace for a replay by *rules*."""
-    names = found.stream_names
+def from_disk(found: Survey, scenario: NamedScenario) -> bool:
+    """Whether the trace can pass through block by block; raises ScenarioError, see :func:`by_the_clock`."""
+    return by_the_clock(found, scenario) and scenario.model.replay.load == 1.0
+
+
+def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Waiting:
+    """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
+    rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     whole, owners = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
     causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
@@ -88,7 +93,7 @@ def make_waiting(trace: Recorded, found: Survey, rules: ReplayModel) -> Waiting:
         causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
         if rules.clients is not None:
             owners = deal_to_clients(whole, owners, rules.clients)
-    elif rules.mode == "open" or measured_share(found) < _ENOUGH_MEASURED:
+    elif by_the_clock(found, scenario):
         causes = Rules(-1, None, keep_pace=False, ordered=False)
     streams, order = infer_streams(whole, owners, causes)
     ordered = whole.take(order)

@@ -63,7 +63,9 @@ def summarise(
             "utilisation": busiest[0],
         },
         "commands": outcome.arrived,
-        "throughput_per_s": {"requests": _throughput(metrics, span_ns)},
+        "throughput_per_s": {
+            "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, outcome.end_ns))
+        },
         "throughput_shortfall_pct": load.shortfall_pct,
         "lag_ns": None if sessions is None else _lag(metrics, outcome, span_ns),
         "latency_ns": _latencies(metrics, load),
@@ -118,6 +120,7 @@ def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]
 
 
 def _throughput(metrics: Metrics, span_ns: int) -> Figure:
+    """Requests a second over the recording's time, or the run's if that was over sooner."""
     completed = int(metrics.completions[:-1, REQUESTS].sum())
     rate = completed * NS_PER_S / span_ns if span_ns else 0.0
     return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed within the recording's time")

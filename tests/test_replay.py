@@ -23,7 +23,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "1bd4863becd14b0c1a620a890a8958f3db85e77c54389fc3450d07c6818a55a9"
+GOLDEN = "64b6a9729bacaf82c61f70547b9bf1871192fd0638cf99ca060faa090849fc72"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

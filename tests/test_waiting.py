@@ -199,6 +199,31 @@ def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
     assert columns_of(run(path, "pcie-flash", load=2.0, seed=9))["done_ns"].tolist() != twice["done_ns"].tolist()
 
 
+def test_more_load_by_the_clock_is_judged_as_an_open_replay(tmp_path: Path) -> None:
+    times = np.sort(np.random.default_rng(3).integers(0, 20 * 10**9, 40_000))
+    path = write_recording(tmp_path, rows_of(times, 100_000, offset_bytes=np.arange(40_000) * 8192))
+    once = run(path, "aws-gp3", mode="open").summary
+    assert once["verdict"]["load"] == "steady"
+    twice = run(path, "aws-gp3", mode="open", load=2.0).summary  # 4,000 a second on a volume that serves 3,000
+    assert twice["verdict"]["load"] == "saturated"
+    assert twice["load"]["sustainable_load"] == pytest.approx(0.75, rel=0.05)
+    assert twice["lag_ns"] is None
+
+
+def test_a_faster_run_has_a_higher_throughput(tmp_path: Path) -> None:
+    columns = closed_recording(4, 2000, 2_000_000, 20_000)
+    offsets = np.random.default_rng(6).integers(0, 10**6, 8000) * 8192
+    path = write_recording(
+        tmp_path, rows_of(**columns, offset_bytes=offsets), streams=[f"backend {n}" for n in range(4)]
+    )
+    summary = run(path, "pcie-flash").summary
+    assert summary["throughput_shortfall_pct"] < -500
+    recorded = 8000 / (summary["trace"]["span_ns"] / 1e9)
+    rate = summary["throughput_per_s"]["requests"]["value"]
+    assert rate == pytest.approx(recorded * (1 - summary["throughput_shortfall_pct"] / 100), rel=0.01)
+    assert summary["verdict"]["load"] == "steady"
+
+
 def test_clients_that_are_given_ask_one_thing_at_a_time(tmp_path: Path) -> None:
     """A recording without latencies: nobody knows who waited for what, until somebody says how many clients there are."""
     path = write_recording(tmp_path, rows_of(np.arange(3000) * 10**6, -1, offset_bytes=np.arange(3000) * 81920))
