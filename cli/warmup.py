@@ -2,12 +2,12 @@
 
 from tiersim.cli import terminal
 
-#: The kernel that the warm-up compiles last: when it is in the cache, so are the others.
-_LAST_COMPILED = "count_durations"
+#: The kernel that ``compile_for_commands`` compiles last: when it is in the cache, so are the others.
+_LAST_COMPILED = "deal"
 
 
 def compile_if_cold() -> None:
-    """Compile all kernels on the first run of this version, and say so.
+    """Compile the kernels on the first run of this version, and say so.
 
     Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C.
     """
@@ -18,8 +18,11 @@ def compile_if_cold() -> None:
     if kernel.cache_folder is None:
         terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about half a minute")
         return
+    from tiersim.scenarios.warm import compile_for_commands
+
     terminal.notice("compiling the kernels (about half a minute, once for each version)")
-    _compile()
+    with terminal.progress_bar("compiling"):
+        compile_for_commands()
 
 
 def warmup() -> None:
@@ -28,13 +31,8 @@ def warmup() -> None:
     Example: tiersim warmup
     """
     from tiersim import kernel
-
-    _compile()
-    terminal.notice(f"{len(kernel.registry)} kernels ready")
-
-
-def _compile() -> None:
     from tiersim.scenarios.warm import compile_all
 
     with terminal.progress_bar("compiling"):
         compile_all()
+    terminal.notice(f"{len(kernel.registry)} kernels ready")

@@ -38,25 +38,34 @@ def _plant() -> tuple[Plant, int, list[int]]:
 
 def compile_all() -> None:
     """Compile all kernels into the cache folder."""
+    _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
+    compile_for_commands()
+
+
+def compile_for_commands() -> None:
+    """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
+    _run(reference=False)
+    _import_describe_and_replay()
+
+
+def _run(*, reference: bool) -> None:
     rows = 64
     times = np.arange(rows, dtype=np.int64) * 1000
-    for reference in (False, True):
-        plant, stations, entries = _plant()
-        commands = Commands(
-            time_ns=times,
-            intended_ns=times,
-            station=np.resize(np.array(entries, np.int32), rows),
-            op=(np.arange(rows) // 4 % 3).astype(np.uint8),
-            offset_bytes=times * 8192,
-            length_bytes=np.where(np.arange(rows) // 4 % 3 == 2, 0, 8192),
-            category=np.zeros(rows, np.uint8),
-        )
-        metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
-        if reference:
-            ReferenceEngine(plant, [commands], metrics).run()
-        else:
-            engine.run(plant, [commands], metrics, keep_done=True)
-    _import_describe_and_replay()
+    plant, stations, entries = _plant()
+    commands = Commands(
+        time_ns=times,
+        intended_ns=times,
+        station=np.resize(np.array(entries, np.int32), rows),
+        op=(np.arange(rows) // 4 % 3).astype(np.uint8),
+        offset_bytes=times * 8192,
+        length_bytes=np.where(np.arange(rows) // 4 % 3 == 2, 0, 8192),
+        category=np.zeros(rows, np.uint8),
+    )
+    metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
+    if reference:
+        ReferenceEngine(plant, [commands], metrics).run()
+    else:
+        engine.run(plant, [commands], metrics, keep_done=True)
 
 
 def _import_describe_and_replay() -> None:
