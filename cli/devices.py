@@ -1,10 +1,12 @@
 """``tiersim devices``: the catalogue."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.traces import open_trace
 from tiersim.units import format_bytes, format_ns
 
 app = typer.Typer(
@@ -53,6 +55,51 @@ def show_device(
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
     rows = [[key, device.text_of(key), device.sources[key]] for key in values]
     terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes, words=3)
+
+
+@app.command("demerit")
+def demerit(
+    trace: Annotated[Path, typer.Argument(help="A trace with measured latencies: a bundle, or a file to import.")],
+    device: Annotated[str, typer.Option("--device", help="A device of the catalogue, or a .toml file.")],
+    json: _Json = False,
+) -> None:
+    """Score a device against measured response times: replay the trace on it and compare the distributions.
+
+    Example: tiersim devices demerit drive.trace --device seagate-cheetah-15k7-300
+    """
+    from tiersim.devices.catalogue import load_device
+    from tiersim.scenarios.calibration.demerit import score
+    from tiersim.scenarios.survey import survey
+
+    model = load_device(device)
+    with open_trace(trace) as bundle, terminal.progress_bar("replaying") as progress:
+        document = score(survey(bundle), device, model, progress=progress)
+    if json:
+        terminal.print_json(document)
+        return
+    columns = [
+        "requests",
+        "count",
+        "measured mean",
+        "simulated mean",
+        "demerit",
+        "of the mean",
+        "mean off by",
+        "p99 off by",
+    ]
+    rows = [_score_row(name, found) for name, found in (("all", document), *_scored_apart(document))]
+    note = f"Demerit: RMS distance of the sorted response times; means of {document['seeds']} runs with other seeds."
+    terminal.show_table(f"{document['trace']} on {device}", columns, rows, note)
+
+
+def _scored_apart(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(f"{key}s", document[key]) for key in ("read", "write") if key in document]
+
+
+def _score_row(name: str, found: dict[str, Any]) -> list[str]:
+    times = [format_ns(found[key] * 1e6) for key in ("measured_mean_ms", "simulated_mean_ms", "demerit_ms")]
+    errors = [f"{found[key]:+.1f} %" for key in ("mean_error_pct", "p99_error_pct")]
+    return [name, f"{found['requests']:,}", *times, f"{found['demerit_pct_of_mean']:.1f} %", *errors]
 
 
 def _figures(device: Any) -> dict[str, Any]:

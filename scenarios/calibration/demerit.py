@@ -1,0 +1,86 @@
+"""How far a device's simulated response times are from measured ones: the demerit figure.
+
+Ruemmler & Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: the root mean square of the horizontal
+distance between two distributions of response times. With as many simulated as measured values it is the root mean square of the
+difference of both, sorted. Reads and writes are scored apart, too: errors of opposite sign cancel in the mix.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.volume import Device
+from tiersim.errors import ScenarioError
+from tiersim.operations import READ, WRITE
+from tiersim.scenarios.model import NamedScenario, Scenario
+from tiersim.scenarios.recorded import load_recorded
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.survey import Survey
+from tiersim.traces.bundle import Bundle
+from tiersim.units import NS_PER_MS
+
+#: Runs whose scores are averaged: where a platter stands when a trace begins is not recorded.
+SEEDS = 10
+
+
+def demerit_ns(measured_ns: NDArray[np.int64], simulated_ns: NDArray[np.int64]) -> float:
+    """Root mean square of the difference of sorted response times; both have the same length."""
+    return float(np.sqrt(np.mean((np.sort(measured_ns) - np.sort(simulated_ns)).astype(np.float64) ** 2)))
+
+
+def score(
+    found: Survey, name: str, device: Device, *, progress: Callable[[int, int], None] | None = None
+) -> dict[str, Any]:
+    """Replay a trace on one *device*, with seeds 1 to SEEDS, and score the response times: ``tiersim.demerit/1``.
+
+    Requests wait for what they waited for when they were recorded. Raises ScenarioError when the trace does not fit on the
+    device, or has no latency of some of its reads or writes.
+    """
+    trace = load_recorded(Bundle(found.path))
+    scored = (trace.op == READ) | (trace.op == WRITE)
+    missing = int(np.count_nonzero(scored & (trace.latency_ns < 0)))
+    if missing or not scored.any():
+        raise ScenarioError(
+            f"{found.path}: {missing:,} of its reads and writes have no measured latency to compare with; "
+            "give a trace in which all were measured"
+        )
+    groups = {"all": scored, "read": trace.op == READ, "write": trace.op == WRITE}
+    runs: list[dict[str, dict[str, float]]] = []
+    for seed in range(1, SEEDS + 1):
+        model = Scenario.model_validate({"volumes": {"data": {"device": name}}, "replay": {"seed": seed}})
+        result = replay(found, NamedScenario(name, model, {"data": device}), keep_requests=True, recorded=trace)
+        assert result.requests is not None
+        simulated = (result.requests["done_ns"].to_numpy() - result.requests["start_ns"].to_numpy()) + (
+            trace.time_ns - trace.intended_ns
+        )
+        runs.append({key: _score(trace.latency_ns[own], simulated[own]) for key, own in groups.items() if own.any()})
+        if progress is not None:
+            progress(seed, SEEDS)
+    means: dict[str, Any] = {
+        key: {figure: float(np.mean([run[key][figure] for run in runs])) for figure in runs[0][key]}
+        | {"requests": int(np.count_nonzero(groups[key]))}
+        for key in runs[0]
+    }
+    return {
+        "schema": "tiersim.demerit/1",
+        "trace": found.path.absolute().name.removesuffix(".trace"),
+        "device": name,
+        "seeds": SEEDS,
+        **means.pop("all"),
+        **means,
+    }
+
+
+def _score(measured_ns: NDArray[np.int64], simulated_ns: NDArray[np.int64]) -> dict[str, float]:
+    demerit, mean = demerit_ns(measured_ns, simulated_ns), float(measured_ns.mean())
+    p99, simulated_p99 = np.quantile(measured_ns, 0.99), np.quantile(simulated_ns, 0.99)
+    return {
+        "measured_mean_ms": mean / NS_PER_MS,
+        "simulated_mean_ms": float(simulated_ns.mean()) / NS_PER_MS,
+        "demerit_ms": demerit / NS_PER_MS,
+        "demerit_pct_of_mean": 100 * demerit / mean,
+        "mean_error_pct": 100 * (float(simulated_ns.mean()) / mean - 1),
+        "p99_error_pct": float(100 * (simulated_p99 / p99 - 1)),
+    }
