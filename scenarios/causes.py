@@ -30,7 +30,7 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
-    order = np.lexsort((np.arange(len(trace)), owners.stream))
+    order = np.argsort(owners.stream, kind="stable")
     sorted_ = trace.take(order)
     owner = owners.stream[order]
     count = len(trace)

@@ -120,7 +120,6 @@ def replay(
             if waiting.facts["inferred_sessions"]:
                 described["verdict"] |= {"arrivals": "inferred"}
         requests = waiting.requests(streams) if keep_requests else None
-        outcome = replace(outcome, done_ns=None)
     result = summarise(
         scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
         sessions=sessions,

@@ -1,15 +1,21 @@
 """What latencies are counted under: the purpose of a read or write; flushes and discards by themselves."""
 
-import numpy as np
-from numpy.typing import NDArray
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from tiersim.operations import DISCARD, FLUSH
 from tiersim.traces.schema import LOG_WRITE, PURPOSES
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
-#: What the server waits for when it makes its log durable: the write, the flush behind it and the host between and after
-#: them; and what of that the device takes. Neither is a request.
-CATEGORIES = (*REQUEST_CATEGORIES, "log sync", "log sync on device")
+#: Waits that are made of requests, which are counted by themselves, too: in no total. What the server waits for when it
+#: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
+DERIVED = ("log sync", "log sync on device")
+CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
 LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
 #: Columns of counts by category that count requests, each once.
 REQUESTS = slice(len(REQUEST_CATEGORIES))

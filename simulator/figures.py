@@ -18,7 +18,7 @@ PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 RESOLVED_HALF_WIDTH = 0.25
 #: Batches that the run is cut into to see how far requests depend on each other.
 BATCHES = 30
-_NORMAL_90 = 1.2815515655446004  # quantiles for two-sided 80 %
+NORMAL_90 = 1.2815515655446004  # quantiles for two-sided 80 %
 _STUDENT_90_29 = 1.311434
 
 
@@ -40,7 +40,7 @@ def percentile(histogram: NDArray[np.int64], over_time: NDArray[np.int32], proba
         return Figure(value=None, low=None, high=None, resolved=False, basis="no such request")
     rank = probability * count
     value = quantile_ns(histogram, rank)
-    spread = _NORMAL_90 * np.sqrt(count * probability * (1 - probability) * _inflation(over_time, value))
+    spread = NORMAL_90 * np.sqrt(count * probability * (1 - probability) * _inflation(over_time, value))
     low = quantile_ns(histogram, max(rank - spread, 0.0))
     if rank + spread > count:
         return Figure(value=None, low=low, high=None, resolved=False, basis=f"too few samples ({count})")

@@ -79,4 +79,5 @@ def numbers(page: Any, chart: str) -> list[list[list[str]]]:
         details.locator("summary").click()
     details.locator("tbody tr").first.wait_for()
     read = "e => [...e.querySelectorAll('table')].map(t => [...t.rows].map(r => [...r.cells].map(c => c.textContent)))"
-    return details.evaluate(read)  # type: ignore[no-any-return]
+    tables: list[list[list[str]]] = details.evaluate(read)
+    return tables

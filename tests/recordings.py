@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.operations import READ
-from tiersim.traces.bundle import Requests, write_bundle
+from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.survey import survey
+from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import UNKNOWN
 
 
@@ -69,3 +72,18 @@ def closed_recording(
         "latency_ns": np.full(streams * per_stream, latency_ns),
         "stream": np.repeat(np.arange(streams), per_stream),
     }
+
+
+def recording_on(folder: Path, name: str, factor: float = 1.0) -> Path:
+    """What a recording on a device would have been: latencies of a run of the model, times *factor*."""
+    columns = closed_recording(6, 1000, 100_000, 2_000_000.0)
+    offsets = np.random.default_rng(8).integers(0, 10**6, 6000) * 8192
+    (folder / "first").mkdir()
+    first = write_recording(folder / "first", rows_of(**columns, offset_bytes=offsets), streams=list("abcdef"))
+    done = replay(survey(Bundle(first)), load_scenario(name), keep_requests=True).requests
+    assert done is not None
+    rows = Bundle(first).requests()
+    start = done["start_ns"].to_numpy()
+    latency = np.rint((done["done_ns"].to_numpy() - start) * factor).astype(np.int64)
+    again = rows_of(start, latency, rows.stream, offset_bytes=rows.offset_bytes)
+    return write_recording(folder, again, streams=list("abcdef"))

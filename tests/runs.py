@@ -24,7 +24,7 @@ class Run:
 
 def commands(
     time_ns: Any,
-    station: int,
+    station: Any,
     op: Any = READ,
     offset_bytes: Any = 0,
     length_bytes: Any = 8192,

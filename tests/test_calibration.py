@@ -3,32 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.recordings import closed_recording, rows_of, write_recording
+from tests.recordings import recording_on
 from tiersim.scenarios.calibration.self_replay import calibrate, compare
 from tiersim.scenarios.model import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
-
-OFFSETS = np.random.default_rng(8).integers(0, 10**6, 6000) * 8192
-
-
-def recording_on(folder: Path, name: str, factor: float = 1.0) -> Path:
-    """What a recording on a device would have been: latencies of a run of the model, times *factor*."""
-    columns = closed_recording(6, 1000, 100_000, 2_000_000.0)
-    (folder / "first").mkdir()
-    first = write_recording(folder / "first", rows_of(**columns, offset_bytes=OFFSETS), streams=list("abcdef"))
-    done = replay(survey(Bundle(first)), load_scenario(name), keep_requests=True).requests
-    assert done is not None
-    rows = Bundle(first).requests()
-    start = done["start_ns"].to_numpy()
-    latency = np.rint((done["done_ns"].to_numpy() - start) * factor).astype(np.int64)
-    again = rows_of(start, latency, rows.stream, offset_bytes=rows.offset_bytes)
-    return write_recording(folder, again, streams=list("abcdef"))
 
 
 def run(path: Path, name: str) -> Result:

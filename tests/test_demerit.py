@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.recordings import closed_recording, rows_of, write_recording
-from tests.test_calibration import recording_on
+from tests.recordings import closed_recording, recording_on, rows_of, write_recording
 from tiersim.cli.main import app
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.flash import Flash

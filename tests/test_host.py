@@ -36,7 +36,7 @@ def fed(folder: Path, text: str, times: list[int], volumes: list[str], op: int =
     entries = scenario.build(builder)
     stations = np.array([entries[name] for name in volumes], np.int32)
     offsets = 0 if op == FLUSH else np.arange(len(times)) * (1 << 20)
-    return run(builder, commands(times, stations, op, offsets, 0 if op == FLUSH else length))  # type: ignore[arg-type]
+    return run(builder, commands(times, stations, op, offsets, 0 if op == FLUSH else length))
 
 
 def test_a_volume_without_a_host_is_its_device_alone(tmp_path: Path) -> None:

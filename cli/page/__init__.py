@@ -27,7 +27,12 @@ def build_page(results: Sequence[Result], title: str) -> str:
     """Build the report of *results* as text; byte for byte the same for the same results."""
     if not results:
         raise ValueError("a page needs at least one result")
-    return _page("report.html", _REPORT, title, _spoken(results), page_payload(results, title))
+    words = {
+        "kicker": "What if: storage, predicted by tiersim",
+        "spoken_of": "The verdicts",
+        "spoken": _spoken(results),
+    }
+    return _page("report.html", _REPORT, title, words, page_payload(results, title))
 
 
 def build_trace_page(description: dict[str, Any], title: str) -> str:
@@ -36,10 +41,11 @@ def build_trace_page(description: dict[str, Any], title: str) -> str:
 
     payload = trace_payload(description, title)
     spoken = "".join(f"<li><b>{escape(question)}</b> {escape(said)}</li>" for question, said in payload["lead"])
-    return _page("trace.html", _TRACE, title, spoken, payload)
+    words = {"kicker": "A trace, described by tiersim", "spoken_of": "In short", "spoken": spoken}
+    return _page("trace.html", _TRACE, title, words, payload)
 
 
-def _page(body: str, scripts: Sequence[str], title: str, spoken: str, payload: dict[str, Any]) -> str:
+def _page(body: str, scripts: Sequence[str], title: str, words: dict[str, str], payload: dict[str, Any]) -> str:
     """Put a page together.
 
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
@@ -53,7 +59,8 @@ def _page(body: str, scripts: Sequence[str], title: str, spoken: str, payload: d
         title=escape(title),
         script_hashes=f"{_csp_hash(library)} {_csp_hash(script)}",
         style=_asset("page.css"),
-        body=Template(_asset(body)).substitute(title=escape(title), spoken=spoken),
+        body=_asset(body),
+        **words,
         data=embedded_json(payload),
         library=library,
         script=script,

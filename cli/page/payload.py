@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.ratios import all_ratios
-from tiersim.cli.page.series import DERIVED, curves, intervals_to_merge, over_time, stations
+from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
+from tiersim.simulator.categories import DERIVED
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.ratios import STATISTICS
-from tiersim.cli.page.series import DERIVED, RANKS
+from tiersim.cli.page.series import RANKS
+from tiersim.simulator.categories import DERIVED
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:

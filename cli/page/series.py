@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.numbers import finite, rounded, whole
+from tiersim.simulator.categories import DERIVED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,13 +26,8 @@ FEWEST_BEYOND = 10
 
 CURVE_POINTS_PER_DECADE = 24
 
-#: Classes made of requests that are counted by themselves, too: in no total.
-DERIVED = ("log sync", "log sync on device")
-
 #: Percentiles that a summary holds, as 1/(1-p).
 RANKS = {"p50": 2.0, "p95": 20.0, "p99": 100.0, "p999": 1000.0}
-
-_NORMAL_90 = 1.2815515655446004  # quantile for two-sided 80 %
 
 
 def intervals_to_merge(results: Sequence[Result]) -> int:
@@ -83,7 +79,7 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
     """
     import numpy as np
 
-    from tiersim.simulator.figures import RESOLVED_HALF_WIDTH
+    from tiersim.simulator.figures import NORMAL_90, RESOLVED_HALF_WIDTH
 
     known = [key for key in RANKS if figures.get(key)]
     anchors = np.array([RANKS[key] for key in known])
@@ -95,10 +91,10 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
     requests, share = int(below[-1]), 1 - 1 / float(anchors[-1])
     first, end = np.searchsorted(edges_ns, [last["low"], last["high"]])
     held = below[min(int(end), len(below) - 1)] - (below[first - 1] if first else 0)
-    inflation = max(1.0, float(held / 2 / _NORMAL_90) ** 2 / max(requests * share * (1 - share), 1e-9))
+    inflation = max(1.0, float(held / 2 / NORMAL_90) ** 2 / max(requests * share * (1 - share), 1e-9))
     for i in np.flatnonzero(ranks > anchors[-1]).tolist():
         p = 1 - 1 / float(ranks[i])
-        half = _NORMAL_90 * math.sqrt(requests * p * (1 - p) * inflation)
+        half = NORMAL_90 * math.sqrt(requests * p * (1 - p) * inflation)
         if requests * p + half <= requests:
             low, value, high = edges_ns[
                 np.searchsorted(below, [requests * p - half, requests * p, requests * p + half])

@@ -33,7 +33,7 @@ def trace_payload(description: dict[str, Any], title: str) -> dict[str, Any]:
     """Everything that the page of a trace knows, ready for JSON; what is null in the description counts as absent."""
     description = {key: value for key, value in description.items() if value is not None}
     charts = [_chart(name, draw(description), description) for name, draw in _CHARTS.items()]
-    return finite(  # type: ignore[no-any-return]
+    payload: dict[str, Any] = finite(
         {
             "schema": SCHEMA,
             "title": title,
@@ -48,6 +48,7 @@ def trace_payload(description: dict[str, Any], title: str) -> dict[str, Any]:
             "known": trace_readings.known(description),
         }
     )
+    return payload
 
 
 def _chart(name: str, drawn: Figure, description: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,9 @@ def run(
 def run_streams(
     plant: Plant, streams: Streams, metrics: Metrics, *, progress: Callable[[int], None] | None = None
 ) -> tuple[Plant, Outcome]:
-    """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up."""
+    """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up, and hold when each
+    command started and was done.
+    """
     engine = _new_engine(plant, metrics, len(streams.streams))
     nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
     engine.control[tables.EVENTS] = open_streams(streams, engine, 0)
@@ -76,7 +78,7 @@ def run_streams(
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
-    outcome = _close(plant, engine, metrics, streams.commands, streams.done_ns)
+    outcome = _close(plant, engine, metrics, streams.commands, None)
     return plant, replace(outcome, last_arrival_ns=int(streams.started_ns.max(initial=0)))
 
 
