@@ -57,6 +57,7 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     sync = mark_syncs(sorted_.is_log_write & of_foreground, sorted_.is_log_flush & (waits == OWN), owner)
     streams = Streams(
         streams=table,
+        followers=np.flatnonzero(owners.role != SESSION).astype(np.uint32),
         pace_state=np.array([0, NEVER], np.int64),
         foreground_ns=np.zeros(len(foreground), np.int64),
         waits_for=waits,

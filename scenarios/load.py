@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.operations import FLUSH
-from tiersim.random_numbers import random_below, random_bits
+from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import SESSION, Owners
 from tiersim.scenarios.survey import EXTENT_BYTES, FileUse
 from tiersim.traces.schema import LOG_WRITE
-
-#: Streams of random numbers: where clones begin and what they ask for; which sessions take part.
-_STREAM, _CHOICE = 0x10AD, 0x10AE
 
 
 def scale_load(
@@ -61,7 +58,7 @@ def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -
     if share >= 1.0:
         return np.ones(len(trace), np.bool_)
     sessions = np.flatnonzero(owners.role == SESSION)
-    drawn = [random_bits(seed, _CHOICE, copy, int(session)) for session in sessions]
+    drawn = [random_bits(seed, CHOSEN_SESSIONS, copy, int(session)) for session in sessions]
     chosen = sessions[np.argsort(drawn)[: max(1, round(share * len(sessions)))]]
     takes_part = np.zeros(len(owners.role), np.bool_)
     takes_part[chosen] = True
@@ -73,14 +70,14 @@ def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -
 
 def _elsewhere(part: Recorded, span_ns: int, files: Sequence[FileUse], seed: int, copy: int) -> Recorded:
     """Another time and other addresses."""
-    shift_ns = random_below(span_ns, seed, _STREAM, copy, 0)
+    shift_ns = random_below(span_ns, seed, CLONES, copy, 0)
     gathered = part.time_ns - part.intended_ns
     time_ns = (part.time_ns + shift_ns) % span_ns
     offset = part.offset_bytes.copy()
     for code, use in enumerate(files):
         rows = (part.file == code) & (part.op != FLUSH) & (part.purpose != LOG_WRITE)
         if rows.any() and len(use.extents):
-            turn = random_below(len(use.extents), seed, _STREAM, copy, 1 + code)
+            turn = random_below(len(use.extents), seed, CLONES, copy, 1 + code)
             place = (np.searchsorted(use.extents, part.offset_bytes[rows] // EXTENT_BYTES) + turn) % len(use.extents)
             moved = use.extents[place] * EXTENT_BYTES + part.offset_bytes[rows] % EXTENT_BYTES
             offset[rows] = np.minimum(moved, np.maximum(use.end_bytes - part.length_bytes[rows], 0))

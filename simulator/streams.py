@@ -46,6 +46,7 @@ class Streams(NamedTuple):
     """Every stream and its commands; commands of a stream lie together, in recorded order."""
 
     streams: NDArray[Any]  # STREAM[streams]
+    followers: NDArray[np.uint32]  # streams that are not of the foreground, ascending
     pace_state: NDArray[np.int64]  # (2,)
     foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started
     # by command
@@ -76,7 +77,7 @@ def no_streams() -> Streams:
     """What the compiled engine works on when commands come by the clock alone."""
     wide, small, index = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
     return Streams(
-        streams=np.zeros(0, STREAM), pace_state=np.zeros(2, np.int64), foreground_ns=wide, waits_for=small,
+        streams=np.zeros(0, STREAM), followers=index, pace_state=np.zeros(2, np.int64), foreground_ns=wide, waits_for=small,
         recorded_ns=wide, think_ns=wide, ended_before=index, pace=index, gathered_ns=wide, station=index, op=small,
         offset_bytes=wide, length_bytes=wide, category=small, sync=small, ended_ns=wide, started_ns=wide, done_ns=wide,
     )  # fmt: skip

@@ -35,6 +35,7 @@ def streams_of(
 
     return Streams(
         streams=table,
+        followers=np.flatnonzero(~foreground).astype(np.uint32),
         pace_state=np.array([0, NEVER], np.int64),
         foreground_ns=np.zeros(int(foreground[owner].sum()), np.int64),
         waits_for=column(waits_for, np.uint8),

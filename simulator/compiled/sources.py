@@ -71,7 +71,8 @@ def start_command(
     events, dispatches = enter(p, e, events, dispatches, slot, s.station[row], now, round_, ARRIVAL)
     if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
         s.pace_state[LEAST_WANTED] = NEVER
-        for follower in range(s.streams.size):
+        for place in range(s.followers.size):
+            follower = s.followers[place]
             if wake_follower(s, follower):
                 events = consider(s, e, events, follower, now, round_, ARRIVAL)
     return consider(s, e, events, stream, now, round_, ARRIVAL), dispatches

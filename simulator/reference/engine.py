@@ -173,7 +173,7 @@ class ReferenceEngine:
         self._enter(slot, int(s.station[row]), ARRIVAL)
         if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
             s.pace_state[LEAST_WANTED] = NEVER
-            for follower in range(s.streams.size):
+            for follower in s.followers.tolist():
                 if wake_follower(s, follower):
                     self._consider(follower, ARRIVAL)
         self._consider(stream, ARRIVAL)

@@ -8,7 +8,7 @@ scenario the same luck. The mixer is the 32-bit xorshift-multiply of C. Wellons'
 from tiersim.kernel import kernel
 
 #: What a stream of numbers is for; two uses never share one.
-ROTATION_PHASE, SERVICE, SAMPLING = range(3)
+ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS = range(5)
 
 _MASK = 0xFFFF_FFFF
 
