@@ -1,15 +1,34 @@
-"""Requests that a station makes of another, as it writes them for the engine."""
+"""Requests that a station makes, as it writes them for the engine."""
 
-from tiersim.devices.tables import Plant
+from tiersim.devices.tables import NONE, Plant
 from tiersim.kernel import kernel
 
 
 @kernel
 def add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
-    """Write a child behind the *made* ones that are there; returns how many there are now."""
+    """Write a child behind the *made* ones that are there: the request it is a part of waits for it; returns how many."""
     child = p.children[made]
     child["station"] = station
     child["op"] = op
     child["offset_bytes"] = offset_bytes
     child["length_bytes"] = length_bytes
+    child["background"] = 0
     return made + 1
+
+
+@kernel
+def add_background(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Write a request behind the *made* ones that nobody waits for, such as a destage; returns how many there are now.
+
+    It has no parent and no row. It goes to the station that makes it, as a rule: that sees it in ``accept``, lets it wait
+    as long as it likes, cuts it into children in ``finish`` and hears of its end in ``resume``.
+    """
+    made = add_child(p, made, station, op, offset_bytes, length_bytes)
+    p.children[made - 1]["background"] = 1
+    return made
+
+
+@kernel
+def is_background(p: Plant, slot: int) -> bool:
+    """Whether a request is one that nobody waits for."""
+    return bool(p.requests[slot]["parent"] == NONE and p.requests[slot]["row"] == NONE)

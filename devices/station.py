@@ -75,7 +75,9 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
 
 @kernel
 def finish(p: Plant, station: int, slot: int) -> int:
-    """End the service of *slot*: returns how many requests stand in ``children`` that must end before it does."""
+    """End the service of *slot*: returns how many requests stand in ``children``; it ends when those of them have ended
+    that are not background.
+    """
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:

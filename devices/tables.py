@@ -228,7 +228,8 @@ SERVER_ROW = _record(
     indices=("queue",),
 )
 
-CHILD = _record("station", "op", "offset_bytes", "length_bytes", indices=("station",))
+#: ``background`` 1: nobody waits for it; it belongs to the station that it is sent to.
+CHILD = _record("station", "op", "offset_bytes", "length_bytes", "background", indices=("station",))
 
 
 class Plant(NamedTuple):

@@ -36,4 +36,5 @@ class Outcome:
     arrived: int
     left: int  # requests that came out; equal to arrived in a sound run
     requests: int  # commands and everything that stations made of them
+    unfinished: NDArray[np.int64]  # slots of the requests that are left: nobody waits for them
     done_ns: NDArray[np.int64] | None  # completion of each command, in arrival order, when it was kept

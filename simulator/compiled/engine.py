@@ -71,6 +71,7 @@ def run_streams(
     engine = _new_engine(plant, metrics, len(streams.streams))
     nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
     engine.control[tables.EVENTS] = open_streams(streams, engine, 0)
+    engine.control[tables.UNDONE] = streams.commands
     status = tables.PAUSED
     while status != tables.ENDED:
         status = advance(plant, engine, nothing, streams, True, NEVER, _EVENTS_PER_STEP)
@@ -83,14 +84,15 @@ def run_streams(
 
 
 def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:
-    in_plant = int(engine.control[tables.IN_PLANT])
+    undone = int(engine.control[tables.UNDONE])
     close(metrics, int(engine.control[tables.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
     return Outcome(
         last_arrival_ns=0,
         end_ns=int(engine.control[tables.NOW]),
         arrived=arrived,
-        left=arrived - in_plant,
+        left=arrived - undone,
         requests=int(engine.control[tables.NUMBER]),
+        unfinished=np.setdiff1d(np.arange(plant.requests.size), engine.free[: engine.control[tables.FREE]]),
         done_ns=done_ns,
     )
 

@@ -15,7 +15,6 @@ from tiersim.simulator.compiled.tables import (
     ENDED,
     EVENTS,
     FREE,
-    IN_PLANT,
     INTERVAL,
     INTERVAL_END,
     NEEDS_ARRIVALS,
@@ -25,11 +24,16 @@ from tiersim.simulator.compiled.tables import (
     NUMBER,
     PAUSED,
     ROUND,
+    UNDONE,
     Arrivals,
     Engine,
 )
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
 from tiersim.simulator.streams import Streams
+
+#: How many of the requests that a request is a part of can belong to stations that make background requests: at one event
+#: each may make its children, and there must be room for them.
+_MOST_NESTED = 8
 
 
 @kernel
@@ -43,15 +47,19 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
     c = e.calendar
     now, round_, row = e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL]
     events, free, dispatches = e.control[EVENTS], e.control[FREE], e.control[DISPATCHES]
-    number, in_plant = e.control[NUMBER], e.control[IN_PLANT]
+    number, undone = e.control[NUMBER], e.control[UNDONE]
     interval, interval_end = e.control[INTERVAL], e.control[INTERVAL_END]
     rows = a.time_ns.size
-    room = p.children.size + 1
+    room = _MOST_NESTED * p.children.size + 1
     status = PAUSED
     for _ in range(most_events):
-        if row == rows and not last_block:
-            status = NEEDS_ARRIVALS
-            break
+        if row == rows:
+            if not last_block:
+                status = NEEDS_ARRIVALS
+                break
+            if undone == 0:  # what nobody waits for is left
+                status = ENDED
+                break
         if free < room or events + p.requests.size + s.streams.size > c.key.size:
             status = NEEDS_ROOM
             break
@@ -86,7 +94,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
             events, dispatches = arrive(p, e, a, row, e.free[free], number, interval, events, dispatches)
             number += 1
             row += 1
-            in_plant += 1
+            undone += 1
             continue
         station = key_station(key)
         slot = c.slot[place]
@@ -95,14 +103,24 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
             made = finish(p, station, slot)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
-            if made == 0:
+            waits = False
+            if made > 0:
+                events, dispatches, waits = make_children(
+                    p, e, slot, made, free, number, events, dispatches, now, round_
+                )
+                free -= made
+                number += made
+            while not waits:
                 made, slot, free, dispatches, ended = leave(p, e, a, slot, free, interval, dispatches, now)
                 if ended:
-                    in_plant -= 1
+                    undone -= 1
                     if s.streams.size > 0:
                         events = end_command(p, e, s, slot, interval, events, now, round_)
-            if made > 0:
-                events, dispatches = make_children(p, e, slot, made, free, number, events, dispatches, now, round_)
+                if made == 0:
+                    break
+                events, dispatches, waits = make_children(
+                    p, e, slot, made, free, number, events, dispatches, now, round_
+                )
                 free -= made
                 number += made
         elif key_rank(key) == ARRIVAL:
@@ -111,12 +129,11 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
                 p, e, s, slot, e.free[free], number, interval, events, dispatches, now, round_
             )
             number += 1
-            in_plant += 1
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)
     e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL] = now, round_, row
     e.control[EVENTS], e.control[FREE], e.control[DISPATCHES] = events, free, dispatches
-    e.control[NUMBER], e.control[IN_PLANT] = number, in_plant
+    e.control[NUMBER], e.control[UNDONE] = number, undone
     e.control[INTERVAL], e.control[INTERVAL_END] = interval, interval_end
     return status

@@ -79,9 +79,15 @@ def make_children(
     dispatches: int,
     now: int,
     round_: int,
-) -> tuple[int, int]:
-    """Turn what a station left in ``children`` into requests; returns the new counts of events and dispatches."""
-    p.requests[parent]["pending"] = made
+) -> tuple[int, int, bool]:
+    """Turn what a station left in ``children`` into requests.
+
+    Returns (events, dispatches, whether the parent waits for any of them).
+    """
+    background = 0
+    for index in range(made):
+        background += p.children[index]["background"]
+    p.requests[parent]["pending"] = made - background
     for index in range(made):
         child = p.children[index]
         slot = e.free[free - 1 - index]
@@ -91,8 +97,13 @@ def make_children(
         request["offset_bytes"] = child["offset_bytes"]
         request["length_bytes"] = child["length_bytes"]
         request["parent"] = parent
+        if child["background"]:
+            request["parent"] = NONE
+            request["row"] = NONE
         events, dispatches = enter(p, e, events, dispatches, slot, child["station"], now, round_, COMPLETION)
-    return events, dispatches
+    if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
+        dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
+    return events, dispatches, background < made
 
 
 @kernel
@@ -110,6 +121,8 @@ def leave(
         free += 1
         parent = request["parent"]
         if parent == NONE:
+            if request["row"] == NONE:  # background
+                return 0, slot, free, dispatches, False
             latency = now - request["intended_ns"]
             record_completion(
                 e.metrics, request["category"], request["interval"], interval, latency, request["length_bytes"]

@@ -11,8 +11,8 @@ from tiersim.simulator.metrics import Metrics
 #: Why ``advance`` returned.
 ENDED, NEEDS_ARRIVALS, NEEDS_ROOM, PAUSED = range(4)
 
-#: Places in ``control``.
-NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, IN_PLANT, CONTROL_SIZE = range(11)
+#: Places in ``control``. UNDONE counts commands that have arrived, or will without being asked for, and are not done.
+NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, UNDONE, CONTROL_SIZE = range(11)
 
 
 class Arrivals(NamedTuple):

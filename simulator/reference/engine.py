@@ -8,6 +8,7 @@ at other stations. Anybody's device in plain Python can stand in for a station: 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +43,7 @@ class Part:
     op: int
     offset_bytes: int
     length_bytes: int
+    background: int = 0  # 1: nobody waits for it
 
 
 class Device(Protocol):
@@ -125,7 +127,8 @@ class ReferenceEngine:
         self._start(self._arrivals())
         for stream in range(self._streams.streams.size):
             self._consider(stream, COMPLETION)
-        self.env.run()
+        while self._left < len(self._done) and self.env.peek() < inf:
+            self.env.step()
         close(self.metrics, self._interval, self.plant.stations["outstanding"], self.plant.work_ns)
         times = [int(block.time_ns[-1]) for block in self._blocks if len(block)]
         return Outcome(
@@ -134,6 +137,7 @@ class ReferenceEngine:
             arrived=self._arrived,
             left=self._left,
             requests=self._number,
+            unfinished=np.setdiff1d(np.arange(self.plant.requests.size), self._free),
             done_ns=np.array(self._done, np.int64),
         )
 
@@ -231,19 +235,19 @@ class ReferenceEngine:
     def _complete(self, station: int, slot: int) -> None:
         """End a service: the request waits for its children, or leaves."""
         parts = self.devices[station].finish(slot, self.now)
-        if not parts:
-            self._leave(slot)
-            return
-        self._make(slot, parts)
         if self.plant.stations[station]["waiting"]:
             self._call(station)
+        self._go_on(slot, parts)
 
-    def _make(self, parent: int, parts: Sequence[Part]) -> None:
-        """Send the parts of a request to their stations."""
-        self.plant.requests[parent]["pending"] = len(parts)
+    def _go_on(self, slot: int, parts: Sequence[Part]) -> None:
+        """Send the parts of a request to their stations; it leaves if it waits for none of them."""
+        waited = sum(not part.background for part in parts)
+        self.plant.requests[slot]["pending"] = waited
         for part in parts:
-            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, parent)
+            child = self._new_request(part.op, part.offset_bytes, part.length_bytes, NONE if part.background else slot)
             self._enter(child, part.station, COMPLETION)
+        if not waited:
+            self._leave(slot)
 
     def _leave(self, slot: int) -> None:
         """A request is done, and with it every parent whose last part it was and whose station makes no more of it."""
@@ -258,11 +262,9 @@ class ReferenceEngine:
         if parent != NONE:
             self.plant.requests[parent]["pending"] -= 1
             if self.plant.requests[parent]["pending"] == 0:
-                parts = self.devices[int(self.plant.requests[parent]["station"])].resume(parent, now)
-                if parts:
-                    self._make(parent, parts)
-                else:
-                    self._leave(parent)
+                self._go_on(parent, self.devices[int(self.plant.requests[parent]["station"])].resume(parent, now))
+            return
+        if int(request["row"]) == NONE:  # background
             return
         self._done[int(request["row"])] = now
         self._left += 1
