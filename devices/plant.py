@@ -100,6 +100,7 @@ class PlantBuilder:
             "gates": tables.GATE_ROW,
             "ports": tables.PORT_ROW,
             "files": tables.FILES_ROW,
+            "neighbours": tables.NEIGHBOUR_ROW,
             "servers": tables.SERVER_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}

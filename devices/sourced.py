@@ -28,7 +28,8 @@ class Sourced(StrictModel):
     def text_of(self, parameter: str) -> str:
         """Write a parameter for a person, with its unit."""
         value = getattr(self, parameter)
-        annotation = repr(type(self).model_fields[parameter])
+        field = type(self).model_fields[parameter]
+        annotation = repr(field.annotation) + repr(field.metadata)
         for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
             if f"function {parse.__name__} " in annotation:
                 return write(value)

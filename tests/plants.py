@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tiersim.devices.array import add_array
 from tiersim.devices.catalogue import load_device
+from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Hdd, add_drive
@@ -38,9 +39,9 @@ def flash(**changes: Any) -> Flash:
 
 
 def bucket(**changes: Any) -> TokenBucket:
-    device = load_device("aws-gp3")
-    assert isinstance(device, TokenBucket)
-    return device.model_copy(update=changes)
+    offer = load_device("aws-gp3")
+    assert isinstance(offer, CloudVolume)
+    return offer.order(None).model_copy(update=changes)
 
 
 @dataclass(frozen=True)
