@@ -106,8 +106,8 @@ class CloudVolume(Sourced):
         own_rate = self._throughput(size_bytes, own_iops, throughput)
         plain = size is None and iops is None and throughput is None
         what = "baseline" if plain else format_bytes(size_bytes)
-        limits = f"{own_iops:,} IOPS, {format_bytes(own_rate)}/s"
-        return self._volume(f"{self.name}, {what} ({limits})", size_bytes, own_iops, own_rate)
+        name = f"{self.name}, {what} ({own_iops:,} IOPS, {_rate(own_rate)})"
+        return self._volume(name, size_bytes, own_iops, own_rate)
 
     def _at(self, key: str, size_bytes: int) -> Any:
         """What the offer says under *key* for a size."""
@@ -206,7 +206,9 @@ def volume_of(name: str, values: dict[str, Any], sources: dict[str, str]) -> Tok
 
 
 def _rate(bytes_per_s: int) -> str:
-    return f"{format_bytes(bytes_per_s)}/s"
+    """Write a rate in the unit that it was given in: providers count in MB or in MiB."""
+    decimal = bytes_per_s % (10**6 if bytes_per_s >= 10**6 else 10**3) == 0
+    return f"{bytes_per_s / 10**6:g} MB/s" if decimal else f"{bytes_per_s / 2**20:g} MiB/s"
 
 
 def describe(offer: CloudVolume) -> dict[str, Any]:

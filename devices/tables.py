@@ -174,6 +174,7 @@ ALLOWANCE = _record(
     "level",
     "start",  # level at time 0
     "refills_seen",
+    "wanted_refill",  # that a request waits for: what comes until then does not lapse
     "short_ns",  # when a request first had to wait for it, or NEVER
     "short_until_ns",  # up to when such waits are added up
     "behind",  # another allowance that has to cover the same requests, or NONE

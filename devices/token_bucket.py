@@ -17,6 +17,8 @@ from tiersim.units import NS_PER_S
 _BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
+#: What people see of a limit on several volumes.
+INSTANCE = "instance"
 
 
 class TokenBucket(Sourced):
@@ -144,7 +146,7 @@ def add_bucket(
         below=below,
         shared=int(shared),
     )
-    return builder.station(BUCKET, row, name, resources, children=1)
+    return builder.station(BUCKET, row, name, resources, children=1, role=INSTANCE if shared else None)
 
 
 def balances(plant: Plant, end_ns: int) -> Sequence[Balance]:

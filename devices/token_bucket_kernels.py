@@ -1,6 +1,6 @@
 """A volume with limits as a passive machine: a request goes on when its allowances cover it.
 
-Each ``refill_interval`` an allowance of rate x interval arrives, counted from time 0; what is not used lapses but for
+Each ``refill_interval`` an allowance of rate x interval arrives, counted from time 0; what nobody waits for lapses but for
 ``carry_over``. Reads and writes may have allowances of their own; a flush and a discard count as writes of no bytes. A
 request that costs more than an allowance can ever hold goes when the allowance is full and leaves a debt.
 
@@ -46,12 +46,15 @@ def covered_at(p: Plant, station: int, bucket: int, allowance: int, tokens: int,
     at = now
     while allowance != NONE:
         a = p.allowances[allowance]
-        a["level"] = refilled(a["level"], a["ceiling"], a["per_refill"], refill - a["refills_seen"])
+        kept = max(0, min(refill, a["wanted_refill"]) - a["refills_seen"])
+        level = a["level"] + kept * a["per_refill"]
+        a["level"] = refilled(level, a["ceiling"], a["per_refill"], refill - a["refills_seen"] - kept)
         a["refills_seen"] = refill
         more = refills_until(a["level"], a["ceiling"], a["per_refill"], tokens * a["parts"])
         if more > 0:
             covered = (refill + more) * interval
             at = max(at, covered)
+            a["wanted_refill"] = refill + more
             a["short_ns"] = min(a["short_ns"], now)
             if a["resource"] != NONE:
                 p.work_ns[station, a["resource"]] += max(0, covered - max(now, a["short_until_ns"]))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.plant import Station
 from tiersim.devices.tables import Plant
-from tiersim.devices.token_bucket import balances
+from tiersim.devices.token_bucket import INSTANCE, balances
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.simulator import credits, figures
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
@@ -107,7 +107,7 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
         int(plant.work_ns[index, resource]) <= servers * end_ns
         for index, station in enumerate(stations)
         # an allowance may be spent before it is earned, and background work may be in service at the end
-        if station.kind != "token bucket" and not count[index]
+        if station.kind not in ("token bucket", INSTANCE) and not count[index]
         for resource, servers in enumerate(station.servers)
     )
     return {
