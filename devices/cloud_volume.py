@@ -63,6 +63,8 @@ class CloudVolume(Sourced):
     refill_interval: Nanoseconds = Field(gt=0)
     carry_over: Nanoseconds
     accounting_unit: Bytes | None = Field(default=None, gt=0)
+    merged_from: Bytes | None = Field(default=None, gt=0)
+    flush: Nanoseconds | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
     def _sizes_ascend(self) -> "CloudVolume":
@@ -179,6 +181,8 @@ class CloudVolume(Sourced):
             "iops": iops,
             "rate": rate,
             "accounting_unit": self.accounting_unit,
+            "merged_from": self.merged_from,
+            "flush": self.flush,
         }
         values |= burst("iops", "credits", iops, burst_iops, self.burst_credits, self.burst_time)
         values |= burst("rate", "bytes", rate, burst_rate, None, self.burst_time)

@@ -82,7 +82,9 @@ class PlantBuilder:
         """
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
-        self.stations.append(Station(name, role or tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values())))
+        self.stations.append(
+            Station(name, role or tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
+        )
         return len(self.stations) - 1
 
     def build(self, slots: int = 1024) -> Plant:

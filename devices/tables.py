@@ -159,7 +159,12 @@ BUCKET_ROW = _record(
     "refill_interval_ns",
     "latency_ns",
     "write_resource",  # column of work_ns that writes are accounted in
+    "flush_ns",  # of a flush, which then takes no token; 0: it is a write of no bytes
     "unit_bytes",  # a request costs one token for each begun unit; 0: one token whatever its size
+    "merged_bytes",  # one of this length or more counts with the one that it follows; 0: none does
+    "run_op",  # of those that followed each other
+    "run_bytes",
+    "run_end_bytes",
     "below",  # station that requests go on to, or NONE
     "shared",  # 1: by volumes; requests go on to the station behind the port that they came through
     indices=("read_queue", "write_queue"),

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.tables import BUCKET, NEVER, NONE, Plant
-from tiersim.devices.token_bucket_kernels import TOKEN, refilled
+from tiersim.devices.token_bucket_kernels import TOKEN
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S
 
@@ -43,6 +43,8 @@ class TokenBucket(Sourced):
     burst_rate: BytesPerSecond | None = Field(default=None, gt=0)
     burst_bytes: Bytes | None = Field(default=None, gt=0)
     accounting_unit: Bytes | None = None  # a request costs one token for each begun unit
+    merged_from: Bytes | None = Field(default=None, gt=0)  # longer ones that follow each other fill units together
+    flush: Nanoseconds | None = Field(default=None, gt=0)  # in place of a write of no bytes
 
     @model_validator(mode="after")
     def _one_way_of_limiting(self) -> "TokenBucket":
@@ -141,7 +143,9 @@ def add_bucket(
         write_bytes=length if volume.rate else allowance(volume.write_rate),
         refill_interval_ns=volume.refill_interval,
         latency_ns=volume.latency,
+        flush_ns=volume.flush or 0,
         unit_bytes=volume.accounting_unit or 0,
+        merged_bytes=volume.merged_from or 0,
         write_resource=0 if together else 1,
         below=below,
         shared=int(shared),
@@ -160,9 +164,9 @@ def balances(plant: Plant, end_ns: int) -> Sequence[Balance]:
             behind = NONE if head == NONE else int(plant.allowances[head]["behind"])
             if behind != NONE:
                 a = plant.allowances[behind]
-                refills = end_ns // int(bucket["refill_interval_ns"]) - int(a["refills_seen"])
-                level = refilled(int(a["level"]), int(a["ceiling"]), int(a["per_refill"]), refills)
+                refills = max(0, end_ns // int(bucket["refill_interval_ns"]) - int(a["refills_seen"]))
                 ceiling = int(a["ceiling"])
+                level = min(ceiling, int(a["level"]) + refills * int(a["per_refill"]))
                 ran_out = None if a["short_ns"] == NEVER else int(a["short_ns"])
                 found.append(Balance(station, resource, int(a["start"]) / ceiling, level / ceiling, ran_out))
     return found

@@ -13,7 +13,7 @@ from tiersim.devices.children import add_child
 from tiersim.devices.port_kernels import way_on
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import DISCARD, READ
+from tiersim.operations import DISCARD, FLUSH, READ
 
 #: Parts of a token: a rate per second times an interval in ns is a whole number of billionths.
 TOKEN = 1_000_000_000
@@ -71,10 +71,40 @@ def data_bytes(p: Plant, slot: int) -> int:
 
 @kernel
 def request_tokens(p: Plant, bucket: int, slot: int) -> int:
-    """Tokens that a request takes from an allowance of requests."""
-    unit = p.buckets[bucket]["unit_bytes"]
+    """Tokens that a request takes from an allowance of requests; those that follow each other fill units together."""
+    b = p.buckets[bucket]
+    if p.requests[slot]["op"] == FLUSH and b["flush_ns"] > 0:
+        return 0
+    unit = b["unit_bytes"]
     length = data_bytes(p, slot)
-    return 1 if unit == 0 or length <= unit else (length + unit - 1) // unit
+    if unit == 0:
+        return 1
+    before = b["run_bytes"] if _follows(p, bucket, slot) else 0
+    begun = (before + unit - 1) // unit
+    return max(1 - begun, (before + length + unit - 1) // unit - begun)
+
+
+@kernel
+def _follows(p: Plant, bucket: int, slot: int) -> bool:
+    """Whether a request is counted with the one that was let through last."""
+    b = p.buckets[bucket]
+    request = p.requests[slot]
+    return bool(
+        b["merged_bytes"] > 0
+        and request["length_bytes"] >= b["merged_bytes"]
+        and request["op"] == b["run_op"]
+        and request["offset_bytes"] == b["run_end_bytes"]
+    )
+
+
+@kernel
+def _note_run(p: Plant, bucket: int, slot: int) -> None:
+    """Remember what the next request may follow."""
+    b = p.buckets[bucket]
+    request = p.requests[slot]
+    b["run_bytes"] = data_bytes(p, slot) + (b["run_bytes"] if _follows(p, bucket, slot) else 0)
+    b["run_op"] = request["op"]
+    b["run_end_bytes"] = request["offset_bytes"] + request["length_bytes"]
 
 
 @kernel
@@ -109,8 +139,9 @@ def _take(p: Plant, allowance: int, tokens: int) -> int:
 @kernel
 def _pay(p: Plant, bucket: int, slot: int, requests: int, length: int) -> int:
     """Pay for a request; returns the time in ns that its dearest allowance needs to earn the payment."""
-    by_requests = _take(p, requests, request_tokens(p, bucket, slot))
-    return max(by_requests, _take(p, length, data_bytes(p, slot)))
+    worth = max(_take(p, requests, request_tokens(p, bucket, slot)), _take(p, length, data_bytes(p, slot)))
+    _note_run(p, bucket, slot)
+    return worth
 
 
 @kernel
@@ -132,7 +163,8 @@ def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, i
         return read, now + b["latency_ns"], NEVER
     queue.remove(p, b["write_queue"], write, NONE)
     p.work_ns[station, b["write_resource"]] += _pay(p, bucket, write, b["write_requests"], b["write_bytes"])
-    return write, now + b["latency_ns"], NEVER
+    flush_ns = b["flush_ns"]
+    return write, now + (flush_ns if flush_ns > 0 and p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
 
 
 @kernel

@@ -78,7 +78,7 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     if numbers["protected"]:
         limits |= {"read_iops": 20 * numbers["depth"], "write_iops": 300, "rate": 20_000_000}
     else:
-        limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384}
+        limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384, "merged_from": 8192}
         if numbers["dies"] > 1:  # bursts on credits, for requests and for bytes
             limits |= {"burst_iops": 400 * numbers["depth"], "burst_credits": 10 * numbers["pages"]}
             limits |= {"rate": 3_000_000, "burst_rate": 40_000_000, "burst_bytes": numbers["pages"] << 16}
@@ -86,7 +86,7 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     below = NONE
     if kind == "bucket over hdd":
         below = add_leaf(builder, "hdd", numbers, f"{name}.below")
-    volume = bucket(**limits, **waits, latency=numbers["depth"] * 1000)
+    volume = bucket(**limits, **waits, latency=numbers["depth"] * 1000, flush=numbers["age_ms"] * 10_000 or None)
     return add_bucket(builder, volume, name, below, credits=numbers["pages"] / 32)
 
 

@@ -517,8 +517,8 @@ def test_an_unknown_scenario(shell: Shell, name: str, says: str) -> None:
 
 
 def test_an_unknown_device(shell: Shell) -> None:
-    assert shell.fails("devices", "show", "aws-gp2") == (
-        "'aws-gp2' is not a device of the catalogue; did you mean 'aws-gp3'?"
+    assert shell.fails("devices", "show", "aws-gp4") == (
+        "'aws-gp4' is not a device of the catalogue; did you mean 'aws-gp3'?"
     )
 
 

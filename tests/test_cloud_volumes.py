@@ -15,7 +15,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.token_bucket import TokenBucket, add_bucket, balances
 from tiersim.errors import ScenarioError
-from tiersim.operations import READ, WRITE
+from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -234,6 +234,30 @@ def test_large_requests_cost_credits_by_the_accounting_unit() -> None:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize(
+    ("length", "step", "per_s"),
+    [
+        (1 << 15, 1 << 15, 2400),  # eight that follow each other are one
+        (1 << 15, 1 << 16, 300),  # gaps between them
+        (1 << 14, 1 << 14, 300),  # too small
+        (3 << 16, 3 << 16, 400),  # 192 KiB: three units hold four
+        (5 << 16, 5 << 16, 240),
+    ],
+)
+def test_requests_that_follow_each_other_fill_units_together(length: int, step: int, per_s: int) -> None:
+    """As AWS documents it, on gp2 without credits: 300 units of 256 KiB a second."""
+    fed = commands(np.zeros(20 * per_s), 0, READ, np.arange(20 * per_s) * step, length)
+    assert run_volume(small_gp2(), fed, 0.0).outcome.end_ns == pytest.approx(20 * S, rel=0.01)
+
+
+@pytest.mark.kernels
+def test_a_flush_may_have_a_time_of_its_own_and_takes_no_allowance() -> None:
+    volume = bucket(iops=10, rate=None, refill_interval=S // 10, carry_over=0, latency=500_000, flush=48_000)
+    found = run_volume(volume, commands([0, 1, 2, 3], 0, [WRITE, FLUSH, FLUSH, WRITE]))
+    assert found.latency_ns.tolist() == [500_000, 48_000, 48_000, S // 10 + 500_000 - 3]
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
     ("name", "size", "iops", "throughput"),
     [("aws-gp3", "500 GiB", 6000, "250 MiB/s"), ("azure-premium-v2", "8 GiB", 4000, "125 MB/s"), ("aws-io2", "20 GiB", 20_000, None),
      ("gcp-hyperdisk-extreme", "64 GiB", 5000, None), ("azure-ultra", "8 GiB", 8000, "100 MB/s")],
@@ -309,7 +333,9 @@ def test_a_run_that_lives_on_credits_says_so(per_s: int, load: str, credits: str
 # ---- instances
 
 
-def fed_volumes(folder: Path, text: str, per_s: int, seconds: int, volumes: list[str], length: int = 8192) -> dict[str, Any]:
+def fed_volumes(
+    folder: Path, text: str, per_s: int, seconds: int, volumes: list[str], length: int = 8192
+) -> dict[str, Any]:
     """Summary of reads that come evenly, in turn to the *volumes* of a scenario."""
     scenario = scenario_of(folder, text)
     builder = PlantBuilder(1)
@@ -360,7 +386,11 @@ def test_a_type_of_the_catalogue_bursts_and_starts_with_a_share_of_its_credits(t
     rich = fed_volumes(tmp_path, text, 9000, 10, ["d"])
     assert (rich["verdict"]["load"], rich["verdict"]["credits"]) == ("steady", "falling")
     poor = fed_volumes(tmp_path, text + "credits = 0.0\n", 9000, 10, ["d"])
-    assert (poor["verdict"]["credits"], poor["load"]["station"], poor["load"]["resource"]) == ("ran out", "host", "credits")
+    assert (poor["verdict"]["credits"], poor["load"]["station"], poor["load"]["resource"]) == (
+        "ran out",
+        "host",
+        "credits",
+    )
     assert poor["load"]["sustainable_load"] == pytest.approx(0.4, rel=0.03)
 
 
@@ -384,4 +414,3 @@ def test_a_remote_disk_by_the_number_of_writers(shared: Path) -> None:
         unlimited = writers * S / volume.latency
         predicted = min(unlimited, volume.iops or 0)
         assert predicted == pytest.approx(np.mean(runs), rel=0.02)
-
