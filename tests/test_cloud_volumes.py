@@ -164,7 +164,6 @@ def small_gp2(credits: int = 54_000, **changes: Any) -> TokenBucket:
     return order("aws-gp2", "100 GiB").model_copy(update={"burst_credits": credits, "latency": 1, **changes})
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
 def test_a_burst_lasts_for_credits_over_burst_minus_baseline(share: float) -> None:
     volume = small_gp2()
@@ -183,7 +182,6 @@ def test_a_burst_lasts_for_credits_over_burst_minus_baseline(share: float) -> No
     assert later == pytest.approx(100 * 300, abs=2 * 3)
 
 
-@pytest.mark.kernels
 def test_the_full_credits_of_gp2_last_as_documented() -> None:
     """AWS: 100 GiB, 2,000 s at 3,000 IOPS."""
     volume = order("aws-gp2", "100 GiB")
@@ -192,7 +190,6 @@ def test_the_full_credits_of_gp2_last_as_documented() -> None:
     assert left.ran_out_ns == pytest.approx(2000 * S, abs=2 * volume.refill_interval)
 
 
-@pytest.mark.kernels
 def test_credits_are_earned_while_the_volume_rests_and_no_more_than_a_full_balance() -> None:
     volume = small_gp2()
     burst = np.arange(30_000) * S // 3000  # 10 s: spends 27,000 of 54,000 beyond what is earned
@@ -203,7 +200,6 @@ def test_credits_are_earned_while_the_volume_rests_and_no_more_than_a_full_balan
         assert left.ran_out_ns is None
 
 
-@pytest.mark.kernels
 def test_two_balances_run_out_apart() -> None:
     """Azure P4: 120 IOPS and 25 MB/s, 3,500 and 170 MB/s with credits for half an hour each; here for 20 s."""
     volume = order("azure-premium", "32 GiB")
@@ -224,7 +220,6 @@ def test_two_balances_run_out_apart() -> None:
     assert late * (1 << 18) / 10 == pytest.approx(25_000_000, rel=0.02)
 
 
-@pytest.mark.kernels
 def test_large_requests_cost_credits_by_the_accounting_unit() -> None:
     """gp2 without credits: 300 IOPS of up to 256 KiB each; 1 MiB counts as four."""
     for length, per_s in ((8192, 300), (1 << 18, 300), ((1 << 18) + 512, 150), (1 << 20, 75)):
@@ -245,8 +240,8 @@ def test_large_requests_cost_credits_by_the_accounting_unit() -> None:
 )
 def test_requests_that_follow_each_other_fill_units_together(length: int, step: int, per_s: int) -> None:
     """As AWS documents it, on gp2 without credits: 300 units of 256 KiB a second."""
-    fed = commands(np.zeros(20 * per_s), 0, READ, np.arange(20 * per_s) * step, length)
-    assert run_volume(small_gp2(), fed, 0.0).outcome.end_ns == pytest.approx(20 * S, rel=0.01)
+    fed = commands(np.zeros(4 * per_s), 0, READ, np.arange(4 * per_s) * step, length)
+    assert run_volume(small_gp2(), fed, 0.0).outcome.end_ns == pytest.approx(4 * S, rel=0.01)
 
 
 @pytest.mark.kernels
@@ -256,7 +251,6 @@ def test_a_flush_may_have_a_time_of_its_own_and_takes_no_allowance() -> None:
     assert found.latency_ns.tolist() == [500_000, 48_000, 48_000, S // 10 + 500_000 - 3]
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("name", "size", "iops", "throughput"),
     [("aws-gp3", "500 GiB", 6000, "250 MiB/s"), ("azure-premium-v2", "8 GiB", 4000, "125 MB/s"), ("aws-io2", "20 GiB", 20_000, None),
@@ -277,7 +271,7 @@ def test_long_run_rates_equal_the_limits(name: str, size: str, iops: int, throug
 def test_a_refill_of_100_ms_gives_a_fast_median_and_a_p95_of_the_interval() -> None:
     """Bursts of twice what an interval allows, in every second one: half pass at once, half at the next refill."""
     volume = bucket(iops=400, rate=None, accounting_unit=None, refill_interval=S // 10, carry_over=0, latency=500_000)
-    times = np.repeat(np.arange(500) * (S // 5), 79)
+    times = np.repeat(np.arange(100) * (S // 5), 79)
     latency = run_volume(volume, commands(times, 0)).latency_ns
     assert np.percentile(latency, 50) == 500_000
     assert np.percentile(latency, 95) == S // 10 + 500_000
@@ -307,7 +301,6 @@ def summary_of(builder: PlantBuilder, fed: Any) -> dict[str, Any]:
     return summarise("x", plant, builder.stations, metrics, outcome, span, {}, "").summary
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("per_s", "load", "credits", "says"),
     [
@@ -349,7 +342,6 @@ def fed_volumes(
     return summary
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("volume", "instance", "station", "carried"),
     [(3000, 2000, "host", 2000), (3000, 20_000, "d", 3000), (5000, 6000, "d", 5000), (5000, 4000, "host", 4000)],
@@ -365,7 +357,6 @@ def test_a_volume_behind_an_instance_has_the_lower_of_both_limits(
     assert {"d", "host"} <= summary["stations"].keys()
 
 
-@pytest.mark.kernels
 def test_volumes_share_an_instance(tmp_path: Path) -> None:
     """Two volumes of 3,000 IOPS each, 4,000 for both; a third one is not on it."""
     text = "".join(f'[volumes.{name}]\ndevice = "aws-gp3"\n' for name in "abc")
@@ -377,7 +368,6 @@ def test_volumes_share_an_instance(tmp_path: Path) -> None:
     assert fed_volumes(tmp_path, text, 5000, 20, ["a", "c"])["verdict"]["load"] == "steady"
 
 
-@pytest.mark.kernels
 def test_a_type_of_the_catalogue_bursts_and_starts_with_a_share_of_its_credits(tmp_path: Path) -> None:
     assert load_instance("aws-r5-large").iops == 3600
     assert {"aws-r5-xlarge", "azure-e8ds-v5"} <= set(instances())
@@ -397,7 +387,6 @@ def test_a_type_of_the_catalogue_bursts_and_starts_with_a_share_of_its_credits(t
 # ---- latency against a measurement
 
 
-@pytest.mark.kernels
 @pytest.mark.shared
 def test_a_remote_disk_by_the_number_of_writers(shared: Path) -> None:
     """Latency is fitted to one writer; the others and the limit (50,000 IOPS were ordered) are predicted."""
