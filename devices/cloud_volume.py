@@ -73,6 +73,27 @@ class CloudVolume(Sourced):
             raise ValueError("sizes: do not ascend to the largest size; put them in order, the last up_to = largest")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_had(self) -> "CloudVolume":
+        steps, ordered = self.sizes or (), self.provisioned or ()
+        included = {
+            "iops": self.iops or self.iops_per_gib or (steps and all(step.iops for step in steps)),
+            "throughput": self.throughput
+            or ("throughput" not in ordered and self.throughput_per_iops)
+            or (steps and all(step.throughput for step in steps)),
+        }
+        for key, found in included.items():
+            if key in ordered and getattr(self, f"most_{key}") is None:
+                raise ValueError(f"most_{key}: is missing, and {key} can be provisioned; write how far")
+            if not found and key not in ordered:
+                raise ValueError(f"{key}: is neither included nor provisioned; write {key}, or add it to provisioned")
+        bursts: tuple[CloudVolume | Step, ...] = (self, *steps)
+        if any(one.burst_iops for one in bursts) and not (self.burst_credits or self.burst_time):
+            raise ValueError("burst_iops: needs burst_credits or burst_time, for how long it lasts")
+        if any(one.burst_throughput for one in bursts) and not self.burst_time:
+            raise ValueError("burst_throughput: needs burst_time, for how long it lasts")
+        return self
+
     @property
     def capacity(self) -> int:
         """The largest size in bytes."""

@@ -58,6 +58,11 @@ class HardwareModel(StrictModel):
             raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
         return self
 
+    @property
+    def overhead_ns(self) -> int:
+        """What passes in the controller."""
+        return PASS_ON_NS if self.controller_overhead is None else max(1, self.controller_overhead)
+
 
 class VolumeModel(HardwareModel):
     """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before them."""
@@ -273,13 +278,12 @@ class NamedScenario:
 
     @staticmethod
     def _pool(name: str, model: PoolModel, device: Device | Measured) -> Pool:
-        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
         if isinstance(device, Measured | CloudVolume):
             raise WrongKey(
                 ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
             )
         host = Host(drive_queue_depth=model.drive_queue_depth)
-        hardware = Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
+        hardware = Volume(name, device, model.count, model.layout, model.stripe, model.overhead_ns, host)
         load = model.neighbour
         return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
 
@@ -312,14 +316,13 @@ class NamedScenario:
         return replace(pool.hardware, name=name, host=self._host(model), slice_bytes=model.size)
 
     def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
-        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
         try:
             ordered = _order(model, device)
         except OrderError as error:
             raise WrongKey(("volumes", name, error.key), str(error)) from None
         share = 1.0 if model.credits is None else model.credits
         host = self._host(model)
-        return Volume(name, ordered, model.count, model.layout, model.stripe, overhead, host, share)
+        return Volume(name, ordered, model.count, model.layout, model.stripe, model.overhead_ns, host, share)
 
     @staticmethod
     def _host(model: VolumeModel) -> Host:

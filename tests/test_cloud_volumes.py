@@ -1,5 +1,6 @@
 """Offers of cloud providers: what an order gets, what is refused, how long credits last, what instances let through."""
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,25 @@ def test_every_offer_is_one_that_can_be_had(name: str) -> None:
     assert volume.iops
     assert volume.rate
     assert "assumed" in volume.sources["latency"] or "fitted" in volume.sources["latency"]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("aws-gp3", "most_iops = 80000\n", "", "most_iops: is missing, and iops can be provisioned; write how far"),
+        ("aws-gp2", "iops = 100\niops_per_gib = 3\n", "", "iops: is neither included nor provisioned; write iops"),
+        ("aws-gp2", 'up_to = "16 TiB"', 'up_to = "17 TiB"', "sizes: do not ascend to the largest size"),
+        ("aws-gp2", "burst_credits = 5400000\n", "", "burst_iops: needs burst_credits or burst_time, for how long"),
+        ("azure-premium", 'burst_time = "30 min"\n', "", "burst_iops: needs burst_credits or burst_time, for how long"),
+        ("azure-ultra", "[sources]", 'iops = "many"\n[sources]', "iops: 'many': input should be a valid integer"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_an_offer(tmp_path: Path, name: str, old: str, new: str, says: str) -> None:
+    text = (Path(str(files("tiersim.devices"))) / "catalogue" / f"{name}.toml").read_text()
+    (tmp_path / "own.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(ScenarioError) as error:
+        load_device(str(tmp_path / "own.toml"))
+    assert says in str(error.value)
 
 
 def test_orders_in_a_scenario(tmp_path: Path) -> None:
