@@ -18,7 +18,8 @@ def accept_neighbour(p: Plant, neighbour: int, slot: int, now: int) -> int:
     if not is_background(p, slot):
         return now + PASS_ON_NS
     n = p.neighbours[neighbour]
-    draw = random_bits(p.seed[0], NEIGHBOUR_GAP, n["entity"], p.requests[slot]["number"])
+    n["arrivals"] += 1
+    draw = random_bits(p.seed[0], NEIGHBOUR_GAP, n["entity"], n["arrivals"])
     return now + max(1, p.pool[n["gaps"] + (draw >> (32 - n["gap_bits"]))])
 
 
@@ -28,14 +29,12 @@ def finish_neighbour(p: Plant, station: int, neighbour: int, slot: int) -> int:
     n = p.neighbours[neighbour]
     request = p.requests[slot]
     if is_background(p, slot):
-        number = request["number"]
-        draw = random_bits(p.seed[0], NEIGHBOUR_OPERATION, n["entity"], number)
+        draw = random_bits(p.seed[0], NEIGHBOUR_OPERATION, n["entity"], n["arrivals"])
         op = READ if draw < n["reads"] else WRITE
-        place = random_below(n["places"], p.seed[0], NEIGHBOUR_PLACE, n["entity"], number)
+        place = random_below(n["places"], p.seed[0], NEIGHBOUR_PLACE, n["entity"], n["arrivals"])
         made = add_child(p, 0, n["below"], op, n["first_byte"] + place * n["size_bytes"], n["size_bytes"])
         return add_background(p, made, station, READ, 0, 0)
     made = add_child(p, 0, n["below"], request["op"], request["offset_bytes"], request["length_bytes"])
-    if n["begun"] == 0:
-        n["begun"] = 1
+    if n["arrivals"] == 0:
         made = add_background(p, made, station, READ, 0, 0)
     return made

@@ -244,7 +244,7 @@ NEIGHBOUR_ROW = _record(
     "size_bytes",  # of its requests
     "places",  # that it has room for
     "entity",
-    "begun",  # 1: the first arrival has been made
+    "arrivals",  # so far, with the one that is due: what is drawn depends on nothing else
     indices=("below",),
 )
 
