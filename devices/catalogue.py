@@ -3,9 +3,11 @@
 from importlib.resources import files
 from pathlib import Path
 
+from tiersim.devices import disksim
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.instance import Instance
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device
@@ -13,8 +15,14 @@ from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.toml_files import parse_toml, read_model, read_text, validate
 
 _KINDS: dict[str, type[Device]] = {
-    "hdd": Hdd, "flash": Flash, "token-bucket": TokenBucket, "cloud-volume": CloudVolume,
-}  # fmt: skip
+    "hdd": Hdd,
+    "measured-hdd": MeasuredDrive,
+    "flash": Flash,
+    "token-bucket": TokenBucket,
+    "cloud-volume": CloudVolume,
+}
+#: Parameter files of DiskSim.
+_DISKSIM = (".parv", ".diskspecs")
 
 
 def _folder() -> Path:
@@ -42,9 +50,14 @@ def load_instance(name: str) -> Instance:
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
-    """Load a device by catalogue name, or from a ``.toml`` file (relative to the folder *beside*); raises ScenarioError."""
+    """Load a device by catalogue name, or from a ``.toml`` file or DiskSim's parameters (relative to the folder *beside*).
+
+    Raises ScenarioError.
+    """
     if name_or_path.endswith(".toml"):
         return read_device((beside or Path()) / name_or_path)
+    if name_or_path.endswith(_DISKSIM):
+        return disksim.load_drive((beside or Path()) / name_or_path)
     if name_or_path not in names():
         hint = did_you_mean(name_or_path, names())
         raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint or '; see: tiersim devices list'}")

@@ -8,14 +8,15 @@ from tiersim.devices import cloud_volume, flash, hdd, token_bucket
 from tiersim.devices.array import Layout, add_array, usable_bytes
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.hdd import Drive, Hdd, add_drive
+from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
-Device = Hdd | Flash | TokenBucket | CloudVolume
+Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Volume:
 
 def add_device(builder: PlantBuilder, device: Device, name: str, credits: float = 1.0) -> int:
     """Put one device of any sort into the plant and return its station; an offer is what one gets without an order."""
-    if isinstance(device, Hdd):
+    if isinstance(device, Drive):
         return add_drive(builder, device, name)
     if isinstance(device, Flash):
         return add_flash(builder, device, name)
@@ -69,7 +70,7 @@ def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()
 
 def describe(device: Device) -> dict[str, Any]:
     """Figures that a person checks any device by."""
-    if isinstance(device, Hdd):
+    if isinstance(device, Drive):
         return hdd.describe(device)
     if isinstance(device, Flash):
         return flash.describe(device)

@@ -481,7 +481,7 @@ def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -
         (
             'kind = "flash"',
             'kind = "flsh"',
-            "d.toml: kind: 'flsh' is not one of hdd, flash, token-bucket, cloud-volume; did you mean",
+            "d.toml: kind: 'flsh' is not one of hdd, measured-hdd, flash, token-bucket, cloud-volume; did you mean",
         ),
         (
             'queue_depth = "data',
