@@ -10,11 +10,25 @@ from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_fla
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_buffer_kernels import choose_buffered
 from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
+from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
+from tiersim.devices.tables import (
+    ARRAY,
+    BUCKET,
+    DRIVE,
+    FILES,
+    FLASH,
+    GATE,
+    NEIGHBOUR,
+    PARITY,
+    PORT,
+    SERVER,
+    STRIPES,
+    Plant,
+)
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -46,6 +60,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == NEIGHBOUR:
+        return accept_neighbour(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -101,6 +117,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == NEIGHBOUR:
+        return finish_neighbour(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -119,4 +137,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == NEIGHBOUR:
+        return 0
     return resume_port(p, row, slot)
