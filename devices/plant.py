@@ -101,6 +101,7 @@ class PlantBuilder:
             "ports": tables.PORT_ROW,
             "files": tables.FILES_ROW,
             "servers": tables.SERVER_ROW,
+            "rebuilds": tables.REBUILD_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
         return Plant(

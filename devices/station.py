@@ -11,9 +11,23 @@ from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, 
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
+from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
+from tiersim.devices.tables import (
+    ARRAY,
+    BUCKET,
+    DRIVE,
+    FILES,
+    FLASH,
+    GATE,
+    PARITY,
+    PORT,
+    REBUILD,
+    SERVER,
+    STRIPES,
+    Plant,
+)
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -45,6 +59,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == REBUILD:
+        return accept_rebuild(p, row, slot)
     return accept_server(p, row, slot)
 
 
@@ -70,6 +86,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_gate(p, station, row, now)
     if kind == FILES:
         return choose_files(p, row, now)
+    if kind == REBUILD:
+        return choose_rebuild(p, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -98,6 +116,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == REBUILD:
+        return finish_rebuild(p, row, slot)
     return finish_server(p, row)
 
 
@@ -116,4 +136,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == REBUILD:
+        return resume_rebuild(p, station, row, slot)
     return resume_port(p, row, slot)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tiersim.devices import flash, hdd, token_bucket
-from tiersim.devices.array import Layout, add_array, usable_bytes
+from tiersim.devices.array import Layout, Rebuild, add_array, unit_bytes, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.tables import NONE, PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
 Device = Hdd | Flash | TokenBucket
@@ -19,7 +19,11 @@ Device = Hdd | Flash | TokenBucket
 
 @dataclass(frozen=True)
 class Volume:
-    """*count* devices in a *layout*, and how their host sends requests to them."""
+    """*count* devices in a *layout*, and how their host sends requests to them.
+
+    Members that have *failed* are missing or, with *rebuild_bytes_per_s*, replaced by empty ones that are being filled at that
+    rate; the share *rebuild_from* is there at the start.
+    """
 
     name: str
     device: Device | Measured
@@ -28,11 +32,22 @@ class Volume:
     stripe_bytes: int
     controller_overhead_ns: int = PASS_ON_NS
     host: Host = field(default_factory=Host)
+    failed: tuple[int, ...] = ()
+    rebuild_bytes_per_s: int | None = None
+    rebuild_from: float = 0.0
 
     @property
     def capacity_bytes(self) -> int:
         """What can be stored on it."""
         return usable_bytes(self.device.capacity, self.count, self.layout, self.stripe_bytes)
+
+    @property
+    def rebuild(self) -> Rebuild | None:
+        """What is being filled, if anything is."""
+        if self.rebuild_bytes_per_s is None:
+            return None
+        capacity = self.device.capacity
+        return Rebuild(self.failed, self.rebuild_bytes_per_s, round(capacity * self.rebuild_from), capacity)
 
 
 def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
@@ -50,9 +65,15 @@ def add_devices(builder: PlantBuilder, volume: Volume) -> int:
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
         return add_queue(builder, volume.name, volume.host, add_device(builder, device, volume.name))
-    drives = [add_device(builder, device, f"{volume.name}.{index}") for index in range(volume.count)]
-    members = add_drive_queues(builder, volume.host, drives)
-    array = add_array(builder, members, volume.layout, volume.stripe_bytes, volume.controller_overhead_ns, volume.name)
+    missing = volume.failed if volume.rebuild_bytes_per_s is None else ()
+    there = [index for index in range(volume.count) if index not in missing]
+    drives = [add_device(builder, device, f"{volume.name}.{index}") for index in there]
+    members = [NONE] * volume.count
+    for index, station in zip(there, add_drive_queues(builder, volume.host, drives), strict=True):
+        members[index] = station
+    unit = unit_bytes(volume.layout, device.capacity, volume.stripe_bytes)
+    overhead = volume.controller_overhead_ns
+    array = add_array(builder, members, volume.layout, unit, overhead, volume.name, volume.rebuild)
     return add_queue(builder, volume.name, volume.host, array)
 
 

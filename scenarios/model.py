@@ -19,7 +19,16 @@ from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.volume import Device, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
-from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
+from tiersim.toml_files import (
+    Bytes,
+    BytesPerSecond,
+    Nanoseconds,
+    StrictModel,
+    parse_toml,
+    place_of,
+    read_text,
+    validate,
+)
 from tiersim.units import parse_bytes
 
 
@@ -31,6 +40,10 @@ class VolumeModel(StrictModel):
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
+    offset: Bytes | None = None  # where the addresses of the trace begin; None: 0
+    failed: list[int] | None = Field(default=None, min_length=1)  # members, counted from 0
+    rebuild_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    rebuild_from: float | None = Field(default=None, ge=0, le=1)  # None: 0
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
     queue_depth: int | None = Field(default=None, gt=0, le=2**32)
     drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
@@ -41,13 +54,19 @@ class VolumeModel(StrictModel):
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
-        problem = problem_with(self.layout, self.count)
+        problem = problem_with(self.layout, self.count, self.failed or ())
         if problem:
             raise ValueError(problem)
         if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.offset is not None and self.offset % 512:
+            raise ValueError(f"offset: {self.offset} bytes are not a multiple of 512")
+        if self.failed is None and (self.rebuild_rate, self.rebuild_from) != (None, None):
+            raise ValueError("failed: names no member to rebuild; add for example failed = [0]")
+        if self.rebuild_from is not None and self.rebuild_rate is None:
+            raise ValueError('rebuild_rate: is needed with rebuild_from, for example rebuild_rate = "30 MB/s"')
         return self
 
     @model_validator(mode="after")
@@ -148,7 +167,10 @@ class NamedScenario:
             flush_overhead_ns=model.flush_overhead,
             journal=model.journal,
         )
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
+        return Volume(
+            name, device, model.count, model.layout, model.stripe, overhead, host,
+            tuple(model.failed or ()), model.rebuild_rate, model.rebuild_from or 0.0,
+        )  # fmt: skip
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:
         """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.
@@ -186,7 +208,15 @@ def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     if not model.queues:
         del values["queues"]
-    units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
+    units = {
+        "stripe": "B",
+        "used": "B",
+        "offset": "B",
+        "rebuild_rate": "B/s",
+        "max_request": "B",
+        "controller_overhead": "ns",
+        "flush_overhead": "ns",
+    }
     for volume in values["volumes"].values():
         _write_units(volume, units)
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
