@@ -50,21 +50,18 @@ def problem_with(layout: Layout, count: int, failed: Sequence[int] = ()) -> str 
         return f'layout = "{layout}" needs a count of {least} or more, not {count}'
     lost = sorted(set(failed))
     if len(lost) < len(failed):
-        return f"failed: {list(failed)} names a member twice"
+        return f"failed: {list(failed)} names a member twice; name it once"
     if lost and not 0 <= lost[0] <= lost[-1] < count:
-        return f"failed: the members of {count} devices are 0 to {count - 1}, not {list(failed)}"
+        return f"failed: the members of {count} devices are 0 to {count - 1}, not {list(failed)}; correct the number"
     copies = copies_of(layout, count)
     for column in range(count // copies if lost and not parities else 0):
         own = [member for member in range(column * copies, (column + 1) * copies) if member in lost]
-        if len(own) == copies:
-            what = (
-                f"members {own} hold all copies of their data"
-                if copies > 1
-                else f"nothing else holds what was on {own}"
-            )
-            return f'failed: {what}, so layout = "{layout}" is lost; leave one of them out'
+        if len(own) == copies > 1:
+            return f'failed: members {own} hold all copies of their data, so layout = "{layout}" is lost; leave one of them out'
+        if own and copies == 1:
+            return f'failed: nothing else holds what was on {own}, so layout = "{layout}" is lost; leave it out'
     if parities and len(lost) > parities:
-        return f'failed: layout = "{layout}" is lost with {len(lost)} members; it survives {parities}'
+        return f'failed: layout = "{layout}" is lost with {len(lost)} members; it survives the loss of {parities}, so leave others out'
     return None
 
 

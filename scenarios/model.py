@@ -62,7 +62,7 @@ class VolumeModel(StrictModel):
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
         if self.offset is not None and self.offset % 512:
-            raise ValueError(f"offset: {self.offset} bytes are not a multiple of 512")
+            raise ValueError(f'offset: {self.offset} bytes are not a multiple of 512; choose one, such as "1 MiB"')
         if self.failed is None and (self.rebuild_rate, self.rebuild_from) != (None, None):
             raise ValueError("failed: names no member to rebuild; add for example failed = [0]")
         if self.rebuild_from is not None and self.rebuild_rate is None:
