@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from tiersim.devices.parity_kernels import LOCKS, ROWS_AT_ONCE
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import ARRAY, NEVER, NONE, PARITY, REBUILD, STRIPES
@@ -109,7 +111,7 @@ def add_array(
         degraded=int(min(filled) < NEVER),
         last_part=builder.table([0] * len(members)),
         stripes=len(builder.stations),
-        locks=builder.table([NONE] * LOCKS),
+        locks=builder.table(np.full(LOCKS, NONE)),
         ready=builder.queue(),
         **common,
     )

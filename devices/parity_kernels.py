@@ -14,8 +14,8 @@ from tiersim.operations import DISCARD, FLUSH, READ
 
 #: A read that spans more rows goes on when the first so many are done: children are written to a table of fixed size.
 ROWS_AT_ONCE = 64
-#: Lists in which the rows that are being written are looked up, by row: a dozen in each when 200,000 wait.
-LOCKS = 1 << 14
+#: Lists in which the rows that are being written are looked up, by row: two in each when 250,000 wait.
+LOCKS = 1 << 17
 
 
 @kernel

@@ -207,7 +207,7 @@ def saturated(layout: Layout, members: int, op: int, failed: Collection[int], tu
 def test_saturated_members_do_their_rate_over_the_ios_of_a_request(
     layout: Layout, n: int, failed: list[int], op: int, busy: int, per_request: Any
 ) -> None:
-    turns = 40_000 // (n * n)
+    turns = 10_000 // (n * n)
     assert saturated(layout, n, op, failed, turns) == pytest.approx(busy * 1000 / float(per_request), rel=0.02)
 
 
