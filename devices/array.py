@@ -12,6 +12,8 @@ from tiersim.devices.tables import ARRAY, NEVER, NONE, PARITY, REBUILD, STRIPES
 from tiersim.units import NS_PER_S
 
 Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
+#: Which copy reads: the one with the fewest outstanding requests, or as Linux md chooses among rotating disks.
+ReadBalance = Literal["fewest", "nearest"]
 #: Units of parity in a row of stripe units.
 PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}
 #: What one step of a rebuild reads of a member. Linux md has 2 MiB under way (drivers/md/raid1.c, RESYNC_WINDOW); here it is
@@ -75,6 +77,7 @@ def add_array(
     overhead_ns: int,
     name: str,
     rebuild: Rebuild | None = None,
+    read_balance: ReadBalance = "fewest",
 ) -> int:
     """Put an array over *members* (stations of equal drives, NONE for one that has failed) into the plant; return its station.
 
@@ -103,7 +106,15 @@ def add_array(
     if not parities:
         # the first read goes to copy 0
         last_read = builder.table([copies - 1] * columns)
-        row = builder.row("arrays", columns=columns, copies=copies, last_read=last_read, **common)
+        row = builder.row(
+            "arrays",
+            columns=columns,
+            copies=copies,
+            last_read=last_read,
+            nearest=int(read_balance == "nearest"),
+            ends=builder.table([-1] * len(members)),
+            **common,
+        )
         return builder.station(ARRAY, row, name, {}, children=len(members) + 1)
     row = builder.row(
         "parities",

@@ -6,9 +6,8 @@ to the one with the fewest outstanding requests, and to the one after the last t
 have failed, or do not hold the data yet, are left out of reads; writes go to all members that are there.
 """
 
-from tiersim.devices.children import add_child
 from tiersim.devices.members_kernels import add_part, begin_rebuild, holds_data
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ
 
@@ -38,23 +37,40 @@ def next_copy(copy: int, copies: int) -> int:
 
 
 @kernel
-def choose_copy(p: Plant, array: int, column: int, end_bytes: int) -> int:
-    """Which member of a mirrored column reads: the least busy one; among equals the one after the last that read."""
+def _cost(p: Plant, array: int, member: int, offset_bytes: int) -> int:
+    """What speaks against a copy: the requests that it has, or, after Linux md, how far away its last one was.
+
+    md (drivers/md/raid1.c, choose_best_rdev): the copy that read up to here goes on, else one that is idle reads, else
+    the nearest. It learns the place of the arm from the end of a request; here it is where the last one was sent to.
+    """
+    a = p.arrays[array]
+    outstanding = p.stations[p.pool[a["first_member"] + member]]["outstanding"]
+    if not a["nearest"]:
+        return int(outstanding)
+    distance = abs(p.pool[a["ends"] + member] - offset_bytes)
+    if distance == 0:
+        return -2
+    return -1 if outstanding == 0 else int(distance)
+
+
+@kernel
+def choose_copy(p: Plant, array: int, column: int, offset_bytes: int, end_bytes: int) -> int:
+    """Which member of a mirrored column reads: the one with the least cost; among equals the one after the last that read."""
     a = p.arrays[array]
     copies = a["copies"]
     place = column * copies
-    first = a["first_member"] + place
     copy = p.pool[a["last_read"] + column]
-    best = NONE
+    best = copy
+    least = NEVER
     for _ in range(copies):
         copy = next_copy(copy, copies)
-        if holds_data(p, a["filled"], place + copy, end_bytes) and (
-            best == NONE
-            or p.stations[p.pool[first + copy]]["outstanding"] < p.stations[p.pool[first + best]]["outstanding"]
-        ):
-            best = copy
+        if holds_data(p, a["filled"], place + copy, end_bytes):
+            cost = _cost(p, array, place + copy, offset_bytes)
+            if cost < least:
+                least = cost
+                best = copy
     p.pool[a["last_read"] + column] = best
-    return p.pool[first + best]
+    return place + best
 
 
 @kernel
@@ -62,11 +78,15 @@ def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_byt
     """Make what one column has to do: one copy reads, all copies write; returns how many children there are now."""
     a = p.arrays[array]
     copies = a["copies"]
+    first = column * copies
+    end = first + copies
     if op == READ and copies > 1:
-        member = choose_copy(p, array, column, offset_bytes + length_bytes)
-        return add_child(p, made, member, op, offset_bytes, length_bytes)
-    for member in range(column * copies, (column + 1) * copies):
+        first = choose_copy(p, array, column, offset_bytes, offset_bytes + length_bytes)
+        end = first + 1
+    for member in range(first, end):
         made = add_part(p, made, a["first_member"], member, op, offset_bytes, length_bytes)
+        if a["nearest"]:
+            p.pool[a["ends"] + member] = offset_bytes + length_bytes
     return made
 
 

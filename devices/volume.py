@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tiersim.devices import flash, hdd, token_bucket
-from tiersim.devices.array import Layout, Rebuild, add_array, unit_bytes, usable_bytes
+from tiersim.devices.array import Layout, ReadBalance, Rebuild, add_array, unit_bytes, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
@@ -35,6 +35,7 @@ class Volume:
     failed: tuple[int, ...] = ()
     rebuild_bytes_per_s: int | None = None
     rebuild_from: float = 0.0
+    read_balance: ReadBalance = "fewest"
 
     @property
     def capacity_bytes(self) -> int:
@@ -73,7 +74,7 @@ def add_devices(builder: PlantBuilder, volume: Volume) -> int:
         members[index] = station
     unit = unit_bytes(volume.layout, device.capacity, volume.stripe_bytes)
     overhead = volume.controller_overhead_ns
-    array = add_array(builder, members, volume.layout, unit, overhead, volume.name, volume.rebuild)
+    array = add_array(builder, members, volume.layout, unit, overhead, volume.name, volume.rebuild, volume.read_balance)
     return add_queue(builder, volume.name, volume.host, array)
 
 

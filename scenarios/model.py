@@ -8,7 +8,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout, problem_with
+from tiersim.devices.array import Layout, ReadBalance, problem_with
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.files import Journal
 from tiersim.devices.gate import add_gate
@@ -40,6 +40,7 @@ class VolumeModel(StrictModel):
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
+    read_balance: ReadBalance | None = None  # None: fewest
     offset: Bytes | None = None  # where the addresses of the trace begin; None: 0
     failed: list[int] | None = Field(default=None, min_length=1)  # members, counted from 0
     rebuild_rate: BytesPerSecond | None = Field(default=None, gt=0)
@@ -61,6 +62,8 @@ class VolumeModel(StrictModel):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.read_balance is not None and self.layout not in ("raid1", "raid10"):
+            raise ValueError(f'read_balance: layout = "{self.layout}" has no copies to choose among; leave it out')
         if self.offset is not None and self.offset % 512:
             raise ValueError(f'offset: {self.offset} bytes are not a multiple of 512; choose one, such as "1 MiB"')
         if self.failed is None and (self.rebuild_rate, self.rebuild_from) != (None, None):
@@ -169,7 +172,7 @@ class NamedScenario:
         )
         return Volume(
             name, device, model.count, model.layout, model.stripe, overhead, host,
-            tuple(model.failed or ()), model.rebuild_rate, model.rebuild_from or 0.0,
+            tuple(model.failed or ()), model.rebuild_rate, model.rebuild_from or 0.0, model.read_balance or "fewest",
         )  # fmt: skip
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from tiersim.devices.array import Rebuild, add_array
+from tiersim.devices.array import ReadBalance, Rebuild, add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.gate import add_gate
@@ -116,7 +116,7 @@ def cases(draw: st.DrawFn) -> Case:
                 rebuild = Rebuild(tuple(lost), rate, filled, SPAN_BYTES)
             elif lost:
                 members = [NONE if index in lost else member for index, member in enumerate(members)]
-            return add_array(builder, members, layout, stripe, overhead, name, rebuild)
+            return add_array(builder, members, layout, stripe, overhead, name, rebuild, balance)
 
         def leaves(count: int, name: str) -> list[int]:
             found = [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
@@ -139,6 +139,7 @@ def cases(draw: st.DrawFn) -> Case:
         return array("raid0", arrays, "data")
 
     failed = draw(st.just([]) | st.lists(st.integers(0, 6), max_size=2))
+    balance: ReadBalance = draw(st.sampled_from(["fewest", "nearest"]))
     rate = draw(st.sampled_from([0, 3_000_000, 200_000_000]))
     filled = draw(st.sampled_from([0, SPAN_BYTES // 8]))
     host = draw(hosts())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tests.runs import Run, commands, poisson, run
+from tiersim.devices import station as machine
 from tiersim.devices.array import Layout, add_array, unit_bytes, usable_bytes
 from tiersim.devices.array_kernels import column_part
 from tiersim.devices.plant import PlantBuilder
@@ -111,6 +112,28 @@ def test_reads_go_to_the_idle_mirror() -> None:
     assert found.outcome.end_ns == 5_000_001
 
 
+def test_the_nearest_copy_reads() -> None:
+    """Who read up to here goes on though the other is idle; else an idle one reads; of busy ones the nearest."""
+    builder = PlantBuilder(1)
+    drives = [add_server(builder, f"drive {index}", 1, 1_000_000) for index in range(2)]
+    array = add_array(builder, drives, "raid1", 1 << 40, 1, "array", read_balance="nearest")
+    plant = builder.build()
+
+    def reads(offset: int, outstanding: tuple[int, int]) -> int:
+        plant.stations["outstanding"][:2] = outstanding
+        plant.requests[0]["offset_bytes"], plant.requests[0]["length_bytes"] = offset, 8192
+        assert machine.finish(plant, array, 0) == 1
+        return int(plant.children[0]["station"])
+
+    assert reads(0, (0, 0)) == 0
+    assert reads(1 << 30, (1, 0)) == 1
+    assert [reads(8192 * page, (0, 0)) for page in range(1, 4)] == [0, 0, 0]
+    assert reads((1 << 30) + 8192, (5, 9)) == 1
+    assert reads(100 << 20, (9, 1)) == 0
+    assert reads(900 << 20, (1, 9)) == 1
+    assert reads(200 << 20, (9, 0)) == 1
+
+
 @pytest.mark.parametrize("copies", [2, 3])
 def test_raid1_reads_from_all_members_and_writes_to_all(copies: int) -> None:
     found = run_array("raid1", copies, (np.zeros(60), READ, np.arange(60) * 8192, 8192))
@@ -176,6 +199,7 @@ def test_an_offset_takes_room_and_moves_packed_extents_too(tmp_path: Path) -> No
         ('rebuild_rate = "30 MB/s"', "volumes.data.failed: names no member to rebuild; add for example failed = .0."),
         ('count = 2\nlayout = "raid1"\nfailed = [1]\nrebuild_from = 0.5', "rebuild_rate: is needed with rebuild_from"),
         ('count = 2\nlayout = "raid1"\nfailed = [1]\nrebuild_from = 2.0', "volumes.data.rebuild_from"),
+        ('count = 2\nlayout = "raid0"\nread_balance = "nearest"', 'layout = "raid0" has no copies to choose among'),
         ("layout = \"raid1\"", 'layout = "raid1" needs a count of 2 or more, not 1'),
     ],
 )  # fmt: skip

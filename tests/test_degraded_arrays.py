@@ -21,10 +21,8 @@ UNIT = 65536
 SHAPES: list[tuple[Layout, int]] = [("raid5", 3), ("raid5", 4), ("raid5", 7), ("raid6", 4), ("raid6", 5), ("raid6", 7)]
 
 
-def mean_ios(
-    layout: Layout, members: int, failures: int, op: int, lengths: int, step: int
-) -> tuple[Fraction, Fraction]:
-    """Reads and writes of one request, over all sets of failed members and all places within a turn of the parity."""
+def mean_ios(layout: Layout, members: int, failures: int, op: int, lengths: int, step: int) -> tuple[Any, Any]:
+    """Reads and writes of one request as fractions, over all sets of failed members and all places within a turn of the parity."""
     turn = members * (members - PARITIES[layout]) * UNIT
     reads, writes, cases = 0, 0, 0
     for failed in itertools.combinations(range(members), failures):
