@@ -29,7 +29,7 @@ from tiersim.toml_files import (
     read_text,
     validate,
 )
-from tiersim.units import parse_bytes
+from tiersim.units import format_bytes, parse_bytes
 
 
 class VolumeModel(StrictModel):
@@ -198,13 +198,25 @@ class NamedScenario:
         """What it is, in words."""
         if self.model.description:
             return self.model.description
-        parts = [f"{v.count} × {v.device.name}" + ("" if v.layout == "single" else f", {v.layout.upper()}")
-                 for v in self.volumes.values()]  # fmt: skip
-        return "; ".join(parts)
+        return "; ".join(_in_words(volume) for volume in self.volumes.values())
 
     def to_toml(self) -> str:
         """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
         return tomli_w.dumps(_with_units(self.model))
+
+
+def _in_words(volume: Volume) -> str:
+    text = f"{volume.count} × {volume.device.name}"
+    if volume.layout != "single":
+        text += f", {volume.layout.upper()}"
+    if volume.failed:
+        names = " and ".join(str(member) for member in volume.failed)
+        text += f", member {names} failed" if len(volume.failed) == 1 else f", members {names} failed"
+    if volume.rebuild:
+        rate = volume.rebuild.bytes_per_s
+        hours = (volume.rebuild.member_bytes - volume.rebuild.filled_bytes) / rate / 3600
+        text += f" and being rebuilt at {format_bytes(rate)}/s, which takes {hours:.1f} h"
+    return text
 
 
 def _with_units(model: Scenario) -> dict[str, Any]:
