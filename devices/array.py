@@ -1,6 +1,6 @@
 """Arrays: a controller station over its members."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,30 +42,34 @@ def unit_bytes(layout: Layout, member_bytes: int, stripe_bytes: int) -> int:
     return member_bytes // _SECTOR_BYTES * _SECTOR_BYTES if layout in ("jbod", "raid1") else stripe_bytes
 
 
-def problem_with(layout: Layout, count: int, failed: Sequence[int] = ()) -> str | None:
-    """Say why *count* devices cannot form *layout*, or are not enough of it when some have *failed*; or None."""
-    parities = PARITIES.get(layout, 0)
+def problem_with(layout: Layout, count: int) -> str | None:
+    """Say why *count* devices cannot form *layout*, or None."""
     if layout == "single" and count > 1:
         return f'count = {count} devices need a layout; write layout = "raid0" or "raid10"'
     if layout == "raid10" and count % 2:
         return f'layout = "{layout}" needs an even count, not {count}'
-    least = parities + 2 if parities else 2 if layout == "raid1" else 1
-    if count < least:
-        return f'layout = "{layout}" needs a count of {least} or more, not {count}'
+    least = PARITIES[layout] + 2 if layout in PARITIES else 2 if layout == "raid1" else 1
+    return f'layout = "{layout}" needs a count of {least} or more, not {count}' if count < least else None
+
+
+def loss_of(layout: Layout, count: int, failed: Collection[int]) -> str | None:
+    """Say why *layout* of *count* devices cannot go on without those that *failed*, or None."""
     lost = sorted(set(failed))
     if len(lost) < len(failed):
-        return f"failed: {list(failed)} names a member twice; name it once"
+        return f"{list(failed)} names a member twice; name it once"
     if lost and not 0 <= lost[0] <= lost[-1] < count:
-        return f"failed: the members of {count} devices are 0 to {count - 1}, not {list(failed)}; correct the number"
+        return f"the members of {count} devices are 0 to {count - 1}, not {list(failed)}; correct the number"
+    if layout in PARITIES:
+        most = PARITIES[layout]
+        survives = f'layout = "{layout}" survives the loss of {most}, not of {len(lost)}; leave others out'
+        return survives if len(lost) > most else None
     copies = copies_of(layout, count)
-    for column in range(count // copies if lost and not parities else 0):
-        own = [member for member in range(column * copies, (column + 1) * copies) if member in lost]
-        if len(own) == copies > 1:
-            return f'failed: members {own} hold all copies of their data, so layout = "{layout}" is lost; leave one of them out'
-        if own and copies == 1:
-            return f'failed: nothing else holds what was on {own}, so layout = "{layout}" is lost; leave it out'
-    if parities and len(lost) > parities:
-        return f'failed: layout = "{layout}" is lost with {len(lost)} members; it survives the loss of {parities}, so leave others out'
+    if lost and copies == 1:
+        return f'layout = "{layout}" has no second copy of what was on {lost}; leave failed out'
+    for first in range(0, count, copies):
+        own = [member for member in lost if first <= member < first + copies]
+        if len(own) == copies:
+            return f'members {own} of layout = "{layout}" hold all copies of their data; leave one of them out'
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout, ReadBalance, problem_with
+from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.files import Journal
 from tiersim.devices.gate import add_gate
@@ -55,13 +55,20 @@ class VolumeModel(StrictModel):
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
-        problem = problem_with(self.layout, self.count, self.failed or ())
+        problem = problem_with(self.layout, self.count)
         if problem:
             raise ValueError(problem)
         if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
         if self.stripe <= 0 or self.stripe % 512:
             raise ValueError("stripe is not a positive multiple of 512 bytes")
+        return self
+
+    @model_validator(mode="after")
+    def _members_are_possible(self) -> "VolumeModel":
+        loss = loss_of(self.layout, self.count, self.failed or ())
+        if loss:
+            raise ValueError(f"failed: {loss}")
         if self.read_balance is not None and self.layout not in ("raid1", "raid10"):
             raise ValueError(f'read_balance: layout = "{self.layout}" has no copies to choose among; leave it out')
         if self.offset is not None and self.offset % 512:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.array_ios import PARITIES, build, home, ios
 from tests.runs import Run, commands, run
-from tiersim.devices.array import Layout, problem_with
+from tiersim.devices.array import Layout, loss_of
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -213,17 +213,13 @@ def test_saturated_members_do_their_rate_over_the_ios_of_a_request(
 
 
 def test_what_is_lost_is_refused() -> None:
-    assert problem_with("raid10", 8, [0, 2, 5]) is None
-    assert problem_with("raid1", 3, [0, 2]) is None
-    assert problem_with("raid6", 6, [0, 5]) is None
-    assert problem_with("raid10", 8, [1, 4, 5]) == (
-        'failed: members [4, 5] hold all copies of their data, so layout = "raid10" is lost; leave one of them out'
+    assert loss_of("raid10", 8, [0, 2, 5]) is None
+    assert loss_of("raid1", 3, [0, 2]) is None
+    assert loss_of("raid6", 6, [0, 5]) is None
+    assert loss_of("raid10", 8, [1, 4, 5]) == (
+        'members [4, 5] of layout = "raid10" hold all copies of their data; leave one of them out'
     )
-    assert problem_with("raid0", 4, [2]) == (
-        'failed: nothing else holds what was on [2], so layout = "raid0" is lost; leave it out'
-    )
-    assert problem_with("raid5", 5, [0, 1]) == (
-        'failed: layout = "raid5" is lost with 2 members; it survives the loss of 1, so leave others out'
-    )
-    assert problem_with("raid5", 5, [5]) == "failed: the members of 5 devices are 0 to 4, not [5]; correct the number"
-    assert problem_with("raid6", 5, [1, 1]) == "failed: [1, 1] names a member twice; name it once"
+    assert loss_of("raid0", 4, [2]) == 'layout = "raid0" has no second copy of what was on [2]; leave failed out'
+    assert loss_of("raid5", 5, [0, 1]) == 'layout = "raid5" survives the loss of 1, not of 2; leave others out'
+    assert loss_of("raid5", 5, [5]) == "the members of 5 devices are 0 to 4, not [5]; correct the number"
+    assert loss_of("raid6", 5, [1, 1]) == "[1, 1] names a member twice; name it once"
