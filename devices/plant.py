@@ -113,6 +113,7 @@ class PlantBuilder:
             "files": tables.FILES_ROW,
             "neighbours": tables.NEIGHBOUR_ROW,
             "servers": tables.SERVER_ROW,
+            "rebuilds": tables.REBUILD_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
         return Plant(

@@ -13,6 +13,7 @@ from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
 from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
+from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.tables import (
@@ -25,6 +26,7 @@ from tiersim.devices.tables import (
     NEIGHBOUR,
     PARITY,
     PORT,
+    REBUILD,
     SERVER,
     STRIPES,
     Plant,
@@ -62,6 +64,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_files(p, row, slot, now)
     if kind == NEIGHBOUR:
         return accept_neighbour(p, row, slot, now)
+    if kind == REBUILD:
+        return accept_rebuild(p, row, slot)
     return accept_server(p, row, slot)
 
 
@@ -89,6 +93,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_gate(p, station, row, now)
     if kind == FILES:
         return choose_files(p, row, now)
+    if kind == REBUILD:
+        return choose_rebuild(p, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -119,6 +125,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_files(p, row, slot)
     if kind == NEIGHBOUR:
         return finish_neighbour(p, station, row, slot)
+    if kind == REBUILD:
+        return finish_rebuild(p, row, slot)
     return finish_server(p, row)
 
 
@@ -139,4 +147,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_files(p, row, slot)
     if kind == NEIGHBOUR:
         return 0
+    if kind == REBUILD:
+        return resume_rebuild(p, station, row, slot)
     return resume_port(p, row, slot)
