@@ -6,6 +6,7 @@ the requests and the statistics. Both engines call these same four functions.
 
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
+from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
@@ -13,7 +14,22 @@ from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
+from tiersim.devices.tables import (
+    ARRAY,
+    BUCKET,
+    DRIVE,
+    FILES,
+    FLASH,
+    FLASH_CACHE,
+    GATE,
+    PARITY,
+    PORT,
+    SERVER,
+    STRIPES,
+    TIERS,
+    Plant,
+)
+from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -45,6 +61,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == FLASH_CACHE:
+        return accept_flash_cache(now)
+    if kind == TIERS:
+        return accept_tiers(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -98,6 +118,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == FLASH_CACHE:
+        return finish_flash_cache(p, station, row, slot)
+    if kind == TIERS:
+        return finish_tiers(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -116,4 +140,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == FLASH_CACHE:
+        return resume_flash_cache(p, station, row, slot, now)
+    if kind == TIERS:
+        return resume_tiers(p, station, row, slot)
     return resume_port(p, row, slot)

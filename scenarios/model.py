@@ -11,22 +11,40 @@ from pydantic import Field, model_validator
 from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.files import Journal
+from tiersim.devices.flash_cache import CacheMode, Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.gate import add_gate
-from tiersim.devices.host import Host, add_host
+from tiersim.devices.host import Host, add_host, add_queue
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
-from tiersim.devices.volume import Device, Volume, add_devices
+from tiersim.devices.tiers import Migration, add_tiers
+from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
-from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
+from tiersim.toml_files import (
+    Bytes,
+    BytesPerSecond,
+    Nanoseconds,
+    StrictModel,
+    parse_toml,
+    place_of,
+    read_text,
+    validate,
+)
 from tiersim.units import parse_bytes
+
+#: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the sources.
+_CACHE_DEFAULTS = {"cache_mode": "read", "cache_block": "4 KiB", "sequential_cutoff": "4 MiB"}
+_TIER_DEFAULTS = {"extent": "256 MiB", "rebalance_interval": "1 h", "migration_rate": "40 MB/s"}
+#: Keys that say nothing of such a volume.
+_NOT_OF_CACHES = {"used", "max_request", "merge", "flush_overhead", "journal"}
+_NOT_OF_TIERS = {"count", "layout", "stripe", "controller_overhead", "drive_queue_depth"}
 
 
 class VolumeModel(StrictModel):
-    """``[volumes.NAME]``: devices of one sort in a layout, and what the host puts before them."""
+    """``[volumes.NAME]``: devices of one sort in a layout, or tiers, and what the host puts before them."""
 
-    device: str
+    device: str | None = None
     count: int = Field(default=1, gt=0, le=1024)
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
@@ -38,6 +56,50 @@ class VolumeModel(StrictModel):
     merge: bool = False
     flush_overhead: Nanoseconds | None = None
     journal: Journal = "none"
+    caches: str | None = None  # the volume whose blocks this one keeps
+    cache_mode: CacheMode | None = None
+    cache_block: Bytes | None = None
+    sequential_cutoff: Bytes | None = None
+    tiers: list[str] | None = Field(default=None, min_length=2, max_length=2)  # the faster volume first
+    extent: Bytes | None = None
+    rebalance_interval: Nanoseconds | None = Field(default=None, gt=0)
+    migration_rate: BytesPerSecond | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_what_it_is(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for key, defaults in (("caches", _CACHE_DEFAULTS), ("tiers", _TIER_DEFAULTS)):
+                values = defaults | values if key in values else values
+        return values
+
+    @model_validator(mode="after")
+    def _is_of_one_sort(self) -> "VolumeModel":
+        for key, defaults in (("caches", _CACHE_DEFAULTS), ("tiers", _TIER_DEFAULTS)):
+            for own in defaults:
+                if getattr(self, own) is not None and getattr(self, key) is None:
+                    raise ValueError(f"{own}: goes with {key}, and that is not there")
+        if (self.device is None) == (self.tiers is None):
+            raise ValueError("device: a volume has either a device, or two volumes as tiers; write one of both")
+        if self.tiers and self.caches is not None:
+            raise ValueError("caches: a volume that is made of tiers cannot cache; name one of its tiers")
+        elsewhere = _NOT_OF_CACHES if self.caches is not None else _NOT_OF_TIERS if self.tiers else set()
+        for key in self.model_dump(include=elsewhere, exclude_defaults=True):
+            whose = (
+                f"the volume that is cached, {self.caches!r}"
+                if self.caches is not None
+                else "the volumes that are its tiers"
+            )
+            raise ValueError(f"{key}: belongs to {whose}; write it there")
+        return self
+
+    @model_validator(mode="after")
+    def _sizes_are_possible(self) -> "VolumeModel":
+        if self.cache_block is not None and (self.cache_block <= 0 or self.cache_block % 512):
+            raise ValueError("cache_block: is not a positive multiple of 512 bytes")
+        if self.extent is not None and (self.extent <= 0 or self.extent % 2**20):
+            raise ValueError("extent: is not a positive multiple of 1 MiB")
+        return self
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "VolumeModel":
@@ -100,15 +162,33 @@ class Scenario(StrictModel):
     replay: ReplayModel = ReplayModel()
 
     @model_validator(mode="after")
+    def _caches_and_tiers_name_volumes(self) -> "Scenario":
+        taken: dict[str, str] = {}  # who caches a volume, or which one it is a tier of
+        for name, volume in self.volumes.items():
+            key = "tiers" if volume.tiers else "caches"
+            for other in volume.tiers or ([] if volume.caches is None else [volume.caches]):
+                place = f"volumes.{name}.{key}: {other!r}"
+                if other not in self.volumes:
+                    raise ValueError(f"{place} is not one of the volumes{did_you_mean(other, self.volumes)}")
+                found = self.volumes[other]
+                if found.device == RECORDED:
+                    raise ValueError(f'{place} is device = "{RECORDED}", of which only the answers are known')
+                if found.device is None or found.caches is not None:
+                    what = "is made of tiers" if found.device is None else "caches another volume"
+                    raise ValueError(f"{place} {what}; name a volume that is devices and nothing else")
+                if other in taken:
+                    raise ValueError(f"{place} belongs to {taken[other]!r}; a volume has one cache, or is one tier")
+                taken[other] = name
+        return self
+
+    @model_validator(mode="after")
     def _placement_names_volumes(self) -> "Scenario":
         for key, volume in self.placement.items():
-            if volume not in self.volumes:
-                hint = did_you_mean(volume, self.volumes)
-                raise ValueError(f"placement.{key}: {volume!r} is not one of the volumes{hint}")
+            self._check_home(f"placement.{key}", volume)
             if key not in ("default", "log") and not key.startswith("file:"):
                 hint = did_you_mean(key, ("default", "log"))
                 raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
-        if "default" not in self.placement and len(self.volumes) > 1:
+        if "default" not in self.placement and len(self.homes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
         return self
 
@@ -118,29 +198,49 @@ class Scenario(StrictModel):
             if key in self.volumes:
                 raise ValueError(f"queues.{key}: is the name of a volume; choose another")
             for volume in queue.volumes or ():
-                if volume not in self.volumes:
-                    hint = did_you_mean(volume, self.volumes)
-                    raise ValueError(f"queues.{key}.volumes: {volume!r} is not one of the volumes{hint}")
+                self._check_home(f"queues.{key}.volumes", volume)
         return self
+
+    def _check_home(self, key: str, volume: str) -> None:
+        if volume not in self.volumes:
+            raise ValueError(f"{key}: {volume!r} is not one of the volumes{did_you_mean(volume, self.volumes)}")
+        if volume not in self.homes:
+            caches = self.volumes[volume].caches
+            what = "is a tier of" if caches is None else "caches"
+            home = caches or next(name for name, other in self.volumes.items() if volume in (other.tiers or ()))
+            raise ValueError(f"{key}: {volume!r} {what} {home!r} and takes no requests of its own; write {home!r}")
+
+    @property
+    def homes(self) -> list[str]:
+        """Volumes that data can be placed on: all but those that cache another, or are a tier of one."""
+        tiers = {tier for volume in self.volumes.values() for tier in volume.tiers or ()}
+        return [name for name, volume in self.volumes.items() if volume.caches is None and name not in tiers]
 
     @property
     def default_volume(self) -> str:
         """Where everything goes that no other rule places."""
-        return self.placement.get("default", next(iter(self.volumes)))
+        return self.placement.get("default", self.homes[0])
 
 
 class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
     def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
-        """Take the *devices* that the volumes are on, by volume."""
+        """Take the *devices* that the volumes are on, by volume; raises ScenarioError when sizes do not go together."""
         self.name, self.model = name, model
-        self.volumes = {key: self._volume(key, volume, devices[key]) for key, volume in model.volumes.items()}
+        self.volumes = {key: self._volume(key, model.volumes[key], device) for key, device in devices.items()}
+        tiered = {key: self._tiered(key, volume) for key, volume in model.volumes.items() if volume.tiers}
+        #: Volumes that data can be placed on.
+        self.homes: dict[str, Volume | TieredVolume] = {key: (self.volumes | tiered)[key] for key in model.homes}
+        self._caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
+
+    def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
+        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
+        return Volume(name, device, model.count, model.layout, model.stripe, overhead, self._host(model))
 
     @staticmethod
-    def _volume(name: str, model: VolumeModel, device: Device | Measured) -> Volume:
-        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        host = Host(
+    def _host(model: VolumeModel) -> Host:
+        return Host(
             queue_depth=model.queue_depth,
             drive_queue_depth=model.drive_queue_depth,
             max_request_bytes=model.max_request,
@@ -148,24 +248,63 @@ class NamedScenario:
             flush_overhead_ns=model.flush_overhead,
             journal=model.journal,
         )
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
+
+    def _tiered(self, name: str, model: VolumeModel) -> TieredVolume:
+        assert model.tiers
+        assert model.extent
+        assert model.rebalance_interval
+        assert model.migration_rate
+        fast, slow = (self.volumes[tier] for tier in model.tiers)
+        migration = Migration(model.extent, model.rebalance_interval, model.migration_rate)
+        for tier in (fast, slow):
+            if tier.capacity_bytes < model.extent:
+                raise self._mistake(name, "extent", f"is larger than the tier {tier.name!r}; write less")
+        return TieredVolume(name, fast, slow, migration, self._host(model))
+
+    def _caches(self, name: str, model: VolumeModel) -> Caching:
+        assert model.caches
+        assert model.cache_mode
+        assert model.cache_block
+        assert model.sequential_cutoff is not None
+        flash_bytes, backing_bytes = self.volumes[name].capacity_bytes, self.volumes[model.caches].capacity_bytes
+        problem = problem_with_cache(flash_bytes, backing_bytes, model.cache_block)
+        if problem:
+            raise self._mistake(name, "cache_block", problem)
+        return Caching(model.cache_mode, model.cache_block, model.sequential_cutoff)
+
+    def _mistake(self, volume: str, key: str, what: str) -> ScenarioError:
+        return ScenarioError(f"{self.name}: volumes.{volume}.{key}: {what}")
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:
-        """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.
+        """Put the scenario's hardware into a plant; returns the station that takes the requests of each home.
 
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
         volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
         devices = {name: add_devices(builder, volume) for name, volume in volumes.items()}
+        for name, caching in self._caching.items():
+            cached = str(self.model.volumes[name].caches)
+            devices[cached] = add_flash_cache(
+                builder, f"{cached}.cache", caching, devices[name], volumes[name].capacity_bytes,
+                devices[cached], volumes[cached].capacity_bytes,
+            )  # fmt: skip
+        for name, home in self.homes.items():
+            if isinstance(home, TieredVolume):
+                fast, slow = home.fast, home.slow
+                tiers = add_tiers(
+                    builder, name, home.migration, devices[fast.name], fast.capacity_bytes,
+                    devices[slow.name], slow.capacity_bytes,
+                )  # fmt: skip
+                devices[name] = add_queue(builder, name, home.host, tiers)
         queues = self.model.queues
         # what lies behind comes first: that order tells which of several full queues is to blame
         gates = {key: add_gate(builder, key, queue.depth) for key, queue in reversed(queues.items())}
         return {
             name: add_host(
-                builder, name, volume.host, devices[name],
-                [gates[key] for key, queue in queues.items() if name in (queue.volumes or self.volumes)],
+                builder, name, home.host, devices[name],
+                [gates[key] for key, queue in queues.items() if name in (queue.volumes or self.homes)],
             )
-            for name, volume in volumes.items()
+            for name, home in self.homes.items() if name in devices
         }  # fmt: skip
 
     @property
@@ -173,8 +312,13 @@ class NamedScenario:
         """What it is, in words."""
         if self.model.description:
             return self.model.description
-        parts = [f"{v.count} × {v.device.name}" + ("" if v.layout == "single" else f", {v.layout.upper()}")
-                 for v in self.volumes.values()]  # fmt: skip
+        parts = []
+        for key, volume in self.volumes.items():
+            layout = "" if volume.layout == "single" else f", {volume.layout.upper()}"
+            caches = self.model.volumes[key].caches
+            role = "" if caches is None else f", {self.model.volumes[key].cache_mode} cache of {caches}"
+            parts.append(f"{volume.count} × {volume.device.name}{layout}{role}")
+        parts += [f"{key}: extents in {' and '.join(v.tiers)}" for key, v in self.model.volumes.items() if v.tiers]
         return "; ".join(parts)
 
     def to_toml(self) -> str:
@@ -186,7 +330,10 @@ def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     if not model.queues:
         del values["queues"]
-    units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
+    units = {
+        "stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns",
+        "cache_block": "B", "sequential_cutoff": "B", "extent": "B", "rebalance_interval": "ns", "migration_rate": "B/s",
+    }  # fmt: skip
     for volume in values["volumes"].values():
         _write_units(volume, units)
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
@@ -227,6 +374,8 @@ def _read(name: str, text: str, file: Path, settings: Sequence[str]) -> NamedSce
         model = validate(Scenario, values, "\n".join(settings), "--set")
     devices: dict[str, Device | Measured] = {}
     for key, volume in model.volumes.items():
+        if volume.device is None:
+            continue
         try:
             recorded = volume.device == RECORDED
             devices[key] = Measured() if recorded else load_device(volume.device, beside=file.parent)

@@ -51,7 +51,7 @@ def place_files(scenario: NamedScenario, uses: Sequence[FileUse]) -> list[Home]:
 
 
 def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse]) -> dict[int, Home]:
-    capacity = scenario.volumes[volume].capacity_bytes
+    capacity = scenario.homes[volume].capacity_bytes
     if scenario.model.replay.addresses == "keep":
         homes, base = {}, 0
         for index, use in uses.items():
