@@ -110,6 +110,8 @@ def take_place(p: Plant, cache: int, block: int, state: int, now: int) -> int:
         c["used"] += 1
         if c["used"] == c["blocks"]:
             c["filled_ns"] = now
+            c["filled_read_bytes"] = c["read_bytes"]
+            c["filled_read_hit_bytes"] = c["read_hit_bytes"]
     else:
         place = oldest(p, cache, CLEAN)
         if place < FIRST_PLACE:

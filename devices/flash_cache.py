@@ -66,6 +66,10 @@ def cache_figures(plant: Plant, row: int) -> dict[str, Any]:
 
     return {
         "read_hit_ratio": ratio(c["read_hit_bytes"], c["read_bytes"]),
+        "read_hit_ratio_since_full": ratio(
+            c["read_hit_bytes"] - c["filled_read_hit_bytes"],
+            (c["read_bytes"] - c["filled_read_bytes"]) * (c["filled_ns"] > 0),
+        ),
         "write_hit_ratio": ratio(c["write_hit_bytes"], c["written_bytes"]) if c["write_back"] else None,
         "used_bytes": c["used"] * c["block_bytes"],
         "dirty_bytes": (c["dirty"] + c["cleaning"]) * c["block_bytes"],

@@ -240,6 +240,8 @@ FLASH_CACHE_ROW = _record(
     "promoted_bytes",
     "written_back_bytes",
     "filled_ns",  # when the last place was taken; 0: some are left
+    "filled_read_bytes",  # read_bytes and read_hit_bytes then
+    "filled_read_hit_bytes",
     indices=("flash", "backing"),
 )
 

@@ -7,7 +7,7 @@ there is none, the coldest there leaves first. A free place there always is: one
 that nobody has used yet is taken to be empty and leaves at once.
 
 An extent is copied piece by piece, each not before its time. Until all is copied, it is read in its old place. What is
-written meanwhile goes to the old place, and to the new one as well if that piece has been copied or is being copied.
+written meanwhile goes to the old place, and to the new one as well if that piece has been copied or is the next one.
 
 Pieces and the clock are background requests of the station to itself.
 """

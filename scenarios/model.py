@@ -232,7 +232,8 @@ class NamedScenario:
         tiered = {key: self._tiered(key, volume) for key, volume in model.volumes.items() if volume.tiers}
         #: Volumes that data can be placed on.
         self.homes: dict[str, Volume | TieredVolume] = {key: (self.volumes | tiered)[key] for key in model.homes}
-        self._caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
+        #: How volumes cache others, by the name of the cache.
+        self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
 
     def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
         overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
@@ -282,7 +283,7 @@ class NamedScenario:
         """
         volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
         devices = {name: add_devices(builder, volume) for name, volume in volumes.items()}
-        for name, caching in self._caching.items():
+        for name, caching in self.caching.items():
             cached = str(self.model.volumes[name].caches)
             devices[cached] = add_flash_cache(
                 builder, f"{cached}.cache", caching, devices[name], volumes[name].capacity_bytes,

@@ -176,7 +176,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
             "warnings": list(found.manifest.warnings),
             "checkpoints": _checkpoints(found.checkpoints),
         },
-        "verdict": {"arrivals": "recorded"},
+        "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
