@@ -48,15 +48,16 @@ def test_capacities(tmp_path: Path) -> None:
     assert scenario_of(tmp_path, POOL).homes["pool"].capacity_bytes == extents * extent
 
 
-def test_a_tier_may_have_a_cache_and_a_home_a_host(tmp_path: Path) -> None:
-    text = (
-        POOL + 'queue_depth = 8\nmax_request = "64 KiB"\n[volumes.more]\ndevice = "intel-p3700-800"\ncaches = "data"\n'
-    )
+def test_the_host_stands_before_tiers_and_caches(tmp_path: Path) -> None:
     builder = PlantBuilder(1)
-    entries = scenario_of(tmp_path, text + "[queues.hba]\ndepth = 4\n").build(builder)
-    assert entries == {"pool": len(builder.stations) - 1}
+    text = POOL + 'queue_depth = 8\nmax_request = "64 KiB"\n[queues.hba]\ndepth = 4\n'
+    assert scenario_of(tmp_path, text).build(builder) == {"pool": 5}
+    assert [station.name for station in builder.stations] == ["data", "flash", "pool", "pool.queue", "hba", "hba.pool"]
+    builder = PlantBuilder(1)
+    text = DATA + 'queue_depth = 8\nmax_request = "64 KiB"\n' + FLASH + 'queue_depth = 16\ncaches = "data"\n'
+    assert scenario_of(tmp_path, text).build(builder) == {"data": 5}
     assert [station.name for station in builder.stations] == [
-        "data", "flash", "more", "data.cache", "pool", "pool.queue", "hba", "hba.pool",
+        "data", "data.queue", "flash", "flash.queue", "data.cache", "data.port",
     ]  # fmt: skip
 
 
