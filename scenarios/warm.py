@@ -35,11 +35,10 @@ def _plant() -> tuple[Plant, int, list[int]]:
         add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
         add_server(builder, "link", 1, 1000, "exponential"),
     ]
-    size = 64 * 8192
-    entries.append(
-        add_flash_cache(builder, "cache", Caching("write-back", 8192, 0), entries[4], size, entries[3], 2 * size)
-    )
-    entries.append(add_tiers(builder, "tiers", Migration(8192, 1000, 10**9), entries[4], size, entries[3], 2 * size))
+    small, large = 1 << 20, 1 << 30
+    caching, migration = Caching("write-back", 8192, 0), Migration(small, 1000, 10**9)
+    entries.append(add_flash_cache(builder, "cache", caching, entries[4], small, entries[3], large))
+    entries.append(add_tiers(builder, "tiers", migration, entries[4], small, entries[3], large))
     return builder.build(), len(builder.stations), entries
 
 
