@@ -36,9 +36,9 @@ from tiersim.units import parse_bytes
 #: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the sources.
 _CACHE_DEFAULTS = {"cache_mode": "read", "cache_block": "4 KiB", "sequential_cutoff": "4 MiB"}
 _TIER_DEFAULTS = {"extent": "256 MiB", "rebalance_interval": "1 h", "migration_rate": "40 MB/s"}
-#: Keys that say nothing of such a volume.
-_NOT_OF_CACHES = {"used", "max_request", "merge", "flush_overhead", "journal"}
-_NOT_OF_TIERS = {"count", "layout", "stripe", "controller_overhead", "drive_queue_depth"}
+#: Keys of volumes that data can be placed on, and of those that are on devices.
+_OF_HOMES = {"used", "max_request", "merge", "flush_overhead", "journal"}
+_OF_DEVICES = {"count", "layout", "stripe", "controller_overhead", "drive_queue_depth"}
 
 
 class VolumeModel(StrictModel):
@@ -83,7 +83,7 @@ class VolumeModel(StrictModel):
             raise ValueError("device: a volume has either a device, or two volumes as tiers; write one of both")
         if self.tiers and self.caches is not None:
             raise ValueError("caches: a volume that is made of tiers cannot cache; name one of its tiers")
-        elsewhere = _NOT_OF_CACHES if self.caches is not None else _NOT_OF_TIERS if self.tiers else set()
+        elsewhere = _OF_HOMES if self.caches is not None else _OF_DEVICES if self.tiers else set()
         for key in self.model_dump(include=elsewhere, exclude_defaults=True):
             whose = (
                 f"the volume that is cached, {self.caches!r}"
@@ -176,6 +176,10 @@ class Scenario(StrictModel):
                 if found.device is None or found.caches is not None:
                     what = "is made of tiers" if found.device is None else "caches another volume"
                     raise ValueError(f"{place} {what}; name a volume that is devices and nothing else")
+                for own in found.model_dump(include=_OF_HOMES if volume.tiers else set(), exclude_defaults=True):
+                    raise ValueError(
+                        f"volumes.{other}.{own}: belongs to the volume with the tiers, {name!r}; write it there"
+                    )
                 if other in taken:
                     raise ValueError(f"{place} belongs to {taken[other]!r}; a volume has one cache, or is one tier")
                 taken[other] = name

@@ -117,6 +117,7 @@ def test_the_result_says_how_much_the_cache_took(tmp_path: Path) -> None:
         (DATA + '[volumes.pool]\ntiers = ["data"]', "s.toml:4: volumes.pool.tiers: ['data']: list should have at least 2 items"),
         (POOL + '[placement]\ndefault = "data"', "placement.default: 'data' is a tier of 'pool' and takes no requests of its own"),
         (POOL + 'stripe = "32 KiB"', "s.toml:7: volumes.pool.stripe: belongs to the volumes that are its tiers; write it there"),
+        (DATA + 'journal = "ordered"\n' + POOL.removeprefix(DATA), "s.toml:3: volumes.data.journal: belongs to the volume with"),
         (POOL + 'extent = "1000 KiB"', "s.toml:7: volumes.pool.extent: is not a positive multiple of 1 MiB"),
         (POOL + 'extent = "400 GiB"', "volumes.pool.extent: is larger than the tier 'data'; write less"),
         (POOL + 'migration_rate = "40 MB"', "s.toml:7: volumes.pool.migration_rate: '40 MB' is not a data rate"),
