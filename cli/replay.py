@@ -146,6 +146,9 @@ def show(results: "list[Result]") -> None:
         if s["verdict"]["load"] != "steady" or s["replay"].get("late_sessions")
     ]
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
+    notes += [
+        f"{caveat[0].upper()}{caveat[1:]}." for caveat in dict.fromkeys(c for s in summaries for c in s["caveats"])
+    ]
     if "why" in summaries[0]["replay"]:
         notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:

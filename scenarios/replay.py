@@ -181,6 +181,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": _assumed(scenario),
+        "caveats": _caveats(scenario),
     }
 
 
@@ -217,6 +218,11 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
+
+
+def _caveats(scenario: NamedScenario) -> list[str]:
+    """What the devices ask to be said of them, once each."""
+    return list(dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats))
 
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:

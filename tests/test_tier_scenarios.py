@@ -61,10 +61,10 @@ def test_the_host_stands_before_tiers_and_caches(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def fed(folder: Path, text: str) -> Run:
+def fed(folder: Path, text: str, apart_bytes: int = 0) -> Run:
     builder = PlantBuilder(1)
     (station,) = scenario_of(folder, text).build(builder).values()
-    return run(builder, commands(np.arange(4) * 10**9, station, READ, 8192, 8192))
+    return run(builder, commands(np.arange(4) * 10**9, station, READ, np.arange(4) * apart_bytes, 8192))
 
 
 def test_requests_go_to_the_cache_first(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_requests_go_to_the_cache_first(tmp_path: Path) -> None:
 
 
 def test_requests_go_to_the_second_tier_at_first(tmp_path: Path) -> None:
-    text = POOL + 'extent = "1 MiB"\nrebalance_interval = "1500 ms"\nmigration_rate = "100 MB/s"\n'
-    found = fed(tmp_path, text)
+    text = POOL + 'extent = "64 MiB"\nrebalance_interval = "1100 ms"\nmigration_rate = "1 GB/s"\n'
+    found = fed(tmp_path, text, apart_bytes=16 << 20)  # in one extent, but too far apart for the drive's own buffer
     assert (found.latency_ns < 200_000).tolist() == [False, False, True, True]
     assert TIERS in found.plant.stations["kind"]
 
