@@ -137,13 +137,13 @@ def show(results: "list[Result]") -> None:
     rows.append(["busiest part", *blank, *(_bottleneck(s) for s in summaries)])
     if any(s["verdict"]["load"] != "steady" for s in summaries):
         rows.append(["in the same time", *blank, *(_against_recorded(s) for s in summaries)])
-    rows.append(["load", *blank, *(s["verdict"]["load"] for s in summaries)])
+    rows.append(["load", *blank, *(_load(s) for s in summaries)])
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     notes = [
         f"{s['name']}: {s['load']['explanation']}"
         for s in summaries
-        if s["verdict"]["load"] != "steady" or s["replay"].get("late_sessions")
+        if _load(s) != "steady" or s["replay"].get("late_sessions")
     ]
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
     notes += [
@@ -178,6 +178,12 @@ def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
                 f"{summary['name']}: {name}: {share:.0f} % of the bytes were in the first tier; {moved} moved."
             )
     return notes
+
+
+def _load(summary: dict[str, Any]) -> str:
+    """The verdict on load, with what became of credits that were spent."""
+    said = {"falling": ", on credits", "ran out": ", credits ran out"}
+    return f"{summary['verdict']['load']}{said.get(summary['verdict'].get('credits', ''), '')}"
 
 
 def _against_recorded(summary: dict[str, Any]) -> str:

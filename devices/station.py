@@ -11,6 +11,7 @@ from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_fla
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_buffer_kernels import choose_buffered
 from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
+from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
@@ -23,6 +24,7 @@ from tiersim.devices.tables import (
     FLASH,
     FLASH_CACHE,
     GATE,
+    NEIGHBOUR,
     PARITY,
     PORT,
     SERVER,
@@ -66,6 +68,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_flash_cache(now)
     if kind == TIERS:
         return accept_tiers(p, row, slot, now)
+    if kind == NEIGHBOUR:
+        return accept_neighbour(p, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -125,6 +129,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_flash_cache(p, station, row, slot)
     if kind == TIERS:
         return finish_tiers(p, station, row, slot)
+    if kind == NEIGHBOUR:
+        return finish_neighbour(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -147,4 +153,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_flash_cache(p, station, row, slot, now)
     if kind == TIERS:
         return resume_tiers(p, station, row, slot)
+    if kind == NEIGHBOUR:
+        return 0
     return resume_port(p, row, slot)

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,15 +10,19 @@ import tomli_w
 from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout, problem_with
-from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.catalogue import load_device, load_instance, names
+from tiersim.devices.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.files import Journal
 from tiersim.devices.flash_cache import CacheMode, Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host, add_host, add_queue
+from tiersim.devices.instance import Limits, add_instance, limits_of
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.pool import Neighbour, Pool, add_pool
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.tiers import Migration, add_tiers
+from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
@@ -31,27 +36,56 @@ from tiersim.toml_files import (
     read_text,
     validate,
 )
-from tiersim.units import parse_bytes
+from tiersim.units import format_bytes, parse_bytes
 
 #: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the sources.
 _CACHE_DEFAULTS = {"cache_mode": "read", "cache_block": "4 KiB", "sequential_cutoff": "4 MiB"}
 _TIER_DEFAULTS = {"extent": "256 MiB", "rebalance_interval": "1 h", "migration_rate": "40 MB/s"}
 #: Keys of volumes that data can be placed on, and of those that are on devices.
 _OF_HOMES = {"used", "max_request", "merge", "flush_overhead", "journal"}
-_OF_DEVICES = {"count", "layout", "stripe", "controller_overhead", "drive_queue_depth"}
+_OF_DEVICES = {
+    "count", "layout", "stripe", "controller_overhead", "drive_queue_depth",
+    "pool", "size", "iops", "throughput", "credits",
+}  # fmt: skip
 
 
-class VolumeModel(StrictModel):
-    """``[volumes.NAME]``: devices of one sort in a layout, or tiers, and what the host puts before them."""
+class HardwareModel(StrictModel):
+    """Devices of one sort in a layout."""
 
     device: str | None = None
     count: int = Field(default=1, gt=0, le=1024)
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
+    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+
+    @model_validator(mode="after")
+    def _layout_is_possible(self) -> "HardwareModel":
+        problem = problem_with(self.layout, self.count)
+        if problem:
+            raise ValueError(problem)
+        if self.stripe <= 0 or self.stripe % 512:
+            raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.drive_queue_depth is not None and self.layout == "single":
+            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
+        return self
+
+    @property
+    def overhead_ns(self) -> int:
+        """What passes in the controller."""
+        return PASS_ON_NS if self.controller_overhead is None else max(1, self.controller_overhead)
+
+
+class VolumeModel(HardwareModel):
+    """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before them."""
+
+    size: Bytes | None = Field(default=None, gt=0)  # of each cloud volume, or of the slice
+    iops: int | None = Field(default=None, gt=0)  # provisioned for each cloud volume
+    throughput: BytesPerSecond | None = Field(default=None, gt=0)
+    credits: float | None = Field(default=None, ge=0, le=1)  # share of a full balance of burst credits at the start
+    pool: str | None = None
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
     queue_depth: int | None = Field(default=None, gt=0, le=2**32)
-    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
     max_request: Bytes | None = None
     merge: bool = False
     flush_overhead: Nanoseconds | None = None
@@ -79,7 +113,7 @@ class VolumeModel(StrictModel):
             for own in defaults:
                 if getattr(self, own) is not None and getattr(self, key) is None:
                     raise ValueError(f"{own}: goes with {key}, and that is not there")
-        if (self.device is None) == (self.tiers is None):
+        if self.tiers and self.device is not None:
             raise ValueError("device: a volume has either a device, or two volumes as tiers; write one of both")
         if self.tiers and self.caches is not None:
             raise ValueError("caches: a volume that is made of tiers cannot cache; name one of its tiers")
@@ -102,20 +136,25 @@ class VolumeModel(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _layout_is_possible(self) -> "VolumeModel":
-        problem = problem_with(self.layout, self.count)
-        if problem:
-            raise ValueError(problem)
+    def _device_or_pool(self) -> "VolumeModel":
         if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
-        if self.stripe <= 0 or self.stripe % 512:
-            raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.pool is None and self.device is None and self.tiers is None:
+            raise ValueError("the key 'device' is required and not there; a volume on a pool has pool and size instead")
+        if self.pool is not None:
+            own = {"iops", "throughput", "credits", *HardwareModel.model_fields}
+            for key in sorted(own & self.model_dump(exclude_defaults=True).keys()):
+                raise ValueError(
+                    f"{key}: the volume lies on a pool; write it under [pools.{self.pool}], or leave it out"
+                )
+            if self.size is None or self.size % 512:
+                raise ValueError(
+                    'size: of a slice of a pool has to be there, in whole 512 bytes; for example "500 GiB"'
+                )
         return self
 
     @model_validator(mode="after")
     def _queues_are_possible(self) -> "VolumeModel":
-        if self.drive_queue_depth is not None and self.layout == "single":
-            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
         if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
             raise ValueError("max_request: is not a positive multiple of 512 bytes")
         if self.merge and (self.queue_depth is None or self.max_request is None):
@@ -131,6 +170,46 @@ class QueueModel(StrictModel):
 
     depth: int = Field(gt=0, le=2**32)
     volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+
+
+class InstanceModel(Limits):
+    """``[instances.NAME]``: limits on several cloud volumes together; of a type of the catalogue, or one's own."""
+
+    type: str | None = None
+    credits: float = Field(default=1.0, ge=0, le=1)
+    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+
+    @model_validator(mode="after")
+    def _has_limits(self) -> "InstanceModel":
+        own = self.model_dump(include=set(Limits.model_fields), exclude_none=True)
+        if self.type is not None and own:
+            raise ValueError(f"{next(iter(own))}: the type has its own limits; leave out the one or the other")
+        if self.type is None and self.iops is None and self.throughput is None:
+            raise ValueError("has no limits; write type, iops or throughput")
+        return self
+
+
+class NeighbourModel(StrictModel):
+    """``[pools.NAME.neighbour]``: the load of others on a pool."""
+
+    reads_per_s: float = Field(default=0.0, ge=0, le=1e8)
+    writes_per_s: float = Field(default=0.0, ge=0, le=1e8)
+    size: Bytes = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_load(self) -> "NeighbourModel":
+        if self.reads_per_s + self.writes_per_s <= 0:
+            raise ValueError("asks for nothing; write reads_per_s or writes_per_s, or leave the neighbour out")
+        if self.size % 512:
+            raise ValueError("size: is not a multiple of 512 bytes")
+        return self
+
+
+class PoolModel(HardwareModel):
+    """``[pools.NAME]``: devices that volumes share."""
+
+    device: str
+    neighbour: NeighbourModel | None = None
 
 
 class ReplayModel(StrictModel):
@@ -157,6 +236,8 @@ class Scenario(StrictModel):
 
     description: str = ""
     volumes: dict[str, VolumeModel] = Field(min_length=1)
+    pools: dict[str, PoolModel] = Field(default_factory=dict)
+    instances: dict[str, InstanceModel] = Field(default_factory=dict)
     queues: dict[str, QueueModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
     replay: ReplayModel = ReplayModel()
@@ -173,8 +254,8 @@ class Scenario(StrictModel):
                 found = self.volumes[other]
                 if found.device == RECORDED:
                     raise ValueError(f'{place} is device = "{RECORDED}", of which only the answers are known')
-                if found.device is None or found.caches is not None:
-                    what = "is made of tiers" if found.device is None else "caches another volume"
+                if found.tiers or found.caches is not None:
+                    what = "is made of tiers" if found.tiers else "caches another volume"
                     raise ValueError(f"{place} {what}; name a volume that is devices and nothing else")
                 for own in found.model_dump(include=_OF_HOMES if volume.tiers else set(), exclude_defaults=True):
                     raise ValueError(
@@ -197,13 +278,41 @@ class Scenario(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _queues_name_volumes(self) -> "Scenario":
-        for key, queue in self.queues.items():
-            if key in self.volumes:
-                raise ValueError(f"queues.{key}: is the name of a volume; choose another")
-            for volume in queue.volumes or ():
-                self._check_home(f"queues.{key}.volumes", volume)
+    def _what_is_shared_names_volumes(self) -> "Scenario":
+        shared: dict[str, Mapping[str, QueueModel | InstanceModel]] = {
+            "queues": self.queues,
+            "instances": self.instances,
+        }
+        for table, entries in shared.items():
+            for key, entry in entries.items():
+                for volume in entry.volumes or ():
+                    self._check_home(f"{table}.{key}.volumes", volume)
         return self
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "Scenario":
+        taken = dict.fromkeys(self.volumes, "a volume")
+        for table, what in (("queues", "a queue"), ("instances", "an instance"), ("pools", "a pool")):
+            for key in getattr(self, table):
+                if key in taken:
+                    raise ValueError(f"{table}.{key}: is the name of {taken[key]}; choose another")
+                taken[key] = what
+        return self
+
+    @model_validator(mode="after")
+    def _volumes_name_pools(self) -> "Scenario":
+        for key, volume in self.volumes.items():
+            if volume.pool is not None and volume.pool not in self.pools:
+                hint = did_you_mean(volume.pool, self.pools)
+                raise ValueError(f"volumes.{key}.pool: {volume.pool!r} is not one of the pools{hint}")
+        for key in self.pools:
+            if not self.on_pool(key):
+                raise ValueError(f'pools.{key}: no volume lies on it; write pool = "{key}" under one, or leave it out')
+        return self
+
+    def on_pool(self, pool: str) -> list[str]:
+        """Names of the volumes on a pool, in their order there."""
+        return [key for key, volume in self.volumes.items() if volume.pool == pool]
 
     def _check_home(self, key: str, volume: str) -> None:
         if volume not in self.volumes:
@@ -226,22 +335,91 @@ class Scenario(StrictModel):
         return self.placement.get("default", self.homes[0])
 
 
+class WrongKey(ScenarioError):
+    """A mistake that shows when the devices are known; ``location`` is the key."""
+
+    def __init__(self, location: tuple[str, ...], message: str) -> None:
+        """Keep the *location* beside the message."""
+        super().__init__(f"{'.'.join(location)}: {message}")
+        self.location, self.message = location, message
+
+
 class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
     def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
-        """Take the *devices* that the volumes are on, by volume; raises ScenarioError when sizes do not go together."""
+        """Take the *devices* that volumes and pools are on, by name; raises ScenarioError when they are not to be had."""
         self.name, self.model = name, model
-        self.volumes = {key: self._volume(key, model.volumes[key], device) for key, device in devices.items()}
+        self.pools = {key: self._pool(key, pool, devices[key]) for key, pool in model.pools.items()}
+        self.volumes = {
+            key: self._volume(key, volume, devices[key])
+            if volume.pool is None
+            else self._slice(key, volume, self.pools[volume.pool])
+            for key, volume in model.volumes.items()
+            if not volume.tiers
+        }
         tiered = {key: self._tiered(key, volume) for key, volume in model.volumes.items() if volume.tiers}
         #: Volumes that data can be placed on.
         self.homes: dict[str, Volume | TieredVolume] = {key: (self.volumes | tiered)[key] for key in model.homes}
         #: How volumes cache others, by the name of the cache.
         self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
+        for key, pool in self.pools.items():
+            self._check_room(key, pool)
+        self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
+
+    @property
+    def hardware(self) -> dict[str, Volume]:
+        """What there is to buy, by name: volumes with devices of their own, and pools."""
+        alone = {key: volume for key, volume in self.volumes.items() if self.model.volumes[key].pool is None}
+        return alone | {key: pool.hardware for key, pool in self.pools.items()}
+
+    @staticmethod
+    def _pool(name: str, model: PoolModel, device: Device | Measured) -> Pool:
+        if isinstance(device, Measured | CloudVolume):
+            raise WrongKey(
+                ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
+            )
+        host = Host(drive_queue_depth=model.drive_queue_depth)
+        hardware = Volume(name, device, model.count, model.layout, model.stripe, model.overhead_ns, host)
+        load = model.neighbour
+        return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
+
+    def _check_room(self, key: str, pool: Pool) -> None:
+        """Refuse slices that are larger than their pool, or leave nothing for the neighbour."""
+        asked = sum(self.volumes[name].capacity_bytes for name in self.model.on_pool(key))
+        room = pool.hardware.capacity_bytes - asked
+        if room < 0:
+            raise WrongKey(
+                ("pools", key),
+                f"holds {format_bytes(pool.hardware.capacity_bytes)}, its volumes are {format_bytes(asked)}; "
+                "make them smaller or the pool larger",
+            )
+        if pool.neighbour is not None and room < pool.neighbour.size_bytes:
+            raise WrongKey(
+                ("pools", key, "neighbour"), "the volumes leave no room for it; make them smaller or the pool larger"
+            )
+
+    @staticmethod
+    def _limits(name: str, model: InstanceModel) -> TokenBucket:
+        if model.type is None:
+            return limits_of(name, model, {})
+        try:
+            instance = load_instance(model.type)
+        except ScenarioError as error:
+            raise WrongKey(("instances", name, "type"), str(error)) from None
+        return limits_of(instance.name, instance, instance.sources)
+
+    def _slice(self, name: str, model: VolumeModel, pool: Pool) -> Volume:
+        return replace(pool.hardware, name=name, host=self._host(model), slice_bytes=model.size)
 
     def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
-        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead, self._host(model))
+        try:
+            ordered = _order(model, device)
+        except OrderError as error:
+            raise WrongKey(("volumes", name, error.key), str(error)) from None
+        share = 1.0 if model.credits is None else model.credits
+        host = self._host(model)
+        return Volume(name, ordered, model.count, model.layout, model.stripe, model.overhead_ns, host, share)
 
     @staticmethod
     def _host(model: VolumeModel) -> Host:
@@ -263,7 +441,7 @@ class NamedScenario:
         migration = Migration(model.extent, model.rebalance_interval, model.migration_rate)
         for tier in (fast, slow):
             if tier.capacity_bytes < model.extent:
-                raise self._mistake(name, "extent", f"is larger than the tier {tier.name!r}; write less")
+                raise WrongKey(("volumes", name, "extent"), f"is larger than the tier {tier.name!r}; write less")
         return TieredVolume(name, fast, slow, migration, self._host(model))
 
     def _caches(self, name: str, model: VolumeModel) -> Caching:
@@ -274,11 +452,8 @@ class NamedScenario:
         flash_bytes, backing_bytes = self.volumes[name].capacity_bytes, self.volumes[model.caches].capacity_bytes
         problem = problem_with_cache(flash_bytes, backing_bytes, model.cache_block)
         if problem:
-            raise self._mistake(name, "cache_block", problem)
+            raise WrongKey(("volumes", name, "cache_block"), problem)
         return Caching(model.cache_mode, model.cache_block, model.sequential_cutoff)
-
-    def _mistake(self, volume: str, key: str, what: str) -> ScenarioError:
-        return ScenarioError(f"{self.name}: volumes.{volume}.{key}: {what}")
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:
         """Put the scenario's hardware into a plant; returns the station that takes the requests of each home.
@@ -286,7 +461,10 @@ class NamedScenario:
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
         volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
-        devices = {name: add_devices(builder, volume) for name, volume in volumes.items()}
+        alone = [name for name in volumes if self.model.volumes[name].pool is None]
+        devices = {name: add_devices(builder, volumes[name]) for name in alone}
+        for key, pool in self.pools.items():
+            devices |= add_pool(builder, pool, {name: volumes[name] for name in self.model.on_pool(key)})
         for name, caching in self.caching.items():
             cached = str(self.model.volumes[name].caches)
             devices[cached] = add_flash_cache(
@@ -301,13 +479,17 @@ class NamedScenario:
                     devices[slow.name], slow.capacity_bytes,
                 )  # fmt: skip
                 devices[name] = add_queue(builder, name, home.host, tiers)
-        queues = self.model.queues
         # what lies behind comes first: that order tells which of several full queues is to blame
-        gates = {key: add_gate(builder, key, queue.depth) for key, queue in reversed(queues.items())}
+        shared = {
+            key: add_instance(builder, key, self.limits[key], instance.credits)
+            for key, instance in reversed(self.model.instances.items())
+        }
+        shared |= {key: add_gate(builder, key, queue.depth) for key, queue in reversed(self.model.queues.items())}
+        on_the_way: Mapping[str, QueueModel | InstanceModel] = {**self.model.queues, **self.model.instances}
         return {
             name: add_host(
                 builder, name, home.host, devices[name],
-                [gates[key] for key, queue in queues.items() if name in (queue.volumes or self.homes)],
+                [shared[key] for key, entry in on_the_way.items() if name in (entry.volumes or self.homes)],
             )
             for name, home in self.homes.items() if name in devices
         }  # fmt: skip
@@ -318,11 +500,11 @@ class NamedScenario:
         if self.model.description:
             return self.model.description
         parts = []
-        for key, volume in self.volumes.items():
-            layout = "" if volume.layout == "single" else f", {volume.layout.upper()}"
-            caches = self.model.volumes[key].caches
-            role = "" if caches is None else f", {self.model.volumes[key].cache_mode} cache of {caches}"
-            parts.append(f"{volume.count} × {volume.device.name}{layout}{role}")
+        for key, hardware in self.hardware.items():
+            layout = "" if hardware.layout == "single" else f", {hardware.layout.upper()}"
+            caching = self.caching.get(key)
+            role = "" if caching is None else f", {caching.mode} cache of {self.model.volumes[key].caches}"
+            parts.append(f"{hardware.count} × {hardware.device.name}{layout}{role}")
         parts += [f"{key}: extents in {' and '.join(v.tiers)}" for key, v in self.model.volumes.items() if v.tiers]
         return "; ".join(parts)
 
@@ -333,14 +515,16 @@ class NamedScenario:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
-    if not model.queues:
-        del values["queues"]
-    units = {
-        "stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns",
-        "cache_block": "B", "sequential_cutoff": "B", "extent": "B", "rebalance_interval": "ns", "migration_rate": "B/s",
-    }  # fmt: skip
-    for volume in values["volumes"].values():
-        _write_units(volume, units)
+    for table in ("queues", "instances", "pools"):
+        if not values[table]:
+            del values[table]
+    units = dict.fromkeys(("stripe", "used", "max_request", "size", "cache_block", "sequential_cutoff", "extent"), "B")
+    units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time", "rebalance_interval"), "ns")
+    units |= dict.fromkeys(("throughput", "burst_throughput", "migration_rate"), "B/s")
+    for table in ("volumes", "pools", "instances"):
+        for entry in values.get(table, {}).values():
+            _write_units(entry, units)
+            _write_units(entry.get("neighbour", {}), units)
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
     return values
 
@@ -349,6 +533,20 @@ def _write_units(table: dict[str, Any], units: Mapping[str, str]) -> None:
     for key, unit in units.items():
         if key in table:
             table[key] = f"{table[key]} {unit}"
+
+
+def _order(model: VolumeModel, device: Device | Measured) -> Device | Measured:
+    """What a volume gets for the keys of an order; raises OrderError when it is not for sale."""
+    if isinstance(device, CloudVolume):
+        device = device.order(model.size, model.iops, model.throughput)
+    else:
+        for key in ("size", "iops", "throughput"):
+            if getattr(model, key) is not None:
+                raise OrderError(key, f"belongs to cloud volumes and slices of pools; {device.name} has its own")
+    has_credits = isinstance(device, TokenBucket) and (device.burst_credits or device.burst_bytes)
+    if model.credits is not None and not has_credits:
+        raise OrderError("credits", f"{device.name}: has no burst credits; leave it out")
+    return device
 
 
 def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:
@@ -378,16 +576,20 @@ def _read(name: str, text: str, file: Path, settings: Sequence[str]) -> NamedSce
             _set(values, setting)
         model = validate(Scenario, values, "\n".join(settings), "--set")
     devices: dict[str, Device | Measured] = {}
-    for key, volume in model.volumes.items():
-        if volume.device is None:
+    wanted = {(table, key): entry.device for table, entries in (("volumes", model.volumes), ("pools", model.pools))
+              for key, entry in entries.items()}  # fmt: skip
+    for (table, key), device in wanted.items():
+        if device is None:
             continue
         try:
-            recorded = volume.device == RECORDED
-            devices[key] = Measured() if recorded else load_device(volume.device, beside=file.parent)
+            devices[key] = Measured() if device == RECORDED else load_device(device, beside=file.parent)
         except ScenarioError as error:
-            place = place_of(text, str(file), ("volumes", key, "device"))
+            place = place_of(text, str(file), (table, key, "device"))
             raise ScenarioError(f"{place}: {error}") from None
-    return NamedScenario(name, model, devices)
+    try:
+        return NamedScenario(name, model, devices)
+    except WrongKey as error:
+        raise ScenarioError(f"{place_of(text, str(file), error.location)}: {error.message}") from None
 
 
 def _set(values: dict[str, Any], setting: str) -> None:

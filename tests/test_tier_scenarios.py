@@ -123,7 +123,7 @@ def test_the_result_says_how_much_the_cache_took(tmp_path: Path) -> None:
         (POOL + 'migration_rate = "40 MB"', "s.toml:7: volumes.pool.migration_rate: '40 MB' is not a data rate"),
         (POOL + 'device = "aws-gp3"', "s.toml:7: volumes.pool.device: a volume has either a device, or two volumes as tiers"),
         (POOL + 'caches = "data"', "s.toml:7: volumes.pool.caches: a volume that is made of tiers cannot cache; name one"),
-        ("[volumes.d]\ncount = 2", "s.toml:1: volumes.d.device: a volume has either a device, or two volumes as tiers"),
+        ("[volumes.d]\nqueue_depth = 2", "s.toml:1: volumes.d: the key 'device' is required and not there"),
         (DATA + 'extent = "1 GiB"', "s.toml:3: volumes.data.extent: goes with tiers, and that is not there"),
     ],
 )  # fmt: skip
