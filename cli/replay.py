@@ -11,7 +11,7 @@ from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
-from tiersim.units import format_ns
+from tiersim.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.model import NamedScenario
@@ -145,6 +145,7 @@ def show(results: "list[Result]") -> None:
         for s in summaries
         if _load(s) != "steady" or s["replay"].get("late_sessions")
     ]
+    notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
     notes += [
         f"{caveat[0].upper()}{caveat[1:]}." for caveat in dict.fromkeys(c for s in summaries for c in s["caveats"])
     ]
@@ -155,6 +156,28 @@ def show(results: "list[Result]") -> None:
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
     terminal.show_table(title, columns, rows, "\n".join(notes))
+
+
+def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
+    """What flash that is not a volume of its own took off the slower one, a sentence for each."""
+    notes = []
+    for name, station in summary["stations"].items():
+        cache, tiers = station.get("cache"), station.get("tiers")
+        if cache and cache["read_hit_ratio"] is not None:
+            filled, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
+            text = (
+                f"{100 * cache['read_hit_ratio']:.0f} % of the bytes read came from flash; it was empty at first and "
+            )
+            text += "never full" if filled is None else f"full after {format_ns(filled)}"
+            notes.append(
+                f"{summary['name']}: {name}: {text}" + ("." if since is None else f", {100 * since:.0f} % since then.")
+            )
+        if tiers and tiers["fast_share"] is not None:
+            share, moved = 100 * tiers["fast_share"], format_bytes(tiers["moved_bytes"])
+            notes.append(
+                f"{summary['name']}: {name}: {share:.0f} % of the bytes were in the first tier; {moved} moved."
+            )
+    return notes
 
 
 def _load(summary: dict[str, Any]) -> str:

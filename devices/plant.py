@@ -35,6 +35,7 @@ class PlantBuilder:
         self._pool_size = 0
         self._shared: dict[Any, int] = {}
         self._most_children = 1
+        self._cached_blocks = 0
 
     def row(self, table: str, /, **values: int) -> int:
         """Append a row to the table of that name in Plant; columns not given are 0."""
@@ -58,6 +59,11 @@ class PlantBuilder:
         if share is not None:
             self._shared[share] = index
         return index
+
+    def cached_blocks(self, count: int) -> int:
+        """Reserve empty rows for the blocks of a cache; returns the first. Memory is taken when they are written to."""
+        self._cached_blocks += count
+        return self._cached_blocks - count
 
     def rows(self, table: str, rows: Sequence[Mapping[str, int]], share: Any = None) -> int:
         """Append rows to a table and return the first one's index; rows with the same *share* key are stored once."""
@@ -114,6 +120,8 @@ class PlantBuilder:
             "neighbours": tables.NEIGHBOUR_ROW,
             "servers": tables.SERVER_ROW,
             "rebuilds": tables.REBUILD_ROW,
+            "flash_caches": tables.FLASH_CACHE_ROW,
+            "tiers": tables.TIERS_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
         return Plant(
@@ -122,6 +130,7 @@ class PlantBuilder:
             links=np.zeros(slots, tables.LINK),
             holds=np.zeros(slots, tables.HOLD),
             queues=queues,
+            cached_blocks=np.zeros(max(self._cached_blocks, 1), tables.CACHED_BLOCK),
             children=np.zeros(self._most_children, tables.CHILD),
             pool=np.concatenate([np.zeros(1, np.int64), *self._pool])[1:] if self._pool else np.zeros(1, np.int64),
             work_ns=np.zeros((len(self.stations), RESOURCES), np.int64),

@@ -6,6 +6,7 @@ the requests and the statistics. Both engines call these same four functions.
 
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
+from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_buffer_kernels import choose_buffered
@@ -22,6 +23,7 @@ from tiersim.devices.tables import (
     DRIVE,
     FILES,
     FLASH,
+    FLASH_CACHE,
     GATE,
     NEIGHBOUR,
     PARITY,
@@ -29,8 +31,10 @@ from tiersim.devices.tables import (
     REBUILD,
     SERVER,
     STRIPES,
+    TIERS,
     Plant,
 )
+from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -62,6 +66,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == FLASH_CACHE:
+        return accept_flash_cache(now)
+    if kind == TIERS:
+        return accept_tiers(p, row, slot, now)
     if kind == NEIGHBOUR:
         return accept_neighbour(p, row, slot, now)
     if kind == REBUILD:
@@ -123,6 +131,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == FLASH_CACHE:
+        return finish_flash_cache(p, station, row, slot)
+    if kind == TIERS:
+        return finish_tiers(p, station, row, slot)
     if kind == NEIGHBOUR:
         return finish_neighbour(p, station, row, slot)
     if kind == REBUILD:
@@ -145,6 +157,10 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == FLASH_CACHE:
+        return resume_flash_cache(p, station, row, slot, now)
+    if kind == TIERS:
+        return resume_tiers(p, station, row, slot)
     if kind == NEIGHBOUR:
         return 0
     if kind == REBUILD:

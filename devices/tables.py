@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, REBUILD = range(12)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS = range(
+    14
+)
 KIND_NAMES = (
     "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "neighbour",
-    "rebuild",
+    "rebuild", "flash cache", "tiers",
 )  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -63,10 +65,11 @@ LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_p
 
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
-    "position",  # up to where an array has read, or a port has cut
-    "phase",  # of a row that is written in part: reading or writing; at a gate: alone or joined to another
+    "position",  # up to where an array has read, or a port, a cache or tiers have cut
+    "phase",  # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
+    # at a cache: whether what it misses is taken in
     "row",
-    "low_bytes",  # what parity of the row it touches, within a unit
+    "low_bytes",  # what parity of the row it touches, within a unit; at a cache: where what is under way begins
     "high_bytes",
     "blockers",  # earlier writes that it waits for
     "carried_bytes",  # length with all that travel with it
@@ -313,6 +316,70 @@ FILES_ROW = _record(
     indices=("oldest_write", "youngest_write", "flushes", "below", "flush_below"),
 )
 
+FLASH_CACHE_ROW = _record(
+    "flash",  # station of the cache
+    "backing",  # and of what it caches
+    "block_bytes",
+    "blocks",  # how many there is room for
+    "backing_blocks",  # how many whole ones the backing volume has
+    "first",  # index into CACHED_BLOCK: the heads of the two lists, then the places
+    "write_back",  # 1: writes end in flash; 0: they end on the backing volume
+    "cutoff_bytes",  # longer sequential streams pass by; 0: nothing does
+    "streams",  # index into the pool: end and length of the streams seen last
+    "next_stream",  # which of them the next new one replaces
+    "dirty_limit",  # more dirty blocks are written back
+    "used",  # places taken so far
+    "dirty",  # blocks in the list of dirty ones
+    "cleaning",  # dirty blocks that are being written back
+    "copies",  # how many copies between the volumes are under way
+    "read_bytes",
+    "read_hit_bytes",
+    "written_bytes",
+    "write_hit_bytes",  # written to flash, and at first to nothing else
+    "promoted_bytes",
+    "written_back_bytes",
+    "filled_ns",  # when the last place was taken; 0: some are left
+    "filled_read_bytes",  # read_bytes and read_hit_bytes then
+    "filled_read_hit_bytes",
+    indices=("flash", "backing"),
+)
+
+#: A place for a block in a cache, and the head of a list of blocks with the same hash. Places are counted within the cache; 0 is none.
+CACHED_BLOCK = _record(
+    "block",  # which one it holds; NONE: none any more
+    "state",
+    "newer",  # in its list by last use
+    "older",
+    "chain",  # next place with the same hash
+    "head",  # first place whose block has this row's number as its hash
+    indices=("block", "state", "newer", "older", "chain", "head"),
+)
+
+TIERS_ROW = _record(
+    "fast",  # station of the first tier
+    "slow",
+    "extent_bytes",
+    "fast_places",
+    "places",  # of both tiers; one more than there are extents
+    "place",  # index into the pool: where each extent lies
+    "extent",  # index into the pool: which extent lies in each place, or NONE
+    "heat",  # index into the pool: decayed accesses by extent
+    "accesses",  # index into the pool: since the last rebalance, by extent
+    "interval_ns",
+    "decay",  # share of its heat that an extent keeps over an interval, in 2^-DECAY_BITS
+    "copy_bytes",  # an extent moves in pieces of this length
+    "copy_ns",  # one in this time
+    "next_copy_ns",  # the next one not before
+    "started",
+    "moving",  # extent under way, or NONE
+    "target",  # its new place
+    "copied_bytes",
+    "fast_bytes",  # read and written in the first tier
+    "all_bytes",
+    "moved_bytes",
+    indices=("fast", "slow"),
+)
+
 NEIGHBOUR_ROW = _record(
     "below",  # station that requests go on to
     "gaps",  # index into the pool: times between arrivals that are equally likely
@@ -366,6 +433,9 @@ class Plant(NamedTuple):
     neighbours: NDArray[Any]
     servers: NDArray[Any]
     rebuilds: NDArray[Any]
+    flash_caches: NDArray[Any]
+    cached_blocks: NDArray[Any]  # CACHED_BLOCK
+    tiers: NDArray[Any]
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
     work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out

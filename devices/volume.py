@@ -14,6 +14,7 @@ from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NONE, PASS_ON_NS
+from tiersim.devices.tiers import Migration, tiers_capacity_bytes
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
 Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
@@ -55,6 +56,23 @@ class Volume:
             return None
         capacity = self.device.capacity
         return Rebuild(self.failed, self.rebuild_bytes_per_s, round(capacity * self.rebuild_from), capacity)
+
+
+@dataclass(frozen=True)
+class TieredVolume:
+    """A volume whose extents lie in one of two others, and how its host sends requests to it."""
+
+    name: str
+    fast: Volume
+    slow: Volume
+    migration: Migration
+    host: Host
+
+    @property
+    def capacity_bytes(self) -> int:
+        """What can be stored on it."""
+        size = self.migration.extent_bytes
+        return tiers_capacity_bytes(self.fast.capacity_bytes, self.slow.capacity_bytes, size)
 
 
 def add_device(builder: PlantBuilder, device: Device, name: str, credits: float = 1.0) -> int:

@@ -13,16 +13,18 @@ from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
 from tiersim.devices.catalogue import load_device, load_instance, names
 from tiersim.devices.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.files import Journal
+from tiersim.devices.flash_cache import CacheMode, Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Drive
-from tiersim.devices.host import Host, add_host
+from tiersim.devices.host import Host, add_host, add_queue
 from tiersim.devices.instance import Limits, add_instance, limits_of
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, Pool, add_pool
 from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.volume import Device, Volume, add_devices
+from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.toml_files import (
@@ -36,6 +38,16 @@ from tiersim.toml_files import (
     validate,
 )
 from tiersim.units import format_bytes, parse_bytes
+
+#: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the sources.
+_CACHE_DEFAULTS = {"cache_mode": "read", "cache_block": "4 KiB", "sequential_cutoff": "4 MiB"}
+_TIER_DEFAULTS = {"extent": "256 MiB", "rebalance_interval": "1 h", "migration_rate": "40 MB/s"}
+#: Keys of volumes that data can be placed on, and of those that are on devices.
+_OF_HOMES = {"used", "max_request", "merge", "flush_overhead", "journal"}
+_OF_DEVICES = {
+    "count", "layout", "stripe", "controller_overhead", "drive_queue_depth",
+    "pool", "size", "iops", "throughput", "credits",
+}  # fmt: skip
 
 
 class HardwareModel(StrictModel):
@@ -97,12 +109,56 @@ class VolumeModel(HardwareModel):
     merge: bool = False
     flush_overhead: Nanoseconds | None = None
     journal: Journal = "none"
+    caches: str | None = None  # the volume whose blocks this one keeps
+    cache_mode: CacheMode | None = None
+    cache_block: Bytes | None = None
+    sequential_cutoff: Bytes | None = None
+    tiers: list[str] | None = Field(default=None, min_length=2, max_length=2)  # the faster volume first
+    extent: Bytes | None = None
+    rebalance_interval: Nanoseconds | None = Field(default=None, gt=0)
+    migration_rate: BytesPerSecond | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_what_it_is(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for key, defaults in (("caches", _CACHE_DEFAULTS), ("tiers", _TIER_DEFAULTS)):
+                values = defaults | values if key in values else values
+        return values
+
+    @model_validator(mode="after")
+    def _is_of_one_sort(self) -> "VolumeModel":
+        for key, defaults in (("caches", _CACHE_DEFAULTS), ("tiers", _TIER_DEFAULTS)):
+            for own in defaults:
+                if getattr(self, own) is not None and getattr(self, key) is None:
+                    raise ValueError(f"{own}: goes with {key}, and that is not there")
+        if self.tiers and self.device is not None:
+            raise ValueError("device: a volume has either a device, or two volumes as tiers; write one of both")
+        if self.tiers and self.caches is not None:
+            raise ValueError("caches: a volume that is made of tiers cannot cache; name one of its tiers")
+        elsewhere = _OF_HOMES if self.caches is not None else _OF_DEVICES if self.tiers else set()
+        for key in self.model_dump(include=elsewhere, exclude_defaults=True):
+            whose = (
+                f"the volume that is cached, {self.caches!r}"
+                if self.caches is not None
+                else "the volumes that are its tiers"
+            )
+            raise ValueError(f"{key}: belongs to {whose}; write it there")
+        return self
+
+    @model_validator(mode="after")
+    def _sizes_are_possible(self) -> "VolumeModel":
+        if self.cache_block is not None and (self.cache_block <= 0 or self.cache_block % 512):
+            raise ValueError("cache_block: is not a positive multiple of 512 bytes")
+        if self.extent is not None and (self.extent <= 0 or self.extent % 2**20):
+            raise ValueError("extent: is not a positive multiple of 1 MiB")
+        return self
 
     @model_validator(mode="after")
     def _device_or_pool(self) -> "VolumeModel":
         if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
-        if self.pool is None and self.device is None:
+        if self.pool is None and self.device is None and self.tiers is None:
             raise ValueError("the key 'device' is required and not there; a volume on a pool has pool and size instead")
         if self.pool is not None:
             own = {"iops", "throughput", "credits", *HardwareModel.model_fields}
@@ -208,15 +264,37 @@ class Scenario(StrictModel):
     replay: ReplayModel = ReplayModel()
 
     @model_validator(mode="after")
+    def _caches_and_tiers_name_volumes(self) -> "Scenario":
+        taken: dict[str, str] = {}  # who caches a volume, or which one it is a tier of
+        for name, volume in self.volumes.items():
+            key = "tiers" if volume.tiers else "caches"
+            for other in volume.tiers or ([] if volume.caches is None else [volume.caches]):
+                place = f"volumes.{name}.{key}: {other!r}"
+                if other not in self.volumes:
+                    raise ValueError(f"{place} is not one of the volumes{did_you_mean(other, self.volumes)}")
+                found = self.volumes[other]
+                if found.device == RECORDED:
+                    raise ValueError(f'{place} is device = "{RECORDED}", of which only the answers are known')
+                if found.tiers or found.caches is not None:
+                    what = "is made of tiers" if found.tiers else "caches another volume"
+                    raise ValueError(f"{place} {what}; name a volume that is devices and nothing else")
+                for own in found.model_dump(include=_OF_HOMES if volume.tiers else set(), exclude_defaults=True):
+                    raise ValueError(
+                        f"volumes.{other}.{own}: belongs to the volume with the tiers, {name!r}; write it there"
+                    )
+                if other in taken:
+                    raise ValueError(f"{place} belongs to {taken[other]!r}; a volume has one cache, or is one tier")
+                taken[other] = name
+        return self
+
+    @model_validator(mode="after")
     def _placement_names_volumes(self) -> "Scenario":
         for key, volume in self.placement.items():
-            if volume not in self.volumes:
-                hint = did_you_mean(volume, self.volumes)
-                raise ValueError(f"placement.{key}: {volume!r} is not one of the volumes{hint}")
+            self._check_home(f"placement.{key}", volume)
             if key not in ("default", "log") and not key.startswith("file:"):
                 hint = did_you_mean(key, ("default", "log"))
                 raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
-        if "default" not in self.placement and len(self.volumes) > 1:
+        if "default" not in self.placement and len(self.homes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
         return self
 
@@ -229,9 +307,7 @@ class Scenario(StrictModel):
         for table, entries in shared.items():
             for key, entry in entries.items():
                 for volume in entry.volumes or ():
-                    if volume not in self.volumes:
-                        hint = did_you_mean(volume, self.volumes)
-                        raise ValueError(f"{table}.{key}.volumes: {volume!r} is not one of the volumes{hint}")
+                    self._check_home(f"{table}.{key}.volumes", volume)
         return self
 
     @model_validator(mode="after")
@@ -259,10 +335,25 @@ class Scenario(StrictModel):
         """Names of the volumes on a pool, in their order there."""
         return [key for key, volume in self.volumes.items() if volume.pool == pool]
 
+    def _check_home(self, key: str, volume: str) -> None:
+        if volume not in self.volumes:
+            raise ValueError(f"{key}: {volume!r} is not one of the volumes{did_you_mean(volume, self.volumes)}")
+        if volume not in self.homes:
+            caches = self.volumes[volume].caches
+            what = "is a tier of" if caches is None else "caches"
+            home = caches or next(name for name, other in self.volumes.items() if volume in (other.tiers or ()))
+            raise ValueError(f"{key}: {volume!r} {what} {home!r} and takes no requests of its own; write {home!r}")
+
+    @property
+    def homes(self) -> list[str]:
+        """Volumes that data can be placed on: all but those that cache another, or are a tier of one."""
+        tiers = {tier for volume in self.volumes.values() for tier in volume.tiers or ()}
+        return [name for name, volume in self.volumes.items() if volume.caches is None and name not in tiers]
+
     @property
     def default_volume(self) -> str:
         """Where everything goes that no other rule places."""
-        return self.placement.get("default", next(iter(self.volumes)))
+        return self.placement.get("default", self.homes[0])
 
 
 class WrongKey(ScenarioError):
@@ -286,7 +377,13 @@ class NamedScenario:
             if volume.pool is None
             else self._slice(key, volume, self.pools[volume.pool])
             for key, volume in model.volumes.items()
+            if not volume.tiers
         }
+        tiered = {key: self._tiered(key, volume) for key, volume in model.volumes.items() if volume.tiers}
+        #: Volumes that data can be placed on.
+        self.homes: dict[str, Volume | TieredVolume] = {key: (self.volumes | tiered)[key] for key in model.homes}
+        #: How volumes cache others, by the name of the cache.
+        self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
         for key, pool in self.pools.items():
             self._check_room(key, pool)
         self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
@@ -356,8 +453,31 @@ class NamedScenario:
             journal=model.journal,
         )
 
+    def _tiered(self, name: str, model: VolumeModel) -> TieredVolume:
+        assert model.tiers
+        assert model.extent
+        assert model.rebalance_interval
+        assert model.migration_rate
+        fast, slow = (self.volumes[tier] for tier in model.tiers)
+        migration = Migration(model.extent, model.rebalance_interval, model.migration_rate)
+        for tier in (fast, slow):
+            if tier.capacity_bytes < model.extent:
+                raise WrongKey(("volumes", name, "extent"), f"is larger than the tier {tier.name!r}; write less")
+        return TieredVolume(name, fast, slow, migration, self._host(model))
+
+    def _caches(self, name: str, model: VolumeModel) -> Caching:
+        assert model.caches
+        assert model.cache_mode
+        assert model.cache_block
+        assert model.sequential_cutoff is not None
+        flash_bytes, backing_bytes = self.volumes[name].capacity_bytes, self.volumes[model.caches].capacity_bytes
+        problem = problem_with_cache(flash_bytes, backing_bytes, model.cache_block)
+        if problem:
+            raise WrongKey(("volumes", name, "cache_block"), problem)
+        return Caching(model.cache_mode, model.cache_block, model.sequential_cutoff)
+
     def build(self, builder: PlantBuilder) -> dict[str, int]:
-        """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.
+        """Put the scenario's hardware into a plant; returns the station that takes the requests of each home.
 
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
@@ -366,6 +486,20 @@ class NamedScenario:
         devices = {name: add_devices(builder, volumes[name]) for name in alone}
         for key, pool in self.pools.items():
             devices |= add_pool(builder, pool, {name: volumes[name] for name in self.model.on_pool(key)})
+        for name, caching in self.caching.items():
+            cached = str(self.model.volumes[name].caches)
+            devices[cached] = add_flash_cache(
+                builder, f"{cached}.cache", caching, devices[name], volumes[name].capacity_bytes,
+                devices[cached], volumes[cached].capacity_bytes,
+            )  # fmt: skip
+        for name, home in self.homes.items():
+            if isinstance(home, TieredVolume):
+                fast, slow = home.fast, home.slow
+                tiers = add_tiers(
+                    builder, name, home.migration, devices[fast.name], fast.capacity_bytes,
+                    devices[slow.name], slow.capacity_bytes,
+                )  # fmt: skip
+                devices[name] = add_queue(builder, name, home.host, tiers)
         # what lies behind comes first: that order tells which of several full queues is to blame
         shared = {
             key: add_instance(builder, key, self.limits[key], instance.credits)
@@ -375,10 +509,10 @@ class NamedScenario:
         on_the_way: Mapping[str, QueueModel | InstanceModel] = {**self.model.queues, **self.model.instances}
         return {
             name: add_host(
-                builder, name, volume.host, devices[name],
-                [shared[key] for key, entry in on_the_way.items() if name in (entry.volumes or self.volumes)],
+                builder, name, home.host, devices[name],
+                [shared[key] for key, entry in on_the_way.items() if name in (entry.volumes or self.homes)],
             )
-            for name, volume in volumes.items()
+            for name, home in self.homes.items() if name in devices
         }  # fmt: skip
 
     @property
@@ -386,7 +520,13 @@ class NamedScenario:
         """What it is, in words."""
         if self.model.description:
             return self.model.description
-        return "; ".join(_in_words(volume) for volume in self.hardware.values())
+        parts = []
+        for key, hardware in self.hardware.items():
+            caching = self.caching.get(key)
+            role = "" if caching is None else f", {caching.mode} cache of {self.model.volumes[key].caches}"
+            parts.append(_in_words(hardware) + role)
+        parts += [f"{key}: extents in {' and '.join(v.tiers)}" for key, v in self.model.volumes.items() if v.tiers]
+        return "; ".join(parts)
 
     def to_toml(self) -> str:
         """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
@@ -429,9 +569,11 @@ def _with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "instances", "pools"):
         if not values[table]:
             del values[table]
-    units = dict.fromkeys(("stripe", "used", "offset", "max_request", "size"), "B")
-    units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time"), "ns")
-    units |= dict.fromkeys(("throughput", "burst_throughput", "rebuild_rate"), "B/s")
+    units = dict.fromkeys(
+        ("stripe", "used", "offset", "max_request", "size", "cache_block", "sequential_cutoff", "extent"), "B"
+    )
+    units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time", "rebalance_interval"), "ns")
+    units |= dict.fromkeys(("throughput", "burst_throughput", "rebuild_rate", "migration_rate"), "B/s")
     for table in ("volumes", "pools", "instances"):
         for entry in values.get(table, {}).values():
             _write_units(entry, units)

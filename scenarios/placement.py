@@ -52,7 +52,7 @@ def place_files(scenario: NamedScenario, uses: Sequence[FileUse]) -> list[Home]:
 
 def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse]) -> dict[int, Home]:
     offset = scenario.model.volumes[volume].offset or 0
-    capacity = max(0, scenario.volumes[volume].capacity_bytes - offset)
+    capacity = max(0, scenario.homes[volume].capacity_bytes - offset)
     if scenario.model.replay.addresses == "keep":
         homes, base = {}, 0
         for index, use in uses.items():

@@ -141,7 +141,7 @@ def _stations(
     """Put the volumes into the plant; returns the station that takes each file's requests."""
     entry = scenario.build(builder)
     stations = []
-    measured = {} if len(entry) == len(scenario.volumes) else latencies_of_files(Bundle(found.path))
+    measured = {} if len(entry) == len(scenario.homes) else latencies_of_files(Bundle(found.path))
     for code, (home, use) in enumerate(zip(homes, found.files, strict=True)):
         if home.volume in entry:
             stations.append(entry[home.volume])
@@ -157,7 +157,7 @@ def _stations(
 
 def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], waiting: Waiting) -> NDArray[np.int64]:
     """Think times, none before flushes on volumes whose file system has its own: it is the time between write and flush."""
-    given = np.array([scenario.volumes[home.volume].host.flush_overhead_ns is not None for home in homes])
+    given = np.array([scenario.homes[home.volume].host.flush_overhead_ns is not None for home in homes])
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
@@ -176,7 +176,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
             "warnings": list(found.manifest.warnings),
             "checkpoints": _checkpoints(found.checkpoints),
         },
-        "verdict": {"arrivals": "recorded"},
+        "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,

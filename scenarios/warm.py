@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from tiersim.devices.catalogue import load_device
+from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.commands import Commands
@@ -33,6 +35,10 @@ def _plant() -> tuple[Plant, int, list[int]]:
         add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
         add_server(builder, "link", 1, 1000, "exponential"),
     ]
+    small, large = 1 << 20, 1 << 30
+    caching, migration = Caching("write-back", 8192, 0), Migration(small, 1000, 10**9)
+    entries.append(add_flash_cache(builder, "cache", caching, entries[4], small, entries[3], large))
+    entries.append(add_tiers(builder, "tiers", migration, entries[4], small, entries[3], large))
     return builder.build(), len(builder.stations), entries
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim import __version__
+from tiersim.devices.own_figures import own_figures
 from tiersim.devices.plant import Station
 from tiersim.devices.tables import Plant
 from tiersim.devices.token_bucket import INSTANCE, balances
@@ -179,6 +180,7 @@ def _stations(
             "utilisation": shares[index],
             "queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),
             "requests": int(plant.stations["finished"][index]),
+            **own_figures(plant, index),
         }
         for index, station in enumerate(stations)
     }

@@ -11,6 +11,7 @@ from tiersim.devices.array import ReadBalance, Rebuild, add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
@@ -18,6 +19,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE, RESOURCES
+from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands
@@ -114,12 +116,25 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     return add_bucket(builder, volume, name, below, credits=numbers["pages"] / 32)
 
 
+def add_over(
+    builder: PlantBuilder, below: int, over: Caching | Migration | None, kind: str, numbers: dict[str, int]
+) -> int:
+    """Put a cache on a drawn device over station *below*, or let extents move between both."""
+    if over is None:
+        return below
+    fast = add_leaf(builder, kind, numbers, "fast")
+    if isinstance(over, Caching):
+        return add_flash_cache(builder, "cache", over, fast, numbers["pages"] * over.block_bytes, below, SPAN_BYTES)
+    fast_bytes = numbers["pages"] << 20
+    return add_tiers(builder, "tiers", over, fast, fast_bytes, below, SPAN_BYTES - fast_bytes + 3 * over.extent_bytes)
+
+
 KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a plant (a device, an array, an array of arrays; with or without a host, an instance, a neighbour) and up to
+    """Draw a plant (a device, an array, an array of arrays; with a cache, tiers, a host, an instance, a neighbour, or without) and up to
     200 commands with many ties.
     """
     kind = draw(st.sampled_from(KINDS))
@@ -146,7 +161,13 @@ def cases(draw: st.DrawFn) -> Case:
         if instance:
             limits = bucket(iops=600, burst_iops=5000, burst_credits=40, rate=30_000_000, latency=1)
             queues.append(add_bucket(builder, limits, "instance", credits=0.5, shared=True))
-        return add_host(builder, "data", host, add_queue(builder, "data", host, devices), queues)
+        return add_host(
+            builder,
+            "data",
+            host,
+            add_queue(builder, "data", host, add_over(builder, devices, over, fast_kind, numbers)),
+            queues,
+        )
 
     def hardware(builder: PlantBuilder) -> int:
         def array(layout: Any, members: list[int], name: str) -> int:
@@ -182,11 +203,33 @@ def cases(draw: st.DrawFn) -> Case:
     balance: ReadBalance = draw(st.sampled_from(["fewest", "nearest"]))
     rate = draw(st.sampled_from([0, 3_000_000, 200_000_000]))
     filled = draw(st.sampled_from([0, SPAN_BYTES // 8]))
+    over = draw(st.none() | st.none() | cachings() | migrations())
+    fast_kind = draw(st.sampled_from(KINDS))
     host = draw(hosts())
     shared = draw(st.lists(st.integers(1, 12), max_size=2))
     neighbour, instance = draw(st.booleans()), draw(st.booleans())
     commands = draw(loads(stripe))
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
+
+
+@st.composite
+def cachings(draw: st.DrawFn) -> Caching:
+    """Draw how a volume caches another: few blocks of it, or many."""
+    return Caching(
+        mode=draw(st.sampled_from(["read", "write-back"])),
+        block_bytes=draw(st.sampled_from([512, 4096, 16384, 1 << 20])),
+        sequential_cutoff_bytes=draw(st.sampled_from([0, 32768, 4 << 20])),
+    )
+
+
+@st.composite
+def migrations(draw: st.DrawFn) -> Migration:
+    """Draw how extents move: often and fast enough that many do."""
+    return Migration(
+        extent_bytes=draw(st.sampled_from([1 << 20, 2 << 20])),
+        interval_ns=draw(st.sampled_from([1_000_000, 30_000_000])),
+        rate_bytes_per_s=draw(st.sampled_from([10**8, 10**10])),
+    )
 
 
 @st.composite

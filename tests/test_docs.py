@@ -32,7 +32,9 @@ def test_every_key_of_every_device_is_documented() -> None:
 
 
 def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
-    text = "".join((ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md"))
+    text = "".join(
+        (ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md", "docs/tiers.md")
+    )
     models = (VolumeModel, QueueModel, InstanceModel, PoolModel, NeighbourModel)
     for key in {key for model in models for key in model.model_fields}:
         assert f"`{key}`" in text or f"`{key} = " in text, key
