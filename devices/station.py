@@ -5,15 +5,31 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 from tiersim.devices.array_kernels import accept_array, finish_array
+from tiersim.devices.cache_kernels import accept_cache, choose_cache, finish_cache, resume_cache
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
+from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import ARRAY, BUCKET, DRIVE, FILES, FLASH, GATE, PARITY, PORT, SERVER, STRIPES, Plant
+from tiersim.devices.tables import (
+    ARRAY,
+    BUCKET,
+    CACHE,
+    DRIVE,
+    FILES,
+    FLASH,
+    GATE,
+    PARITY,
+    PORT,
+    ROUTE,
+    SERVER,
+    STRIPES,
+    Plant,
+)
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.kernel import kernel
 
@@ -45,6 +61,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == ROUTE:
+        return accept_route(p, row, now)
+    if kind == CACHE:
+        return accept_cache(p, station, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -70,6 +90,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_gate(p, station, row, now)
     if kind == FILES:
         return choose_files(p, row, now)
+    if kind == CACHE:
+        return choose_cache(p, station, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -98,6 +120,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == ROUTE:
+        return finish_route(p, row, slot)
+    if kind == CACHE:
+        return finish_cache(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -116,4 +142,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == ROUTE:
+        return resume_route(p, row, slot)
+    if kind == CACHE:
+        return resume_cache(p, station, row, slot, now)
     return resume_port(p, row, slot)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, ROUTE, CACHE = range(12)
 KIND_NAMES = (
-    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system",
+    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "route",
+    "write cache",
 )  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -215,6 +216,65 @@ FILES_ROW = _record(
     indices=("oldest_write", "youngest_write", "flushes", "below", "flush_below"),
 )
 
+ROUTE_ROW = _record(
+    "overhead_ns",
+    "read_stops",  # index into the pool: stations that a read visits one after the other, then NONE
+    "write_stops",
+    "other_stops",  # of flushes and discards
+    "cached",  # if a write cache is among the stops: what that knows of the volume
+    indices=("cached",),
+)
+
+CACHE_ROW = _record(
+    "first_line",  # index into LINE
+    "lines",
+    "used",
+    "touched",  # lines that have ever been used
+    "free",  # list of those that are so no longer, linked by ``chain``
+    "heads",  # index into the pool: the first line of each list in which lines are looked up
+    "lists",  # how many; a power of two
+    "waiting",  # queue of writes that wait for room
+    "destager",  # queue of the background request that waits until there is something to destage
+    "first_volume",  # index into CACHED
+    "volumes",
+    "high_lines",  # destaging starts when more are used,
+    "low_lines",  # and ends when no more are
+    "draining",  # it has started and not ended
+    "flush_interval_ns",  # a line that has been dirty for so long is destaged anyway
+    "started",  # there is a destager
+    "changed_ns",  # up to when the time of used lines is added up
+    indices=("free", "waiting", "destager"),
+)
+
+#: What a write cache knows of a volume.
+CACHED_ROW = _record(
+    "below",  # station that its requests go on to
+    "unit_sectors",  # of a stripe
+    "row_sectors",  # of all data units that lie side by side
+    "group_sectors",  # whole rows that are destaged together at most
+    "columns",  # data units in a row
+    "parities",
+    "copies",
+    "oldest",  # dirty line that is in no destage; linked by ``older`` and ``younger``
+    "youngest",
+    "in_flight",  # writes to members that its destages are
+    "most_in_flight",
+    indices=("below", "oldest", "youngest"),
+)
+
+#: A line of a write cache; a bit for each sector.
+LINE = _record(
+    "number",  # of the line within its volume
+    "dirty",  # sectors that must be written
+    "sent",  # sectors that are being written
+    "since_ns",  # when it became dirty
+    "volume",  # row of CACHED
+    "chain",  # next in the list that it is looked up in, or of free ones
+    "older",
+    "younger",
+    indices=("volume", "chain", "older", "younger"),
+)
+
 SERVER_ROW = _record(
     "queue",
     "in_service",
@@ -250,6 +310,10 @@ class Plant(NamedTuple):
     gates: NDArray[Any]
     ports: NDArray[Any]
     files: NDArray[Any]
+    routes: NDArray[Any]
+    caches: NDArray[Any]
+    cached: NDArray[Any]  # volumes of write caches
+    lines: NDArray[Any]  # of write caches
     servers: NDArray[Any]
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index

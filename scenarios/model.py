@@ -6,21 +6,44 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.controller import (
+    DEFAULT_SOURCES,
+    DEFECTS,
+    Controller,
+    Defect,
+    add_controller,
+    defect_at,
+    problem_with_cache,
+)
 from tiersim.devices.files import Journal
+from tiersim.devices.flash import Flash
 from tiersim.devices.gate import add_gate
+from tiersim.devices.hdd import Hdd
 from tiersim.devices.host import Host, add_host
+from tiersim.devices.links import link_bytes_per_s
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.volume import Device, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
-from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_toml, place_of, read_text, validate
+from tiersim.toml_files import (
+    Bytes,
+    BytesPerSecond,
+    Nanoseconds,
+    StrictModel,
+    parse_toml,
+    place_of,
+    read_text,
+    validate,
+)
 from tiersim.units import parse_bytes
+
+LEAST_CACHE_BYTES, MOST_CACHE_BYTES = parse_bytes("1 MiB"), parse_bytes("64 GiB")
 
 
 class VolumeModel(StrictModel):
@@ -71,6 +94,56 @@ class QueueModel(StrictModel):
     volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
 
 
+class ControllerModel(StrictModel):
+    """``[controllers.NAME]``: a RAID controller; its cache, its ceilings and its links are shared by its volumes."""
+
+    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all on drives
+    cache: Bytes | None = None
+    write_policy: Literal["write-back", "write-through"] | None = None  # None: write-back if there is a cache
+    high_water: float = Field(default=Controller.high_water, gt=0, lt=1)
+    low_water: float = Field(default=Controller.low_water, ge=0, lt=1)
+    flush_interval: Nanoseconds = Controller.flush_interval_ns
+    destage_depth: int = Field(default=Controller.destage_depth, gt=0, le=1024)
+    iops: int | None = Field(default=None, gt=0)
+    throughput: BytesPerSecond | None = Field(default=None, gt=0)
+    host_link: str | None = None
+    drive_link: str | None = None
+    known_defect: Defect | None = None
+
+    @field_validator("host_link", "drive_link")
+    @classmethod
+    def _link_is_known(cls, name: str | None) -> str | None:
+        if name is not None:
+            link_bytes_per_s(name)
+        return name
+
+    @model_validator(mode="after")
+    def _cache_is_possible(self) -> "ControllerModel":
+        if self.cache is not None and not LEAST_CACHE_BYTES <= self.cache <= MOST_CACHE_BYTES:
+            raise ValueError("cache: is not between 1 MiB and 64 GiB")
+        if self.write_policy == "write-back" and self.cache is None:
+            raise ValueError('write_policy: write-back needs a cache; add for example cache = "256 MiB"')
+        if self.low_water > self.high_water:
+            raise ValueError("low_water: is above high_water; destaging that starts there would end at once")
+        return self
+
+    def with_name(self, name: str) -> Controller:
+        """The controller as devices know it."""
+        return Controller(
+            name,
+            cache_bytes=None if self.write_policy == "write-through" else self.cache,
+            high_water=self.high_water,
+            low_water=self.low_water,
+            flush_interval_ns=self.flush_interval,
+            destage_depth=self.destage_depth,
+            iops=self.iops,
+            bytes_per_s=self.throughput,
+            host_link_bytes_per_s=None if self.host_link is None else link_bytes_per_s(self.host_link),
+            drive_link_bytes_per_s=None if self.drive_link is None else link_bytes_per_s(self.drive_link),
+            known_defect=self.known_defect,
+        )
+
+
 class ReplayModel(StrictModel):
     """``[replay]``: how the recording is played."""
 
@@ -96,6 +169,7 @@ class Scenario(StrictModel):
     description: str = ""
     volumes: dict[str, VolumeModel] = Field(min_length=1)
     queues: dict[str, QueueModel] = Field(default_factory=dict)
+    controllers: dict[str, ControllerModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
     replay: ReplayModel = ReplayModel()
 
@@ -123,6 +197,29 @@ class Scenario(StrictModel):
                     raise ValueError(f"queues.{key}.volumes: {volume!r} is not one of the volumes{hint}")
         return self
 
+    @model_validator(mode="after")
+    def _controllers_name_volumes(self) -> "Scenario":
+        owner: dict[str, str] = {}
+        for key, controller in self.controllers.items():
+            if key in self.volumes or key in self.queues:
+                raise ValueError(f"controllers.{key}: is the name of a volume or a queue; choose another")
+            if controller.volumes is None and len(self.controllers) > 1:
+                raise ValueError(
+                    f"controllers.{key}.volumes: there are several controllers; say which volumes are its own"
+                )
+            for volume in controller.volumes or ():
+                if volume not in self.volumes:
+                    hint = did_you_mean(volume, self.volumes)
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} is not one of the volumes{hint}")
+                if self.volumes[volume].device == RECORDED:
+                    raise ValueError(
+                        f"controllers.{key}.volumes: {volume!r} is the recorded hardware, controller and all"
+                    )
+                if volume in owner:
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} belongs to {owner[volume]!r} already")
+                owner[volume] = key
+        return self
+
     @property
     def default_volume(self) -> str:
         """Where everything goes that no other rule places."""
@@ -136,6 +233,12 @@ class NamedScenario:
         """Take the *devices* that the volumes are on, by volume."""
         self.name, self.model = name, model
         self.volumes = {key: self._volume(key, volume, devices[key]) for key, volume in model.volumes.items()}
+        self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
+        for key, controller in self.controllers.items():
+            for volume in self.behind(key):
+                problem = None if controller.cache_bytes is None else problem_with_cache(volume)
+                if problem:
+                    raise ScenarioError(f"{name}: volumes.{volume.name}: {problem}")
 
     @staticmethod
     def _volume(name: str, model: VolumeModel, device: Device | Measured) -> Volume:
@@ -150,13 +253,44 @@ class NamedScenario:
         )
         return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
 
+    def behind(self, controller: str) -> list[Volume]:
+        """The volumes of a controller."""
+        named = self.model.controllers[controller].volumes
+        if named is not None:
+            return [self.volumes[name] for name in named]
+        return [volume for volume in self.volumes.values() if isinstance(volume.device, Hdd | Flash)]
+
+    @property
+    def defects(self) -> list[str]:
+        """What is known to be broken in the hardware, a sentence each."""
+        found = [
+            (volume.name, defect_at(controller, volume))
+            for key, controller in self.controllers.items()
+            for volume in self.behind(key)
+        ]
+        return [f"{volume}: {DEFECTS[defect]}" for volume, defect in found if defect is not None]
+
+    @property
+    def assumed_defaults(self) -> list[dict[str, str]]:
+        """Numbers of controllers that nobody gave and no document has."""
+        return [
+            {"what": f"{key}: controller, {name}", "value": str(getattr(model, name)), "source": source}
+            for key, model in self.model.controllers.items()
+            if self.controllers[key].cache_bytes is not None
+            for name, source in DEFAULT_SOURCES.items()
+            if name not in model.model_fields_set and source.startswith("assumed")
+        ]
+
     def build(self, builder: PlantBuilder) -> dict[str, int]:
         """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.
 
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
         volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
-        devices = {name: add_devices(builder, volume) for name, volume in volumes.items()}
+        devices: dict[str, int] = {}
+        for key, controller in self.controllers.items():
+            devices |= add_controller(builder, controller, self.behind(key))
+        devices |= {name: add_devices(builder, volume) for name, volume in volumes.items() if name not in devices}
         queues = self.model.queues
         # what lies behind comes first: that order tells which of several full queues is to blame
         gates = {key: add_gate(builder, key, queue.depth) for key, queue in reversed(queues.items())}
@@ -186,9 +320,13 @@ def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     if not model.queues:
         del values["queues"]
+    if not model.controllers:
+        del values["controllers"]
     units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
     for volume in values["volumes"].values():
         _write_units(volume, units)
+    for controller in values.get("controllers", {}).values():
+        _write_units(controller, {"cache": "B", "flush_interval": "ns", "throughput": "B/s"})
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
     return values
 

@@ -163,6 +163,7 @@ def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], wait
 
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
+    defects = scenario.defects
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
@@ -176,7 +177,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
             "warnings": list(found.manifest.warnings),
             "checkpoints": _checkpoints(found.checkpoints),
         },
-        "verdict": {"arrivals": "recorded"},
+        "verdict": {"arrivals": "recorded"} | ({"known defect": "; ".join(defects)} if defects else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
@@ -221,7 +222,7 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
-    found = []
+    found = scenario.assumed_defaults
     for name, volume in scenario.volumes.items():
         if isinstance(volume.device, Measured):
             continue

@@ -29,7 +29,7 @@ _TAIL = 0.05
 #: Share of time from which something works all the time.
 _ALWAYS = 0.95
 #: Kinds of station that hold requests but do not serve them.
-_HOLDING = ("gate", "stripes")
+_HOLDING = ("gate", "stripes", "write cache")
 
 
 @dataclass(frozen=True)
