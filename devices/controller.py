@@ -23,7 +23,7 @@ DEFAULT_SOURCES = {
     "high_water": "document: the start percentage in the help of Dell's MD3000i storage manager, for example",
     "low_water": "assumed: 0.16 .. 0.8",
     "flush_interval": "document: 4 s in what MegaCli -AdpAllInfo prints of MegaRAID controllers",
-    "destage_depth": "assumed: 1 .. 32",
+    "destage_depth": "assumed: 1 .. 64",
 }
 
 #: What a defect that is known does not let pass, and what a result says of it.
@@ -46,7 +46,7 @@ class Controller:
     high_water: float = 0.8
     low_water: float = 0.2
     flush_interval_ns: int = 4 * NS_PER_S
-    destage_depth: int = 4  # writes of destages outstanding at each drive, on average
+    destage_depth: int = 16  # writes of destages outstanding at each drive, on average
     iops: int | None = None
     bytes_per_s: int | None = None  # of its processor, in both directions together
     host_link_bytes_per_s: int | None = None  # in each direction

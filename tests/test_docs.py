@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from tiersim.devices.catalogue import names
+from tiersim.devices.controller import DEFECTS
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
+from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.scenarios.model import QueueModel, ReplayModel, VolumeModel, load_scenario
+from tiersim.scenarios.model import ControllerModel, QueueModel, ReplayModel, VolumeModel, load_scenario
 from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +27,20 @@ def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
     text = "".join((ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md"))
     for key in VolumeModel.model_fields.keys() | QueueModel.model_fields.keys():
         assert f"`{key}`" in text or f"`{key} = " in text, key
+
+
+def test_every_key_of_a_controller_and_every_link_is_documented() -> None:
+    text = (ROOT / "docs" / "controllers.md").read_text()
+    for key in ControllerModel.model_fields.keys() | {*DEFECTS}:
+        assert f"`{key}`" in text or f'"{key}"' in text, key
+    for name, link in LINKS.items():
+        kind = name.rstrip("0123456789")
+        (row,) = [
+            row
+            for row in text.splitlines()
+            if row.startswith(f"| `{kind}") and str(round(link.bytes_per_s / 1e6)) in row
+        ]
+        assert f"`{name}`" in row or f"`{name.removeprefix(kind)}`" in row
 
 
 def test_every_key_of_a_replay_is_documented() -> None:
