@@ -3,9 +3,9 @@
 Dirty lines are destaged by background requests: one waits here until a volume has something to destage, and makes its
 successor when it goes. Destaging starts when more than the high mark of the lines are used and goes on down to the low mark
 (high/low mark destaging: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); lines that have been dirty for the
-flush interval are destaged whatever the marks say, and so are those that a write waits for. The volume with the oldest dirty
-line comes first. With that line goes what is dirty around it: whole rows of a parity array, which need no old data, if
-the row is dirty as a whole, else the run within the row.
+flush interval are destaged whatever the marks say. The volume with the oldest dirty line comes first. With that line goes what
+is dirty around it: whole rows of a parity array, which need no old data, if the row is dirty as a whole, else the run
+within the row.
 """
 
 from tiersim.devices import queue
@@ -100,7 +100,6 @@ def _next_volume(p: Plant, cache: int, now: int) -> tuple[int, int]:
         c["draining"] = 1
     elif c["used"] <= c["low_lines"]:
         c["draining"] = 0
-    hurry = c["draining"] == 1 or p.queues[c["waiting"]]["head"] != NONE
     best = NONE
     oldest = NEVER
     wake = NEVER
@@ -109,7 +108,7 @@ def _next_volume(p: Plant, cache: int, now: int) -> tuple[int, int]:
         if v["oldest"] == NONE or v["in_flight"] >= v["most_in_flight"]:
             continue
         since = p.lines[v["oldest"]]["since_ns"]
-        if hurry or since + c["flush_interval_ns"] <= now:
+        if c["draining"] == 1 or since + c["flush_interval_ns"] <= now:
             if since < oldest:
                 oldest = since
                 best = volume

@@ -123,6 +123,12 @@ def test_who_waits_for_room_goes_first_come_first_served() -> None:
     assert (np.diff(found.latency_ns) >= 0).all()
 
 
+def test_nobody_overtakes_who_waits_for_room_not_even_who_needs_none() -> None:
+    offsets = np.append(np.arange(20), 19 - 16) * UNIT
+    found = build(cached(16, destage_depth=1)).run([*[0] * 20, 10], WRITE, offsets, LINE_BYTES)
+    assert found.latency_ns[20] + 10 >= found.latency_ns[19] > MS
+
+
 def test_an_overwritten_line_is_destaged_once() -> None:
     built = build(cached(64, flush_interval_ns=S))
     times = np.append(np.arange(500) * MS, 3 * S)
@@ -192,6 +198,14 @@ def test_rows_that_are_not_whole_go_alone() -> None:
     built = build(cached(1024, flush_interval_ns=S), [("raid5", 5)])
     found = built.run([0, 1, 9 * S], [WRITE, WRITE, FLUSH], [0, 4 * UNIT, 0], [4 * UNIT, 2 * UNIT, 0])
     assert ios(found, built.members[0]) == 5 + 2 + 3
+
+
+def test_a_row_in_part_is_destaged_without_its_neighbours() -> None:
+    """The beginning of row 1, then the end of row 0: one run, and two destages."""
+    built = build(cached(1024, flush_interval_ns=S), [("raid5", 5)])
+    found = built.run([0, 10, 9 * S], [WRITE, WRITE, FLUSH], [4 * UNIT, 3 * UNIT, 0], [UNIT, UNIT, 0])
+    array = [station.name for station in built.builder.stations].index("v0")
+    assert found.plant.stations["finished"][array] == 2
 
 
 def test_few_destages_are_outstanding_at_a_drive() -> None:
