@@ -11,7 +11,7 @@ from tiersim.devices.host import add_queue
 from tiersim.devices.lines_kernels import LINE_BYTES, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import CACHE, NONE, PASS_ON_NS, ROUTE
+from tiersim.devices.tables import NONE, PASS_ON_NS, ROUTE, WRITE_CACHE
 from tiersim.devices.volume import Volume, add_hardware
 from tiersim.units import NS_PER_S
 
@@ -54,7 +54,7 @@ class Controller:
     known_defect: Defect | None = None
 
 
-def problem_with_cache(volume: Volume) -> str | None:
+def problem_with_stripe(volume: Volume) -> str | None:
     """Say why a write cache cannot lie before *volume*, or None."""
     if volume.layout != "single" and volume.stripe_bytes % LINE_BYTES:
         return f"stripe is not a multiple of {LINE_BYTES} bytes, a line of its controller's write cache"
@@ -152,7 +152,7 @@ def _add_cache(
     cached = [_add_cached(builder, controller, volume, device) for volume, device in zip(volumes, below, strict=True)]
     lists = 1 << (lines - 1).bit_length()
     row = builder.row(
-        "caches",
+        "write_caches",
         first_line=builder.lines(lines),
         lines=lines,
         free=NONE,
@@ -166,7 +166,7 @@ def _add_cache(
         low_lines=int(lines * controller.low_water),
         flush_interval_ns=controller.flush_interval_ns,
     )
-    return builder.station(CACHE, row, f"{controller.name}.cache", {"lines": lines}, children=2), cached[0]
+    return builder.station(WRITE_CACHE, row, f"{controller.name}.cache", {"lines": lines}, children=2), cached[0]
 
 
 def _add_cached(builder: PlantBuilder, controller: Controller, volume: Volume, below: int) -> int:

@@ -24,7 +24,7 @@ def sectors_in_line(number: int, first: int, end: int) -> int:
 @kernel
 def _head(p: Plant, cache: int, volume: int, number: int) -> int:
     """Index into the pool of the list that a line is looked up in."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     return c["heads"] + ((number ^ number >> 10 ^ number >> 20 ^ volume) & (c["lists"] - 1))
 
 
@@ -42,7 +42,7 @@ def find_line(p: Plant, cache: int, volume: int, number: int) -> int:
 @kernel
 def take_line(p: Plant, cache: int, volume: int, number: int) -> int:
     """Take a free line, of which there must be one, for a number."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     line = c["free"]
     if line == NONE:
         line = c["first_line"] + c["touched"]
@@ -64,7 +64,7 @@ def take_line(p: Plant, cache: int, volume: int, number: int) -> int:
 @kernel
 def free_line(p: Plant, cache: int, line: int) -> None:
     """Give a line back that is in no list by age."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     r = p.lines[line]
     head = _head(p, cache, r["volume"], r["number"])
     if p.pool[head] == line:
@@ -172,7 +172,7 @@ def covered(p: Plant, cache: int, volume: int, first: int, end: int) -> bool:
 @kernel
 def put(p: Plant, cache: int, volume: int, first: int, end: int, now: int) -> int:
     """Make sectors from *first* to *end* dirty; returns up to where there was room."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     while first < end:
         number = first // LINE_SECTORS
         line = find_line(p, cache, volume, number)

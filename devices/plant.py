@@ -107,7 +107,7 @@ class PlantBuilder:
             "ports": tables.PORT_ROW,
             "files": tables.FILES_ROW,
             "routes": tables.ROUTE_ROW,
-            "caches": tables.CACHE_ROW,
+            "write_caches": tables.WRITE_CACHE_ROW,
             "cached": tables.CACHED_ROW,
             "servers": tables.SERVER_ROW,
         }

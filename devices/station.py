@@ -5,7 +5,6 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 from tiersim.devices.array_kernels import accept_array, finish_array
-from tiersim.devices.cache_kernels import accept_cache, choose_cache, finish_cache, resume_cache
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
@@ -18,7 +17,6 @@ from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish
 from tiersim.devices.tables import (
     ARRAY,
     BUCKET,
-    CACHE,
     DRIVE,
     FILES,
     FLASH,
@@ -28,9 +26,16 @@ from tiersim.devices.tables import (
     ROUTE,
     SERVER,
     STRIPES,
+    WRITE_CACHE,
     Plant,
 )
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
+from tiersim.devices.write_cache_kernels import (
+    accept_write_cache,
+    choose_write_cache,
+    finish_write_cache,
+    resume_write_cache,
+)
 from tiersim.kernel import kernel
 
 
@@ -63,8 +68,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_files(p, row, slot, now)
     if kind == ROUTE:
         return accept_route(p, row, now)
-    if kind == CACHE:
-        return accept_cache(p, station, row, slot, now)
+    if kind == WRITE_CACHE:
+        return accept_write_cache(p, station, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -90,8 +95,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_gate(p, station, row, now)
     if kind == FILES:
         return choose_files(p, row, now)
-    if kind == CACHE:
-        return choose_cache(p, station, row, now)
+    if kind == WRITE_CACHE:
+        return choose_write_cache(p, station, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -122,8 +127,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_files(p, row, slot)
     if kind == ROUTE:
         return finish_route(p, row, slot)
-    if kind == CACHE:
-        return finish_cache(p, station, row, slot)
+    if kind == WRITE_CACHE:
+        return finish_write_cache(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -144,6 +149,6 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_files(p, row, slot)
     if kind == ROUTE:
         return resume_route(p, row, slot)
-    if kind == CACHE:
-        return resume_cache(p, station, row, slot, now)
+    if kind == WRITE_CACHE:
+        return resume_write_cache(p, station, row, slot, now)
     return resume_port(p, row, slot)

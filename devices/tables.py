@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, ROUTE, CACHE = range(12)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, ROUTE, WRITE_CACHE = range(12)
 KIND_NAMES = (
     "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "route",
     "write cache",
@@ -225,7 +225,7 @@ ROUTE_ROW = _record(
     indices=("cached",),
 )
 
-CACHE_ROW = _record(
+WRITE_CACHE_ROW = _record(
     "first_line",  # index into LINE
     "lines",
     "used",
@@ -311,7 +311,7 @@ class Plant(NamedTuple):
     ports: NDArray[Any]
     files: NDArray[Any]
     routes: NDArray[Any]
-    caches: NDArray[Any]
+    write_caches: NDArray[Any]
     cached: NDArray[Any]  # volumes of write caches
     lines: NDArray[Any]  # of write caches
     servers: NDArray[Any]

@@ -6,34 +6,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout, problem_with
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.controller import (
-    DEFAULT_SOURCES,
     DEFECTS,
-    Controller,
-    Defect,
     add_controller,
     defect_at,
-    problem_with_cache,
+    problem_with_stripe,
 )
 from tiersim.devices.files import Journal
 from tiersim.devices.flash import Flash
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.host import Host, add_host
-from tiersim.devices.links import link_bytes_per_s
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.volume import Device, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
+from tiersim.scenarios.controllers import ControllerModel
 from tiersim.toml_files import (
     Bytes,
-    BytesPerSecond,
     Nanoseconds,
     StrictModel,
     parse_toml,
@@ -42,8 +38,6 @@ from tiersim.toml_files import (
     validate,
 )
 from tiersim.units import parse_bytes
-
-LEAST_CACHE_BYTES, MOST_CACHE_BYTES = parse_bytes("1 MiB"), parse_bytes("64 GiB")
 
 
 class VolumeModel(StrictModel):
@@ -92,56 +86,6 @@ class QueueModel(StrictModel):
 
     depth: int = Field(gt=0, le=2**32)
     volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
-
-
-class ControllerModel(StrictModel):
-    """``[controllers.NAME]``: a RAID controller; its cache, its ceilings and its links are shared by its volumes."""
-
-    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all on drives
-    cache: Bytes | None = None
-    write_policy: Literal["write-back", "write-through"] | None = None  # None: write-back if there is a cache
-    high_water: float = Field(default=Controller.high_water, gt=0, lt=1)
-    low_water: float = Field(default=Controller.low_water, ge=0, lt=1)
-    flush_interval: Nanoseconds = Controller.flush_interval_ns
-    destage_depth: int = Field(default=Controller.destage_depth, gt=0, le=1024)
-    iops: int | None = Field(default=None, gt=0)
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    host_link: str | None = None
-    drive_link: str | None = None
-    known_defect: Defect | None = None
-
-    @field_validator("host_link", "drive_link")
-    @classmethod
-    def _link_is_known(cls, name: str | None) -> str | None:
-        if name is not None:
-            link_bytes_per_s(name)
-        return name
-
-    @model_validator(mode="after")
-    def _cache_is_possible(self) -> "ControllerModel":
-        if self.cache is not None and not LEAST_CACHE_BYTES <= self.cache <= MOST_CACHE_BYTES:
-            raise ValueError("cache: is not between 1 MiB and 64 GiB")
-        if self.write_policy == "write-back" and self.cache is None:
-            raise ValueError('write_policy: write-back needs a cache; add for example cache = "256 MiB"')
-        if self.low_water > self.high_water:
-            raise ValueError("low_water: is above high_water; destaging that starts there would end at once")
-        return self
-
-    def with_name(self, name: str) -> Controller:
-        """The controller as devices know it."""
-        return Controller(
-            name,
-            cache_bytes=None if self.write_policy == "write-through" else self.cache,
-            high_water=self.high_water,
-            low_water=self.low_water,
-            flush_interval_ns=self.flush_interval,
-            destage_depth=self.destage_depth,
-            iops=self.iops,
-            bytes_per_s=self.throughput,
-            host_link_bytes_per_s=None if self.host_link is None else link_bytes_per_s(self.host_link),
-            drive_link_bytes_per_s=None if self.drive_link is None else link_bytes_per_s(self.drive_link),
-            known_defect=self.known_defect,
-        )
 
 
 class ReplayModel(StrictModel):
@@ -236,7 +180,7 @@ class NamedScenario:
         self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
         for key, controller in self.controllers.items():
             for volume in self.behind(key):
-                problem = None if controller.cache_bytes is None else problem_with_cache(volume)
+                problem = None if controller.cache_bytes is None else problem_with_stripe(volume)
                 if problem:
                     raise ScenarioError(f"{name}: volumes.{volume.name}: {problem}")
 
@@ -269,17 +213,6 @@ class NamedScenario:
             for volume in self.behind(key)
         ]
         return [f"{volume}: {DEFECTS[defect]}" for volume, defect in found if defect is not None]
-
-    @property
-    def assumed_defaults(self) -> list[dict[str, str]]:
-        """Numbers of controllers that nobody gave and no document has."""
-        return [
-            {"what": f"{key}: controller, {name}", "value": str(getattr(model, name)), "source": source}
-            for key, model in self.model.controllers.items()
-            if self.controllers[key].cache_bytes is not None
-            for name, source in DEFAULT_SOURCES.items()
-            if name not in model.model_fields_set and source.startswith("assumed")
-        ]
 
     def build(self, builder: PlantBuilder) -> dict[str, int]:
         """Put the scenario's hardware into a plant; returns the station that takes the requests of each volume.

@@ -222,7 +222,7 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
-    found = scenario.assumed_defaults
+    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
     for name, volume in scenario.volumes.items():
         if isinstance(volume.device, Measured):
             continue

@@ -140,7 +140,7 @@ def test_what_is_written_while_it_is_destaged_is_destaged_again() -> None:
     built = build(cached(64, flush_interval_ns=S), service_ns=100 * MS)
     found = built.run([0, S + 50 * MS, 5 * S], [WRITE, WRITE, FLUSH], 0, [8192, 4096, 0])
     assert ios(found, built.members[0]) == 2
-    assert found.plant.caches[0]["used"] == 0
+    assert found.plant.write_caches[0]["used"] == 0
 
 
 @pytest.mark.parametrize("op", [FLUSH])
@@ -171,7 +171,7 @@ def test_destaging_goes_from_the_high_to_the_low_mark() -> None:
     times = np.append(np.arange(61) * 10, S)  # the 61st is one more than the high mark
     found = built.run(times, [WRITE] * 61 + [FLUSH], np.append(np.arange(61) * UNIT, 0), [LINE_BYTES] * 61 + [0])
     destaged = ios(found, built.members[0])
-    assert destaged + found.plant.caches[0]["used"] == 61
+    assert destaged + found.plant.write_caches[0]["used"] == 61
     assert 31 <= destaged <= 31 + 15  # when the low mark is reached, more are under way
 
 
@@ -189,7 +189,7 @@ def test_a_sequential_stream_reaches_parity_arrays_as_whole_rows(layout: Layout,
     pieces = 8 * LONGEST_DESTAGE_BYTES * columns // 8192
     found = built.run(np.append(np.arange(pieces) * 1000, 60 * S), [WRITE] * pieces + [FLUSH],
                       np.append(np.arange(pieces) * 8192, 0), [8192] * pieces + [0])  # fmt: skip
-    assert found.plant.caches[0]["used"] == 0
+    assert found.plant.write_caches[0]["used"] == 0
     assert found.plant.stations["finished"][built.members[0]].tolist() == [8] * count
 
 
@@ -270,7 +270,7 @@ class Recorder(Device):
 
 def sectors_held(plant: Plant, state: str) -> set[int]:
     """Sectors that are dirty, or sent, found by looking through all lines of the cache."""
-    found, c = set(), plant.caches[0]
+    found, c = set(), plant.write_caches[0]
     for head in plant.pool[c["heads"] : c["heads"] + c["lists"]]:
         line = int(head)
         while line != NONE:
@@ -477,11 +477,18 @@ def test_a_scenario_with_a_controller_reads_back_as_it_was(tmp_path: Path) -> No
 
 
 def test_defaults_that_nobody_knows_are_listed_as_assumed(tmp_path: Path) -> None:
-    assumed = load(tmp_path, 'cache = "256 MiB"\nlow_water = 0.3').assumed_defaults
+    assumed = load(tmp_path, 'cache = "256 MiB"\nlow_water = 0.3').model.controllers["perc"].assumed_defaults("perc")
     assert [(entry["what"], entry["source"]) for entry in assumed] == [
         ("perc: controller, destage_depth", "assumed: 1 .. 64")
     ]
-    assert load(tmp_path, "iops = 1000").assumed_defaults == []
+    assert load(tmp_path, "iops = 1000").model.controllers["perc"].assumed_defaults("perc") == []
+
+
+def test_what_is_assumed_stays_so_when_a_result_is_run_again(tmp_path: Path) -> None:
+    first = load(tmp_path, 'cache = "256 MiB"')
+    (tmp_path / "again.toml").write_text(first.to_toml())
+    again = load_scenario(str(tmp_path / "again.toml")).model.controllers["perc"].assumed_defaults("perc")
+    assert again == first.model.controllers["perc"].assumed_defaults("perc") != []
 
 
 def test_a_known_defect_is_told(tmp_path: Path) -> None:

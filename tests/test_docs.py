@@ -10,7 +10,8 @@ from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.scenarios.model import ControllerModel, QueueModel, ReplayModel, VolumeModel, load_scenario
+from tiersim.scenarios.controllers import ControllerModel
+from tiersim.scenarios.model import QueueModel, ReplayModel, VolumeModel, load_scenario
 from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]

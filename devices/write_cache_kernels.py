@@ -45,7 +45,7 @@ def _end_sector(p: Plant, slot: int) -> int:
 @kernel
 def _account(p: Plant, station: int, cache: int, now: int) -> None:
     """Add up how long lines have been used."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     p.work_ns[station, 0] += c["used"] * (now - c["changed_ns"])
     c["changed_ns"] = now
 
@@ -61,9 +61,9 @@ def _put_on(p: Plant, station: int, cache: int, slot: int, now: int) -> bool:
 
 
 @kernel
-def accept_cache(p: Plant, station: int, cache: int, slot: int, now: int) -> int:
+def accept_write_cache(p: Plant, station: int, cache: int, slot: int, now: int) -> int:
     """Take a request: a write waits for room, first come, first served; one of half the cache or more goes past it."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     if is_background(p, slot):
         queue.append(p, c["destager"], slot)
         return CALL
@@ -95,7 +95,7 @@ def accept_cache(p: Plant, station: int, cache: int, slot: int, now: int) -> int
 @kernel
 def _next_volume(p: Plant, cache: int, now: int) -> tuple[int, int]:
     """Volume that is to destage, or NONE and when to look again."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     if c["used"] > c["high_lines"]:
         c["draining"] = 1
     elif c["used"] <= c["low_lines"]:
@@ -146,9 +146,9 @@ def _gather(p: Plant, cache: int, volume: int, slot: int) -> None:
 
 
 @kernel
-def choose_cache(p: Plant, station: int, cache: int, now: int) -> tuple[int, int, int]:
+def choose_write_cache(p: Plant, station: int, cache: int, now: int) -> tuple[int, int, int]:
     """Take in the oldest write that waits, if there is room; then let the destager go, if there is something for it."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     slot = p.queues[c["waiting"]]["head"]
     if slot != NONE and _put_on(p, station, cache, slot, now):
         queue.remove(p, c["waiting"], slot, NONE)
@@ -165,9 +165,9 @@ def choose_cache(p: Plant, station: int, cache: int, now: int) -> tuple[int, int
 
 
 @kernel
-def finish_cache(p: Plant, station: int, cache: int, slot: int) -> int:
+def finish_write_cache(p: Plant, station: int, cache: int, slot: int) -> int:
     """Send what the device has to do; the first write calls the destager, and that its successor."""
-    c = p.caches[cache]
+    c = p.write_caches[cache]
     hold = p.holds[slot]
     if is_background(p, slot):
         below = p.cached[hold["row"]]["below"]
@@ -184,7 +184,7 @@ def finish_cache(p: Plant, station: int, cache: int, slot: int) -> int:
 
 
 @kernel
-def resume_cache(p: Plant, station: int, cache: int, slot: int, now: int) -> int:
+def resume_write_cache(p: Plant, station: int, cache: int, slot: int, now: int) -> int:
     """A destage is done: its lines are free."""
     if is_background(p, slot):
         _account(p, station, cache, now)
