@@ -29,7 +29,8 @@ _TAIL = 0.05
 #: Share of time from which something works all the time.
 _ALWAYS = 0.95
 #: Kinds of station that hold requests but do not serve them.
-_HOLDING = ("gate", "stripes", "write cache")
+_STORING = "write cache"
+_HOLDING = ("gate", "stripes", _STORING)
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,15 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
 def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
     """Leave out what is only held up by something else.
 
-    Places of a queue are taken, and rows of an array are locked, for as long as those behind them need. They are to
-    blame if nothing that serves always works; and of several that are always full the one that lies behind the others,
-    which is the first in the plant.
+    Places of a queue are taken, rows of an array are locked, and lines of a write cache are dirty, for as long as those behind
+    them need. They are to blame if nothing that serves always works; and of several that are always full the one that lies
+    behind the others, which is the first in the plant. A cache that is not full holds nobody up.
     """
     serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
     if any(share >= _ALWAYS for share, _, _ in serving):
         return serving
     full = [use for use in uses if use[0] >= _ALWAYS]
-    return [min(full, key=lambda use: use[1])] if full else list(uses)
+    return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != _STORING]
 
 
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:

@@ -31,6 +31,7 @@ from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.model import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
+from tiersim.simulator.verdict import to_blame, utilisation
 
 pytestmark = pytest.mark.kernels
 
@@ -380,6 +381,46 @@ def test_every_link_says_where_its_rate_is_from() -> None:
 def test_a_link_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"is not a link|lanes"):
         link_bytes_per_s(name)
+
+
+def blamed(built: Built, found: Run) -> tuple[str, str]:
+    stations = built.builder.stations
+    _, index, resource = max(to_blame(utilisation(found.metrics, stations, 0, 1), stations))
+    return stations[index].name, stations[index].resources[resource]
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "op", "name"),
+    [
+        ({"iops": 1000}, READ, "perc.commands"),
+        ({"bytes_per_s": 10**7}, READ, "perc.processor"),
+        ({"host_link_bytes_per_s": 10**7}, READ, "perc.host link.reads"),
+        ({"host_link_bytes_per_s": 10**7}, WRITE, "perc.host link.writes"),
+    ],
+)
+def test_a_ceiling_that_is_reached_is_to_blame(ceiling: dict[str, int], op: int, name: str) -> None:
+    built = build(Controller("perc", **ceiling), service_ns=100)
+    found = built.run(np.arange(3000) * 100_000, op, 0, 65536)
+    assert blamed(built, found) == (name, "servers")
+
+
+@pytest.mark.parametrize("lines", [64, 4096])  # always full, and never
+def test_drives_are_to_blame_for_a_cache_that_fills(lines: int) -> None:
+    built = build(cached(lines), [("raid0", 4)])
+    found = built.run(np.arange(3000) * 100_000, WRITE, np.arange(3000) * UNIT, LINE_BYTES)
+    name, resource = blamed(built, found)
+    assert name != "perc.cache"
+    assert resource == "servers"
+
+
+def test_a_full_cache_is_to_blame_for_what_it_lets_wait() -> None:
+    """One destage at a time: four drives are busy for a quarter of the time each."""
+    built = build(cached(64, destage_depth=1), [("raid5", 4)])
+    found = built.run(np.arange(3000) * 100_000, WRITE, np.arange(3000) * 3 * UNIT, LINE_BYTES)
+    shares = [share for share, index, _ in utilisation(found.metrics, built.builder.stations, 0, 1)
+              if built.builder.stations[index].name.startswith("v0.")]  # fmt: skip
+    assert max(shares) < 0.95
+    assert blamed(built, found) == ("perc.cache", "lines")
 
 
 # ---- a defect
