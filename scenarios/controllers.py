@@ -9,7 +9,7 @@ from tiersim.devices.links import link_bytes_per_s
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
 from tiersim.units import parse_bytes
 
-LEAST_CACHE_BYTES, MOST_CACHE_BYTES = parse_bytes("1 MiB"), parse_bytes("64 GiB")
+LEAST_CACHE_BYTES, MOST_CACHE_BYTES = parse_bytes("1 MiB"), parse_bytes("16 GiB")
 
 
 class ControllerModel(StrictModel):
@@ -38,7 +38,7 @@ class ControllerModel(StrictModel):
     @model_validator(mode="after")
     def _cache_is_possible(self) -> "ControllerModel":
         if self.cache is not None and not LEAST_CACHE_BYTES <= self.cache <= MOST_CACHE_BYTES:
-            raise ValueError("cache: is not between 1 MiB and 64 GiB")
+            raise ValueError("cache: is not between 1 MiB and 16 GiB")
         if self.write_policy == "write-back" and self.cache is None:
             raise ValueError('write_policy: write-back needs a cache; add for example cache = "256 MiB"')
         if self.low_water > self.high_water:
