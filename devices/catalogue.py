@@ -3,14 +3,23 @@
 from importlib.resources import files
 from pathlib import Path
 
+from tiersim.devices import disksim
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.toml_files import parse_toml, read_text, validate
 
-_KINDS: dict[str, type[Hdd | Flash | TokenBucket]] = {"hdd": Hdd, "flash": Flash, "token-bucket": TokenBucket}
+_KINDS: dict[str, type[Device]] = {
+    "hdd": Hdd,
+    "measured-hdd": MeasuredDrive,
+    "flash": Flash,
+    "token-bucket": TokenBucket,
+}
+#: Parameter files of DiskSim.
+_DISKSIM = (".parv", ".diskspecs")
 
 
 def _folder() -> Path:
@@ -23,9 +32,14 @@ def names() -> list[str]:
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
-    """Load a device by catalogue name, or from a ``.toml`` file (relative to the folder *beside*); raises ScenarioError."""
+    """Load a device by catalogue name, or from a ``.toml`` file or DiskSim's parameters (relative to the folder *beside*).
+
+    Raises ScenarioError.
+    """
     if name_or_path.endswith(".toml"):
         return read_device((beside or Path()) / name_or_path)
+    if name_or_path.endswith(_DISKSIM):
+        return disksim.load_drive((beside or Path()) / name_or_path)
     if name_or_path not in names():
         hint = did_you_mean(name_or_path, names())
         raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint or '; see: tiersim devices list'}")

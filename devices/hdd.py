@@ -1,44 +1,94 @@
-"""A disk drive from what its datasheet gives: geometry, seek curve, zones."""
+"""A disk drive from what its datasheet gives: geometry, seek curve, zones, buffer."""
 
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from tiersim.devices.hdd_kernels import SECTOR_BYTES, SEEK_EXACT, SEEK_STEP_BITS
+from tiersim.devices.hdd_buffer_kernels import (
+    AHEAD_CYLINDER,
+    AHEAD_NEXT_TRACK,
+    AHEAD_NONE,
+    AHEAD_SEGMENT,
+    AHEAD_TRACK,
+)
+from tiersim.devices.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
+from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import DRIVE
+from tiersim.devices.tables import DRIVE, NONE
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
-from tiersim.units import PS_PER_NS
+from tiersim.units import NS_PER_S, PS_PER_NS
 
 #: A drive has 15 to 30 zones; the density is taken as linear over them (Van Meter, USENIX ATC 1997).
 ZONES = 20
-#: The zone of a sector is looked up by its leading bits, 2^HINT_BITS entries over the capacity.
-HINT_BITS = 10
+
+ReadAhead = Literal["none", "track", "next-track", "cylinder", "segment"]
+_AHEAD: dict[ReadAhead, int] = {
+    "none": AHEAD_NONE,
+    "track": AHEAD_TRACK,
+    "next-track": AHEAD_NEXT_TRACK,
+    "cylinder": AHEAD_CYLINDER,
+    "segment": AHEAD_SEGMENT,
+}
 
 
-class Hdd(Sourced):
-    """A disk drive; see ``docs/devices.md`` for each key."""
+class Drive(Sourced):
+    """What every disk drive has, however its geometry and seeks are known; see ``docs/devices.md`` for each key."""
+
+    rpm: float = Field(gt=0, le=30_000)
+    surfaces: int = Field(gt=0)
+    cylinders: int = Field(gt=1)
+    write_settle: Nanoseconds
+    track_switch: Nanoseconds
+    command_overhead: Nanoseconds
+    write_overhead: Nanoseconds | None = None  # None: as command_overhead
+    flush: Nanoseconds = Field(gt=0)
+    queue_depth: int = Field(gt=0)
+    age_limit: Nanoseconds
+    scheduler: Literal["fcfs", "sstf", "sptf"] | None = None  # None: sptf
+    # the buffer on board, if there is one
+    buffer_segments: int | None = Field(default=None, gt=0, le=256)
+    buffer_segment: Bytes | None = Field(default=None, ge=SECTOR_BYTES)
+    interface_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    completion_overhead: Nanoseconds | None = None
+    #: of a command that needs no arm: a read after a read, a read after a write, a write after a read, one after a write
+    hit_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
+    read_ahead: ReadAhead | None = None
+    read_ahead_limit: Bytes | None = None  # beyond the read; None: the segment is the limit
+    read_ahead_adaptive: bool | None = None  # only when a read goes on where the one before it ended
+    read_ahead_after_hit: bool | None = None  # a read from the buffer lets it go on
+    write_segments: int | None = Field(default=None, gt=0, le=256)  # writes that wait in the buffer; None: none does
+
+    @model_validator(mode="after")
+    def _a_buffer_has_segments(self) -> "Drive":
+        if (self.buffer_segments is None) != (self.buffer_segment is None):
+            raise ValueError("buffer_segments: a buffer needs both buffer_segments and buffer_segment")
+        if self.buffer_segments is None and (self.read_ahead or self.write_segments):
+            raise ValueError("read_ahead: reading ahead and waiting writes need buffer_segments and buffer_segment")
+        return self
+
+    @property
+    def revolution_ps(self) -> int:
+        """Time of one revolution in ps."""
+        return round(60 * 10**12 / self.rpm)
+
+    def geometry(self) -> Geometry:
+        """Where its sectors are, and how the arm moves."""
+        raise NotImplementedError
+
+
+class Hdd(Drive):
+    """A disk drive as its datasheet describes it; see ``docs/devices.md`` for each key."""
 
     kind: Literal["hdd"]
     capacity: Bytes = Field(gt=0)
-    rpm: int = Field(gt=0, le=30_000)
-    surfaces: int = Field(gt=0)
-    cylinders: int = Field(gt=1)
     outer_rate: BytesPerSecond = Field(gt=0)  # sustained, so it includes the time lost between tracks
     inner_rate: BytesPerSecond = Field(gt=0)
     seek_single_cylinder: Nanoseconds
     seek_average: Nanoseconds  # over random pairs of cylinders
     seek_full_stroke: Nanoseconds
-    write_settle: Nanoseconds
-    track_switch: Nanoseconds  # what the skew between neighbouring tracks hides
-    command_overhead: Nanoseconds
-    flush: Nanoseconds = Field(gt=0)  # with the write cache off: no more than the way there
-    queue_depth: int = Field(gt=0)
-    age_limit: Nanoseconds
 
     @model_validator(mode="after")
     def _plausible(self) -> "Hdd":
@@ -48,91 +98,88 @@ class Hdd(Sourced):
             raise ValueError("inner_rate is above outer_rate; outer tracks hold more sectors")
         return self
 
-    @property
-    def revolution_ps(self) -> int:
-        """Time of one revolution in ps."""
-        return round(60 * 10**12 / self.rpm)
+    def geometry(self) -> Geometry:
+        """Zones whose density falls linearly; skew hides the switch of tracks; Lee's seek curve."""
+        sectors = self.capacity // SECTOR_BYTES
+        ratio = self.inner_rate / self.outer_rate
+        outer = 2 * sectors / (self.cylinders * self.surfaces) / (1 + ratio)
+        per_track = outer * (1 - (1 - ratio) * (np.arange(ZONES) + 0.5) / ZONES)
+        cylinders = np.linspace(0, self.cylinders, ZONES + 1).astype(np.int64)
+        skew_ps = self.track_switch * PS_PER_NS
+        zones = []
+        for zone in range(ZONES):
+            whole = int(np.ceil(per_track[zone]))
+            first, end = int(cylinders[zone]), int(cylinders[zone + 1])
+            angle = first * self.surfaces * skew_ps % self.revolution_ps
+            count = (end - first) * self.surfaces * whole
+            zones.append(Zone(first, whole, angle, skew_ps, skew_ps, [(0, count)]))
+        curve = lee_curve_ns(self.cylinders, self.seek_single_cylinder, self.seek_average, self.seek_full_stroke)
+        return Geometry(self.revolution_ps, self.surfaces, zones, curve)
 
 
-def seek_curve_ns(drive: Hdd) -> NDArray[np.int64]:
-    """Seek time by distance in cylinders, int64[cylinders]; Lee's curve through the three datasheet points.
-
-    t(d) = c + a sqrt(d - 1) + b (d - 1), with a and b such that the mean over random pairs of cylinders is the average
-    (DiskSim 4.0 reference manual, B.5.1; E. Lee, UCB/CSD-93-778).
-    """
-    n = drive.cylinders
-    least, average, most = drive.seek_single_cylinder, drive.seek_average, drive.seek_full_stroke
-    a = (-10 * least + 15 * average - 5 * most) / (3 * n**0.5)
-    b = (7 * least - 15 * average + 8 * most) / (3 * n)
-    distance = np.arange(n, dtype=np.float64)
-    curve = least + a * np.sqrt(np.maximum(distance - 1, 0)) + b * (distance - 1)
-    curve[0] = 0
-    return np.rint(np.maximum.accumulate(curve)).astype(np.int64)
-
-
-def seek_table_ns(drive: Hdd) -> NDArray[np.int64]:
-    """Seek curve as the kernels read it: every distance below SEEK_EXACT, then every 2^SEEK_STEP_BITS-th, int64.
-
-    Straight lines between the knots are within 0.1 us of the curve.
-    """
-    curve = seek_curve_ns(drive)
-    knots = np.arange(SEEK_EXACT, drive.cylinders + (2 << SEEK_STEP_BITS), 1 << SEEK_STEP_BITS)
-    exact = curve[np.minimum(np.arange(SEEK_EXACT), drive.cylinders - 1)]
-    return np.concatenate([exact, curve[np.minimum(knots, drive.cylinders - 1)]])
-
-
-def zone_table(drive: Hdd) -> list[tuple[int, int, int, int]]:
-    """Return (first sector, first track, sectors per track, time of a sector in ps) of each zone, outermost first.
-
-    The sectors of a track fall linearly from zone to zone.
-    """
-    tracks = drive.cylinders * drive.surfaces
-    sectors = drive.capacity // SECTOR_BYTES
-    ratio = drive.inner_rate / drive.outer_rate
-    outer = 2 * sectors / tracks / (1 + ratio)
-    per_track = outer * (1 - (1 - ratio) * (np.arange(ZONES) + 0.5) / ZONES)
-    cylinders = np.linspace(0, drive.cylinders, ZONES + 1).astype(np.int64)
-    zones, first_sector = [], 0
-    for zone in range(ZONES):
-        whole = int(np.ceil(per_track[zone]))
-        zones.append((first_sector, int(cylinders[zone]) * drive.surfaces, whole, drive.revolution_ps // whole))
-        first_sector += int(cylinders[zone + 1] - cylinders[zone]) * drive.surfaces * whole
-    return zones
-
-
-def add_drive(builder: PlantBuilder, drive: Hdd, name: str) -> int:
+def add_drive(builder: PlantBuilder, drive: Drive, name: str) -> int:
     """Put one drive into the plant and return its station."""
-    zones = zone_table(drive)
-    key = ("zones", drive.model_dump_json())
+    key = drive.model_dump_json()
+    geometry = drive.geometry()
+    zones = geometry.zone_rows()
+    hints, hint_shift = hint_table([zone["first_sector"] for zone in zones], geometry.sectors)
     entity = len(builder.stations)
-    hint_shift = max(0, (drive.capacity // SECTOR_BYTES).bit_length() - HINT_BITS)
-    starts = np.array([first for first, _, _, _ in zones])
-    hints = np.searchsorted(starts, np.arange(1 << HINT_BITS) << hint_shift, "right") - 1
-    first_zone = builder.zones(zones, key)
     row = builder.row(
         "drives",
         queue=builder.queue(),
         revolution_ps=drive.revolution_ps,
         phase_ps=random_below(drive.revolution_ps, builder.seed, ROTATION_PHASE, entity, 0),
         surfaces=drive.surfaces,
-        first_zone=first_zone,
+        serpentine=int(geometry.serpentine),
+        first_zone=builder.rows("zones", zones, share=("zones", key)),
         zones=len(zones),
         zone_hint=builder.table(hints, share=("hints", key)),
         hint_shift=hint_shift,
-        seek_table=builder.table(seek_table_ns(drive), share=("seek", key)),
+        seek_table=builder.table(seek_table_ns(geometry.seek_ns), share=("seek", key)),
         write_settle_ns=drive.write_settle,
         head_switch_ns=drive.track_switch,
-        skew_ps=drive.track_switch * PS_PER_NS,
-        overhead_ns=drive.command_overhead,
+        read_overhead_ns=drive.command_overhead,
+        write_overhead_ns=drive.command_overhead if drive.write_overhead is None else drive.write_overhead,
         flush_ns=drive.flush,
-        queue_depth=drive.queue_depth,
+        queue_depth=1 if drive.scheduler == "fcfs" else drive.queue_depth,
+        by_distance=int(drive.scheduler == "sstf"),
         age_limit_ns=drive.age_limit,
+        **_buffer(builder, drive),
     )
-    return builder.station(DRIVE, row, name, {"actuator": 1})
+    resources = {"actuator": 1} if drive.buffer_segments is None else {"actuator": 1, "interface": 1}
+    return builder.station(DRIVE, row, name, resources)
 
 
-def describe(drive: Hdd) -> dict[str, Any]:
+def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
+    if drive.buffer_segments is None or drive.buffer_segment is None:
+        return {}
+    overheads = drive.hit_overheads or (drive.command_overhead,) * 4
+    rate = drive.interface_rate
+    return {
+        "segments": drive.buffer_segments,
+        "first_segment": builder.rows("segments", [{}] * drive.buffer_segments),
+        "segment_sectors": drive.buffer_segment // SECTOR_BYTES,
+        "interface_ps": 0 if rate is None else SECTOR_BYTES * NS_PER_S * PS_PER_NS // rate,
+        "completion_ns": drive.completion_overhead or 0,
+        "hit_overheads": builder.table(overheads),
+        "read_ahead": _AHEAD[drive.read_ahead or "none"],
+        "ahead_most_sectors": (drive.read_ahead_limit or 0) // SECTOR_BYTES,
+        "adaptive": int(drive.read_ahead_adaptive or 0),
+        "ahead_after_hit": int(drive.read_ahead_after_hit or 0),
+        "ahead_segment": NONE,
+        "read_end": -1,
+        "write_end": -1,
+        "write_segments": drive.write_segments or 0,
+        "first_write": builder.rows("dirty", [{}] * (drive.write_segments or 1)),
+    }
+
+
+def describe(drive: Drive) -> dict[str, Any]:
     """Figures that a person checks a drive by: mean random service time and rate of single commands, whole drive."""
-    rotation_ns = drive.revolution_ps // PS_PER_NS // 2
-    service_ns = drive.command_overhead + drive.seek_average + rotation_ns
+    curve = drive.geometry().seek_ns
+    # random pairs of cylinders: distance d has density 2 (n - d) / n^2, distance 0 half of that
+    weights = 2.0 * (len(curve) - np.arange(len(curve)))
+    weights[0] /= 2
+    seek_ns = float((curve * weights).sum() / weights.sum())
+    service_ns = round(drive.command_overhead + seek_ns + drive.revolution_ps / PS_PER_NS / 2)
     return {"random_read_ns": service_ns, "random_reads_per_s": round(1e9 / service_ns)}

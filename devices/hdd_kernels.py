@@ -2,7 +2,7 @@
 
 Mechanics after Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: service =
 command overhead + seek + settle + rotation + transfer. The platter keeps its absolute angle, so a request that just
-misses its sector waits a whole revolution.
+misses its sector waits a whole revolution. What a buffer on board changes is in :mod:`tiersim.devices.hdd_buffer_kernels`.
 """
 
 from tiersim.devices import queue
@@ -29,27 +29,64 @@ def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
 
 
 @kernel
-def locate(p: Plant, drive: int, first_sector: int, sectors: int) -> tuple[int, int, int, int]:
-    """Map sectors to (first track, last track, start angle in ps, transfer time in ps).
+def locate(p: Plant, drive: int, sector: int) -> tuple[int, int, int, int, int]:
+    """Where a sector lies: (index into ZONE, cylinder, track, place within the track, angle in ps).
 
-    Tracks are counted over all surfaces: track // surfaces is the cylinder. A transfer that runs over the end of a track
-    goes on after the skew, which hides the switch to the next one.
+    A track is known by cylinder x surfaces + head.
     """
     d = p.drives[drive]
-    zone = d["first_zone"] + p.pool[d["zone_hint"] + (first_sector >> d["hint_shift"])]
-    while zone + 1 < d["first_zone"] + d["zones"] and p.zones[zone + 1]["first_sector"] <= first_sector:
+    zone = d["first_zone"] + p.pool[d["zone_hint"] + (sector >> d["hint_shift"])]
+    last = d["first_zone"] + d["zones"] - 1
+    while zone < last and p.zones[zone]["end_sector"] <= sector:
         zone += 1
     z = p.zones[zone]
     per_track = z["sectors_per_track"]
-    within = first_sector - z["first_sector"]
-    tracks = within // per_track
-    sector = within - tracks * per_track
-    track = z["first_track"] + tracks
-    angle = (sector * z["sector_ps"] + track * d["skew_ps"]) % d["revolution_ps"]
-    crossed = 0
-    if sector + sectors > per_track:
-        crossed = (sector + sectors - 1) // per_track
-    return track, track + crossed, angle, sectors * z["sector_ps"] + crossed * d["skew_ps"]
+    physical = z["first_physical"] + sector - z["first_sector"]
+    tracks = physical // per_track
+    place = physical - tracks * per_track
+    cylinder = tracks // d["surfaces"]
+    head = tracks - cylinder * d["surfaces"]
+    skew = head * z["track_skew_ps"] + cylinder * z["cylinder_skew_ps"]
+    angle = (z["first_angle_ps"] + skew + place * z["sector_ps"]) % d["revolution_ps"]
+    if d["serpentine"] == 1 and (cylinder + z["flip"]) & 1 == 1:
+        head = d["surfaces"] - 1 - head
+    cylinder += z["first_cylinder"]
+    return zone, cylinder, cylinder * d["surfaces"] + head, place, angle
+
+
+@kernel
+def transfer(
+    p: Plant, drive: int, sector: int, sectors: int, zone: int, track: int, place: int, angle: int
+) -> tuple[int, int]:
+    """Time of a transfer that begins at a located sector, and the track that it ends on: (ps, track).
+
+    Over the end of a track, or a bad sector, it goes on where the next sector comes under a head: skew is chosen so that this
+    hides the switch to the next track.
+    """
+    z = p.zones[zone]
+    passed = 0
+    taken = min(sectors, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
+    while taken < sectors:
+        passed += taken * z["sector_ps"]
+        sectors -= taken
+        sector += taken
+        reached = angle + taken * z["sector_ps"]
+        zone, _, track, place, angle = locate(p, drive, sector)
+        passed += (angle - reached) % p.drives[drive]["revolution_ps"]
+        z = p.zones[zone]
+        taken = min(sectors, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
+    return passed + taken * z["sector_ps"], track
+
+
+@kernel
+def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) -> None:
+    """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
+    zone, cylinder, track, place, angle = locate(p, drive, sector)
+    link = p.links[slot]
+    link["cylinder"] = cylinder
+    link["track"] = track
+    link["angle_ps"] = angle
+    link["transfer_ps"], link["end_track"] = transfer(p, drive, sector, sectors, zone, track, place, angle)
 
 
 @kernel
@@ -64,70 +101,94 @@ def seek_ns(p: Plant, table: int, distance: int) -> int:
 
 
 @kernel
-def positioning_ns(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
-    """Time from *angle_ps* now until the first sector of *slot* is under the head: seek, settle, rotation."""
+def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
+    """Time of the arm and the heads to another track: they move and switch at once; a write waits until they have settled."""
     d = p.drives[drive]
-    r = p.links[slot]
-    op = p.requests[slot]["op"]
-    if op == DISCARD:
-        return 0
-    distance = abs(r["cylinder"] - d["cylinder"])
+    distance = abs(cylinder - d["cylinder"])
     if distance > 0:
         move = seek_ns(p, d["seek_table"], distance)
-    elif r["track"] != d["track"]:
+        if move < d["head_switch_ns"] and track - d["track"] != (cylinder - d["cylinder"]) * d["surfaces"]:
+            move = d["head_switch_ns"]
+    elif track != d["track"]:
         move = d["head_switch_ns"]
     else:
-        move = 0
-    if op == WRITE:
-        move += d["write_settle_ns"]
-    revolution = d["revolution_ps"]
-    wait_ps = r["angle_ps"] - angle_ps - move * PS_PER_NS
+        return 0
+    return move + d["write_settle_ns"] if op == WRITE else move
+
+
+@kernel
+def positioning_ns(p: Plant, drive: int, cylinder: int, track: int, target_ps: int, op: int, angle_ps: int) -> int:
+    """Time from *angle_ps* now until the angle *target_ps* of a track is under the head: seek, settle, rotation."""
+    move = move_ns(p, drive, cylinder, track, op)
+    revolution = p.drives[drive]["revolution_ps"]
+    wait_ps = target_ps - angle_ps - move * PS_PER_NS
     while wait_ps < 0:
         wait_ps += revolution
     return move + wait_ps // PS_PER_NS
 
 
 @kernel
+def go_to(p: Plant, drive: int, track: int) -> None:
+    """The arm is at a track now."""
+    d = p.drives[drive]
+    d["track"] = track
+    d["cylinder"] = track // d["surfaces"]
+
+
+@kernel
+def cost_of(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
+    """What the scheduler goes by: positioning time in ns, or the distance in cylinders."""
+    link = p.links[slot]
+    if p.drives[drive]["by_distance"] == 1:
+        return abs(link["cylinder"] - p.drives[drive]["cylinder"])
+    op = p.requests[slot]["op"]
+    if op == DISCARD:
+        return 0
+    return positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle_ps)
+
+
+@kernel
+def overhead_ns(p: Plant, drive: int, op: int) -> int:
+    """Time that a drive takes to understand a command that needs the arm."""
+    return p.drives[drive]["write_overhead_ns"] if op == WRITE else p.drives[drive]["read_overhead_ns"]
+
+
+@kernel
 def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
     """Take a request into the queue and work out where it lies.
 
-    A flush ends at once: nothing waits in a write cache, since there is none, so the arm has no part in it. (Linux does
-    not even send it to such a drive: Documentation/block/writeback_cache_control.)
+    Without writes in a buffer a flush ends at once: the arm has no part in it. (Linux does not even send it to such a drive:
+    Documentation/block/writeback_cache_control.)
     """
     request = p.requests[slot]
     if request["op"] == FLUSH:
-        return now + p.drives[drive]["flush_ns"]
-    if request["length_bytes"] > 0 and request["op"] != DISCARD:
+        if p.drives[drive]["write_segments"] == 0:
+            return now + p.drives[drive]["flush_ns"]
+    elif request["length_bytes"] > 0 and request["op"] != DISCARD:
         first = request["offset_bytes"] // SECTOR_BYTES
         last = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES
-        track, end_track, angle, transfer = locate(p, drive, first, last - first + 1)
-        link = p.links[slot]
-        link["cylinder"] = track // p.drives[drive]["surfaces"]
-        link["track"] = track
-        link["end_track"] = end_track
-        link["angle_ps"] = angle
-        link["transfer_ps"] = transfer
+        place_request(p, drive, slot, first, last - first + 1)
     queue.append(p, p.drives[drive]["queue"], slot)
     return WAIT if p.drives[drive]["busy"] else CALL
 
 
 @kernel
-def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
-    """Take the command with the least positioning time among those that the drive sees; an aged one goes first."""
+def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
+    """Take the command of least cost among those that the drive sees; an aged one goes first."""
     d = p.drives[drive]
     q = d["queue"]
     best = p.queues[q]["head"]
     if d["busy"] or best == NONE:
         return NONE, NEVER, NEVER
-    angle = angle_at(now + d["overhead_ns"], d["revolution_ps"], d["phase_ps"])
-    least = positioning_ns(p, drive, best, angle)
+    angle = angle_at(now + d["read_overhead_ns"], d["revolution_ps"], d["phase_ps"])
+    least = cost_of(p, drive, best, angle)
     before = NONE
     if now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
         previous = best
         candidate = p.links[best]["next"]
         seen = 1
         while candidate != NONE and seen < d["queue_depth"]:
-            cost = positioning_ns(p, drive, candidate, angle)
+            cost = cost_of(p, drive, candidate, angle)
             if cost < least:
                 least = cost
                 best = candidate
@@ -137,14 +198,15 @@ def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
             seen += 1
     queue.remove(p, q, best, before)
     op = p.requests[best]["op"]
-    service = d["overhead_ns"] + least
+    service = overhead_ns(p, drive, op)
     if op != DISCARD:
         link = p.links[best]
+        if d["by_distance"] == 1 or service != d["read_overhead_ns"]:
+            angle = angle_at(now + service, d["revolution_ps"], d["phase_ps"])
+            least = positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle)
+        service += least
         service += link["transfer_ps"] // PS_PER_NS
-        d["cylinder"] = link["cylinder"]
-        d["track"] = link["end_track"]
-        if link["end_track"] != link["track"]:
-            d["cylinder"] = link["end_track"] // d["surfaces"]
+        go_to(p, drive, link["end_track"])
     service = max(service, 1)
     d["busy"] = 1
     p.work_ns[station, 0] += service
@@ -154,6 +216,6 @@ def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
 @kernel
 def finish_drive(p: Plant, drive: int, slot: int) -> int:
     """Free the arm; a drive makes no children."""
-    if p.requests[slot]["op"] != FLUSH:
+    if p.requests[slot]["op"] != FLUSH or p.drives[drive]["write_segments"] > 0:
         p.drives[drive]["busy"] = 0
     return 0

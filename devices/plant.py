@@ -65,13 +65,16 @@ class PlantBuilder:
             self._shared[share] = index
         return index
 
-    def zones(self, zones: Sequence[tuple[int, int, int, int]], share: Any) -> int:
-        """Append the zones of a drive (see ZONE); drives with the same key share them."""
-        if share not in self._shared:
-            columns = ("first_sector", "first_track", "sectors_per_track", "sector_ps")
-            rows = [self.row("zones", **dict(zip(columns, zone, strict=True))) for zone in zones]
-            self._shared[share] = rows[0]
-        return self._shared[share]
+    def rows(self, table: str, rows: Sequence[Mapping[str, int]], share: Any = None) -> int:
+        """Append rows to a table and return the first one's index; rows with the same *share* key are stored once."""
+        if share is not None and share in self._shared:
+            return self._shared[share]
+        first = len(self._rows.get(table, ()))
+        for row in rows:
+            self.row(table, **row)
+        if share is not None:
+            self._shared[share] = first
+        return first
 
     def station(
         self,
@@ -98,6 +101,8 @@ class PlantBuilder:
         record = {
             "drives": tables.DRIVE_ROW,
             "zones": tables.ZONE,
+            "segments": tables.SEGMENT,
+            "dirty": tables.DIRTY,
             "flashes": tables.FLASH_ROW,
             "buckets": tables.BUCKET_ROW,
             "allowances": tables.ALLOWANCE,

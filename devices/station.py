@@ -8,7 +8,8 @@ from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
-from tiersim.devices.hdd_kernels import accept_drive, choose_drive, finish_drive
+from tiersim.devices.hdd_buffer_kernels import choose_buffered
+from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
@@ -84,7 +85,9 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]
     if kind == DRIVE:
-        return choose_drive(p, station, row, now)
+        if p.drives[row]["segments"] > 0:
+            return choose_buffered(p, station, row, now)
+        return choose_plain(p, station, row, now)
     if kind == FLASH:
         return choose_flash(p, station, row, now)
     if kind == BUCKET:

@@ -100,10 +100,11 @@ DRIVE_ROW = _record(
     "queue",
     "busy",
     "cylinder",  # where the arm is
-    "track",
+    "track",  # cylinder x surfaces + head
     "revolution_ps",
     "phase_ps",  # angle under the head at time 0
     "surfaces",
+    "serpentine",  # 1: every other cylinder is written from its last surface to its first
     "first_zone",  # index into ZONE
     "zones",
     "zone_hint",  # index into the pool: zone of each run of 2^hint_shift sectors
@@ -111,15 +112,58 @@ DRIVE_ROW = _record(
     "seek_table",  # index into the pool: seek time in ns by distance in cylinders
     "write_settle_ns",
     "head_switch_ns",
-    "skew_ps",  # angle between the first sectors of neighbouring tracks
-    "overhead_ns",
+    "read_overhead_ns",  # of a command that needs the arm
+    "write_overhead_ns",
     "flush_ns",
     "queue_depth",  # how many commands the drive sees at once
+    "by_distance",  # 1: the nearest cylinder goes first, not the least positioning time
     "age_limit_ns",  # a command that waited longer goes first
-    indices=("queue",),
+    # from here on: the buffer on board
+    "segments",  # how many; 0: there is no buffer
+    "first_segment",  # index into SEGMENT
+    "segment_sectors",
+    "uses",  # of any segment so far
+    "interface_ps",  # time of a sector between buffer and host
+    "completion_ns",
+    "hit_overheads",  # index into the pool: read after read, read after write, write after read, write after write
+    "after_write",  # 1: the last command was a write
+    "arm_free_ns",  # when what the arm does by itself, or did last, ends
+    "read_ahead",  # how far, see hdd_buffer_kernels
+    "ahead_most_sectors",  # beyond the request; 0: the segment is the limit
+    "adaptive",  # 1: only when a read goes on where the one before it ended
+    "ahead_after_hit",  # 1: a read from the buffer lets the read-ahead go on
+    "ahead_segment",  # that is being read into, or NONE
+    "ahead_ns",  # the arm has been free to read `ahead_sector` since then
+    "ahead_sector",
+    "ahead_limit",
+    "read_end",  # sector after the last read
+    "write_end",  # and write
+    "write_segments",  # writes that wait for the arm in the buffer; 0: a write ends on the platter
+    "first_write",  # index into DIRTY
+    "writes",  # how many wait
+    "destage_ns",  # time of the destage that the arm does or did last and that is not accounted yet
+    indices=("queue", "ahead_segment"),
 )
 
-ZONE = _record("first_sector", "first_track", "sectors_per_track", "sector_ps")
+#: A run of sectors that lie one behind the other on the tracks of a zone.
+ZONE = _record(
+    "first_sector",
+    "end_sector",
+    "first_physical",  # where the run begins, in sectors from the zone's first track
+    "first_cylinder",  # of the zone
+    "flip",  # parity of the cylinders that are written upwards, on a serpentine drive
+    "sectors_per_track",
+    "sector_ps",
+    "first_angle_ps",  # of the zone's first sector
+    "track_skew_ps",  # angle from one surface's first sector to the next one's
+    "cylinder_skew_ps",  # and from one cylinder's to the next one's
+)
+
+#: What is in a drive's buffer.
+SEGMENT = _record("first_sector", "end_sector", "used")
+
+#: A write that waits in a drive's buffer for the arm.
+DIRTY = _record("first_sector", "sectors", "ready_ns")
 
 FLASH_ROW = _record(
     "queue",
@@ -302,6 +346,8 @@ class Plant(NamedTuple):
     queues: NDArray[Any]  # QUEUE
     drives: NDArray[Any]
     zones: NDArray[Any]
+    segments: NDArray[Any]
+    dirty: NDArray[Any]
     flashes: NDArray[Any]
     buckets: NDArray[Any]
     allowances: NDArray[Any]

@@ -7,14 +7,15 @@ from typing import Any
 from tiersim.devices import flash, hdd, token_bucket
 from tiersim.devices.array import Layout, add_array, usable_bytes
 from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.hdd import Drive, Hdd, add_drive
+from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
-Device = Hdd | Flash | TokenBucket
+Device = Hdd | MeasuredDrive | Flash | TokenBucket
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Volume:
 
 def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
     """Put one device of any sort into the plant and return its station."""
-    if isinstance(device, Hdd):
+    if isinstance(device, Drive):
         return add_drive(builder, device, name)
     if isinstance(device, Flash):
         return add_flash(builder, device, name)
@@ -73,7 +74,7 @@ def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()
 
 def describe(device: Device) -> dict[str, Any]:
     """Figures that a person checks any device by."""
-    if isinstance(device, Hdd):
+    if isinstance(device, Drive):
         return hdd.describe(device)
     if isinstance(device, Flash):
         return flash.describe(device)

@@ -19,7 +19,7 @@ from tiersim.devices.controller import (
 from tiersim.devices.files import Journal
 from tiersim.devices.flash import Flash
 from tiersim.devices.gate import add_gate
-from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd import Drive
 from tiersim.devices.host import Host, add_host
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
@@ -202,7 +202,7 @@ class NamedScenario:
         named = self.model.controllers[controller].volumes
         if named is not None:
             return [self.volumes[name] for name in named]
-        return [volume for volume in self.volumes.values() if isinstance(volume.device, Hdd | Flash)]
+        return [volume for volume in self.volumes.values() if isinstance(volume.device, Drive | Flash)]
 
     @property
     def defects(self) -> list[str]:

@@ -33,6 +33,26 @@ def hdd(**changes: Any) -> Hdd:
     return device.model_copy(update=changes)
 
 
+def buffered_hdd(numbers: dict[str, int]) -> Hdd:
+    """A drive with a drawn buffer, small enough for segments to be overwritten."""
+    ahead = ("none", "track", "next-track", "cylinder", "segment")[numbers["pages"] % 5]
+    return hdd(
+        queue_depth=numbers["depth"],
+        age_limit=numbers["age_ms"] * 1_000_000,
+        write_overhead=300_000,
+        buffer_segments=numbers["dies"],
+        buffer_segment=numbers["pages"] * 16384,
+        interface_rate=numbers["depth"] * 10_000_000,
+        completion_overhead=50_000,
+        hit_overheads=(20_000, 30_000, 40_000, 50_000),
+        read_ahead=ahead,
+        read_ahead_limit=65536 if numbers["pages"] > 16 else None,
+        read_ahead_adaptive=numbers["protected"] == 1,
+        read_ahead_after_hit=numbers["age_ms"] % 2 == 1,
+        write_segments=None if numbers["age_ms"] < 10 else numbers["dies"],
+    )
+
+
 def flash(**changes: Any) -> Flash:
     device = load_device("micron-p410m-400")
     assert isinstance(device, Flash)
@@ -66,8 +86,10 @@ class Case:
 def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: str) -> int:
     """Put one drawn device into the plant."""
     if kind == "hdd":
-        drive = hdd(queue_depth=numbers["depth"], age_limit=numbers["age_ms"] * 1_000_000)
+        drive = hdd(queue_depth=numbers["depth"], age_limit=numbers["age_ms"] * 1_000_000, scheduler="sstf" if numbers["protected"] else "sptf")  # fmt: skip
         return add_drive(builder, drive, name)
+    if kind == "buffered hdd":
+        return add_drive(builder, buffered_hdd(numbers), name)
     if kind == "flash":
         changes = {"buffer": numbers["pages"] * 8192, "queue_depth": numbers["depth"], "dies": 8 * numbers["dies"]}
         return add_flash(builder, flash(**changes, power_loss_protection=numbers["protected"] == 1), name)
@@ -86,7 +108,7 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     return add_bucket(builder, bucket(**limits, **waits, latency=numbers["depth"] * 1000), name, below)
 
 
-KINDS = ("hdd", "flash", "server", "bucket", "bucket over hdd")
+KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
 
 
 @st.composite

@@ -7,7 +7,7 @@ from tests.closed import closed_reads
 from tests.plants import hdd
 from tests.runs import commands, poisson, run
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.hdd import Hdd, add_drive, seek_curve_ns, zone_table
+from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kernels
 
 def naive_seek_ns(drive: Hdd, distance: int) -> int:
     """Seek time: exact for short distances, on straight lines between every 64th cylinder beyond."""
-    curve = seek_curve_ns(drive)
+    curve = drive.geometry().seek_ns
     if distance < 1024:
         return int(curve[distance])
     low = (distance - 1024) // 64 * 64 + 1024
@@ -29,20 +29,29 @@ def naive_seek_ns(drive: Hdd, distance: int) -> int:
 def naive_service_ns(drive: Hdd, phase_ps: int, cylinder: int, track: int, now: int, offset: int, length: int, write: bool) -> tuple[int, int]:  # fmt: skip
     """Service time and last track, straight from the definition."""
     first, last = offset // 512, (offset + length - 1) // 512
-    zones = zone_table(drive)
-    start_sector, start_track, per_track, sector_ps = [zone for zone in zones if zone[0] <= first][-1]
-    here = start_track + (first - start_sector) // per_track
+    start_sector = 0
+    for zone in drive.geometry().zones:
+        held = zone.runs[0][1]
+        if first < start_sector + held:
+            break
+        start_sector += held
+    per_track = zone.sectors_per_track
+    sector_ps = drive.revolution_ps // per_track
+    here = zone.first_cylinder * drive.surfaces + (first - start_sector) // per_track
     sector = (first - start_sector) % per_track
     crossed = (sector + last - first) // per_track
     skew_ps = drive.track_switch * 1000
     revolution = drive.revolution_ps
     distance = abs(here // drive.surfaces - cylinder)
     move = naive_seek_ns(drive, distance) if distance else drive.track_switch if here != track else 0
-    move += drive.write_settle if write else 0
+    if distance and here % drive.surfaces != track % drive.surfaces:
+        move = max(move, drive.track_switch)
+    move += drive.write_settle if write and move else 0
     target_ps = (sector * sector_ps + here * skew_ps) % revolution
     arrived_ps = ((now + drive.command_overhead + move) * 1000 + phase_ps) % revolution
     wait = (target_ps - arrived_ps) % revolution // 1000
-    transfer = ((last - first + 1) * sector_ps + crossed * skew_ps) // 1000
+    rest_ps = revolution - per_track * sector_ps  # whole ps a sector leave some of the turn over
+    transfer = ((last - first + 1) * sector_ps + crossed * (skew_ps + rest_ps)) // 1000
     return drive.command_overhead + move + wait + transfer, here + crossed
 
 
@@ -73,7 +82,7 @@ def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None
 def test_seek_curve_goes_through_the_datasheet(name: str) -> None:
     drive = load_device(name)
     assert isinstance(drive, Hdd)
-    curve = seek_curve_ns(drive)
+    curve = drive.geometry().seek_ns
     n = len(curve)
     assert curve[0] == 0
     assert curve[1] == drive.seek_single_cylinder
@@ -90,11 +99,10 @@ def test_seek_curve_goes_through_the_datasheet(name: str) -> None:
 def test_zones_hold_the_capacity_and_give_the_datasheet_rates(name: str) -> None:
     drive = load_device(name)
     assert isinstance(drive, Hdd)
-    zones = zone_table(drive)
-    tracks = [*(zone[1] for zone in zones[1:]), drive.cylinders * drive.surfaces]
-    held = sum((end - zone[1]) * zone[2] for zone, end in zip(zones, tracks, strict=True))
-    assert drive.capacity // 512 <= held <= 1.002 * drive.capacity // 512
-    for (_, _, per_track, _), rate in ((zones[0], drive.outer_rate), (zones[-1], drive.inner_rate)):
+    geometry = drive.geometry()
+    assert drive.capacity <= geometry.capacity_bytes <= 1.002 * drive.capacity
+    zones = [zone.sectors_per_track for zone in geometry.zones]
+    for per_track, rate in ((zones[0], drive.outer_rate), (zones[-1], drive.inner_rate)):
         sustained = per_track * 512 / (drive.revolution_ps / 1e12 + drive.track_switch / 1e9)
         assert sustained == pytest.approx(rate, rel=0.04)
 
