@@ -398,7 +398,7 @@ def blamed(built: Built, found: Run) -> tuple[str, str]:
         ({"host_link_bytes_per_s": 10**7}, WRITE, "perc.host link.writes"),
     ],
 )
-def test_a_ceiling_that_is_reached_is_to_blame(ceiling: dict[str, int], op: int, name: str) -> None:
+def test_a_ceiling_that_is_reached_is_to_blame(ceiling: dict[str, Any], op: int, name: str) -> None:
     built = build(Controller("perc", **ceiling), service_ns=100)
     found = built.run(np.arange(3000) * 100_000, op, 0, 65536)
     assert blamed(built, found) == (name, "servers")
