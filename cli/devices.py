@@ -39,7 +39,10 @@ def list_devices(json: _Json = False) -> None:
 
 @app.command("show")
 def show_device(
-    name: Annotated[str, typer.Argument(help="A device of the catalogue, or a .toml file.")], json: _Json = False
+    name: Annotated[
+        str, typer.Argument(help="A device of the catalogue, a .toml file, or DiskSim's .parv or .diskspecs.")
+    ],
+    json: _Json = False,
 ) -> None:
     """Show every number of a device with its source.
 
@@ -49,7 +52,12 @@ def show_device(
 
     device = load_device(name)
     if json:
-        document = {"schema": "tiersim.device/1", "id": name, **_figures(device), "parameters": device.model_dump()}
+        document = {
+            "schema": "tiersim.device/1",
+            "id": name,
+            **_figures(device),
+            "parameters": device.model_dump(mode="json"),
+        }
         terminal.print_json(document)
         return
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
@@ -57,10 +65,42 @@ def show_device(
     terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes, words=3)
 
 
+@app.command("import")
+def import_device(
+    file: Annotated[
+        Path, typer.Argument(help="DiskSim's parameters: a .parv or .diskspecs file, the others beside it.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Device file to write (.toml).")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the output if it is there.")] = False,
+) -> None:
+    """Make a device file of the parameters of a drive that was characterised for DiskSim.
+
+    A scenario, and demerit, also take such a file as it is.
+
+    Example: tiersim devices import cheetah9LP.parv -o cheetah9LP.toml
+    """
+    import tomli_w
+
+    from tiersim.devices.disksim import drive_values, load_drive
+    from tiersim.files import check_target, whole_file
+
+    check_target(output, force=force)
+    drive = load_drive(file)
+    with whole_file(output, force=force) as place:
+        place.write_text(tomli_w.dumps(drive_values(file)), encoding="utf-8")
+    runs = sum(len(zone.runs) for zone in drive.zones)
+    terminal.notice(
+        f"{output}: {drive.name}, {format_bytes(drive.capacity)}, {len(drive.zones)} zones, {runs:,} runs of sectors, "
+        f"a seek curve of {len(drive.seek_curve)} points"
+    )
+
+
 @app.command("demerit")
 def demerit(
     trace: Annotated[Path, typer.Argument(help="A trace with measured latencies: a bundle, or a file to import.")],
-    device: Annotated[str, typer.Option("--device", help="A device of the catalogue, or a .toml file.")],
+    device: Annotated[
+        str, typer.Option("--device", help="A device of the catalogue, a .toml file, or DiskSim's .parv or .diskspecs.")
+    ],
     json: _Json = False,
 ) -> None:
     """Score a device against measured response times: replay the trace on it and compare the distributions.

@@ -145,7 +145,9 @@ def show(results: "list[Result]") -> None:
         for s in summaries
         if s["verdict"]["load"] != "steady" or s["replay"].get("late_sessions")
     ]
-    notes += [f"{s['name']}: {s['verdict']['known defect']}" for s in summaries if "known defect" in s["verdict"]]
+    notes += [
+        f"{caveat[0].upper()}{caveat[1:]}." for caveat in dict.fromkeys(c for s in summaries for c in s["caveats"])
+    ]
     if "why" in summaries[0]["replay"]:
         notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:

@@ -98,6 +98,16 @@ class Hdd(Drive):
             raise ValueError("inner_rate is above outer_rate; outer tracks hold more sectors")
         return self
 
+    @property
+    def caveats(self) -> list[str]:
+        """A datasheet's track-to-track time leaves out settling, which deep queues do not."""
+        if not self.sources["seek_single_cylinder"].startswith("datasheet"):
+            return []
+        return [
+            f"{self.name}: the shortest seek is the datasheet's, which leaves out settling; deep queues come out too fast "
+            "(up to 84 % at 64 commands on the Cheetah 15K.7): fit seek_single_cylinder to a measurement, or give a measured curve"
+        ]
+
     def geometry(self) -> Geometry:
         """Zones whose density falls linearly; skew hides the switch of tracks; Lee's seek curve."""
         sectors = self.capacity // SECTOR_BYTES

@@ -169,14 +169,20 @@ def _limit(p: Plant, drive: int, first: int, end: int) -> int:
 
 
 @kernel
-def _holder(p: Plant, drive: int, sector: int) -> int:
-    """The segment in which a sector is, or NONE."""
+def _search(p: Plant, drive: int, sector: int) -> tuple[int, int]:
+    """Look for the segment in which a sector is, or NONE, and for the one that was used longest ago."""
     d = p.drives[drive]
+    holder = NONE
+    oldest = d["first_segment"]
+    longest = NEVER
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
         if s["first_sector"] <= sector < s["end_sector"]:
-            return index
-    return NONE
+            holder = index
+        if s["used"] < longest:
+            longest = s["used"]
+            oldest = index
+    return holder, oldest
 
 
 @kernel
@@ -187,29 +193,27 @@ def _use(p: Plant, drive: int, segment: int) -> None:
 
 
 @kernel
-def _fill(p: Plant, drive: int, first: int, end: int) -> int:
-    """Put sectors into the segment that was used longest ago; returns it."""
-    d = p.drives[drive]
-    oldest = d["first_segment"]
-    for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
-        if p.segments[index]["used"] < p.segments[oldest]["used"]:
-            oldest = index
-    p.segments[oldest]["first_sector"] = max(first, end - d["segment_sectors"])
-    p.segments[oldest]["end_sector"] = end
-    _use(p, drive, oldest)
-    return oldest
+def _fill(p: Plant, drive: int, segment: int, first: int, end: int) -> None:
+    """Put sectors into a segment, in the place of what was there."""
+    s = p.segments[segment]
+    s["first_sector"] = max(first, end - p.drives[drive]["segment_sectors"])
+    s["end_sector"] = end
+    _use(p, drive, segment)
 
 
 @kernel
-def _take_for_write(p: Plant, drive: int, first: int, end: int) -> None:
-    """A write empties what it makes out of date, and the segment that was used last."""
+def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
+    """What a write brings goes into the segment that was used last; what it makes out of date is emptied."""
     d = p.drives[drive]
+    latest = d["first_segment"]
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
-        if s["used"] == d["uses"] or (s["first_sector"] < end and first < s["end_sector"]):
-            s["first_sector"] = 0
-            s["end_sector"] = 0
+        if s["first_sector"] < end and first < s["end_sector"]:
+            s["end_sector"] = s["first_sector"]
+        if s["used"] > p.segments[latest]["used"]:
+            latest = index
     d["ahead_segment"] = NONE
+    _fill(p, drive, latest, first, end)
 
 
 @kernel
@@ -220,7 +224,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     through_ns = sectors * d["interface_ps"] // PS_PER_NS
     last_ns = d["interface_ps"] // PS_PER_NS
     understood = now + p.pool[d["hit_overheads"] + d["after_write"]]
-    holder = _holder(p, drive, first)
+    holder, oldest = _search(p, drive, first)
     ahead = d["ahead_segment"]
     if holder == NONE and ahead != NONE and first == d["ahead_sector"]:
         holder = ahead  # the very next sector
@@ -247,11 +251,11 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     go_to(p, drive, link["end_track"])
     d["arm_free_ns"] = read
     d["ahead_segment"] = NONE
-    segment = _fill(p, drive, first, end)
+    _fill(p, drive, oldest, first, end)
     if d["adaptive"] == 0 or first == d["read_end"]:
         limit = _limit(p, drive, first, end)
         if limit > end:
-            d["ahead_segment"] = segment
+            d["ahead_segment"] = oldest
             d["ahead_ns"] = read
             d["ahead_sector"] = end
             d["ahead_limit"] = limit
@@ -373,12 +377,11 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
             d["read_end"] = first + sectors
             d["after_write"] = 0
         else:
-            _take_for_write(p, drive, first, first + sectors)
+            _keep_written(p, drive, first, first + sectors)
             if d["write_segments"] > 0:
                 done = _write_behind(p, drive, now, first, sectors)
             else:
                 done = _write_through(p, drive, best, now, sectors)
-            _fill(p, drive, first, first + sectors)
             d["write_end"] = first + sectors
             d["after_write"] = 1
     done = max(done, now + 1)

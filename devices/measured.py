@@ -4,7 +4,7 @@ It answers no what-if about load, and none about addresses. It is what a replay 
 the host does between its requests must come out as it was recorded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,7 @@ class Measured:
     name: str = "as recorded"
     capacity: int = 1 << 60
     sources: Mapping[str, str] = field(default_factory=dict)
+    caveats: Sequence[str] = ()
 
 
 def add_measured(builder: PlantBuilder, histograms: NDArray[np.int64], name: str) -> int:

@@ -28,11 +28,20 @@ class Sourced(StrictModel):
     def text_of(self, parameter: str) -> str:
         """Write a parameter for a person, with its unit."""
         value = getattr(self, parameter)
+        if isinstance(value, list | tuple) and not all(isinstance(part, int) for part in value):
+            return f"{len(value)} entries"
         annotation = repr(type(self).model_fields[parameter])
+        if isinstance(value, tuple):
+            return ", ".join(format_ns(part) for part in value)
         for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
             if f"function {parse.__name__} " in annotation:
                 return write(value)
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a person must know before believing a result on this device, one sentence each."""
+        return []
 
     @model_validator(mode="after")
     def _every_number_has_a_source(self) -> "Sourced":

@@ -163,7 +163,6 @@ def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], wait
 
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
-    defects = scenario.defects
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
@@ -177,11 +176,12 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
             "warnings": list(found.manifest.warnings),
             "checkpoints": _checkpoints(found.checkpoints),
         },
-        "verdict": {"arrivals": "recorded"} | ({"known defect": "; ".join(defects)} if defects else {}),
+        "verdict": {"arrivals": "recorded"},
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": _assumed(scenario),
+        "caveats": _caveats(scenario),
     }
 
 
@@ -218,6 +218,12 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
+
+
+def _caveats(scenario: NamedScenario) -> list[str]:
+    """What everybody who reads the result must know of the devices and controllers, once each."""
+    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
+    return [*scenario.defects, *devices]
 
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:

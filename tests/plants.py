@@ -86,7 +86,9 @@ class Case:
 def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: str) -> int:
     """Put one drawn device into the plant."""
     if kind == "hdd":
-        drive = hdd(queue_depth=numbers["depth"], age_limit=numbers["age_ms"] * 1_000_000, scheduler="sstf" if numbers["protected"] else "sptf")  # fmt: skip
+        own = {"queue_depth": numbers["depth"], "age_limit": numbers["age_ms"] * 1_000_000}
+        scheduler = "sstf" if numbers["protected"] else "sptf"
+        drive = hdd(**own, scheduler=scheduler, buffer_segments=None, buffer_segment=None)
         return add_drive(builder, drive, name)
     if kind == "buffered hdd":
         return add_drive(builder, buffered_hdd(numbers), name)

@@ -57,7 +57,7 @@ def naive_service_ns(drive: Hdd, phase_ps: int, cylinder: int, track: int, now: 
 
 @pytest.mark.parametrize("queue_depth", [1, 64])
 def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None:
-    drive = hdd(queue_depth=queue_depth)
+    drive = hdd(queue_depth=queue_depth, buffer_segments=None, buffer_segment=None)
     generator = np.random.default_rng(2)
     count = 300
     offsets = generator.integers(0, drive.capacity // 512 - 4096, count) * 512
@@ -149,6 +149,13 @@ def test_reads_speed_up_with_depth_as_measured(depth: int, measured_per_s: int) 
     count = 10_000
     latency = closed_reads(builder, depth, 1 << 30, 4096, count)
     assert depth / (latency[count // 4 :].mean() / 1e9) == pytest.approx(measured_per_s, rel=0.10)
+
+
+def test_a_datasheets_shortest_seek_is_warned_of() -> None:
+    assert hdd().caveats == []
+    datasheet = hdd().sources | {"seek_single_cylinder": "datasheet: Seagate manual 100516226"}
+    [caveat] = hdd(sources=datasheet, seek_single_cylinder=200_000).caveats
+    assert "too fast" in caveat
 
 
 def test_a_flush_has_nothing_to_wait_for() -> None:

@@ -27,6 +27,7 @@ def buffered(**changes: Any) -> Hdd:
         "hit_overheads": HIT,
         "read_ahead": "segment",
         "read_ahead_after_hit": True,
+        "read_ahead_adaptive": False,
     }
     return hdd(**keys | changes)
 

@@ -1,0 +1,261 @@
+"""Drives from DiskSim's parameter files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests.runs import commands, run
+from tiersim.cli.main import app
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.disksim import load_drive
+from tiersim.devices.disksim.layout import zones_of
+from tiersim.devices.disksim.parameters import Block
+from tiersim.devices.hdd import add_drive
+from tiersim.devices.hdd_measured import MeasuredDrive
+from tiersim.devices.plant import PlantBuilder
+from tiersim.errors import ScenarioError, TiersimError
+from tiersim.operations import READ
+from tiersim.scenarios.calibration.demerit import demerit_ns, score
+from tiersim.scenarios.survey import survey
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+
+SURFACES = 3
+
+SPECS = """disksim_disk MADE_UP {
+   Model = source made_up.model,
+   Bulk sector transfer time = 0.1,
+   Max queue length = 8,
+   Scheduler = disksim_ioqueue { Scheduling policy = 1, Timeout scheduling = 0 },
+   Number of buffer segments = 3,
+   Maximum number of write segments = 1,
+   Segment size (in blks) = 64,
+   Enable caching in buffer = 1,
+   Buffer continuous read = 3,
+   Maximum read-ahead (blks) = 64,
+   Read-ahead on idle hit = 0,
+   Fast write level = 1,
+   Read hit over. after read = 0.1,
+   Read hit over. after write = 0.3,
+   Read miss over. after read = 1.5,
+   Read miss over. after write = 0.5,
+   Write hit over. after read = 0.4,
+   Write hit over. after write = 0.35,
+   Write miss over. after read = 0.6,
+   Write miss over. after write = 0.2,
+   Read completion overhead = 0.05,
+} # end
+"""
+MODEL = """# a drive of two zones
+dm_disk MADE_UP_model {
+   Number of data surfaces = 3,
+   Number of cylinders = 40,
+   Block count = 5000,
+   Layout Model = dm_layout_g1 {
+      LBN-to-PBN mapping scheme = 0,
+      Sparing scheme used = 1,
+      Rangesize for sparing = 1,
+      Zones = [
+         dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 19, Blocks per track = 50,
+            Offset of first block = 0.0, Empty space at zone front = 100, Skew for track switch = 5.0,
+            Skew for cylinder switch = 8.0, Number of spares = 2, slips = [ 4 ], defects = [] },
+         dm_layout_g1_zone { First cylinder number = 20, Last cylinder number = 39, Blocks per track = 40,
+            Offset of first block = 3, Empty space at zone front = 0, Skew for track switch = 4,
+            Skew for cylinder switch = 6, Number of spares = 1, slips = [], defects = [] }
+      ]
+   },
+   Mechanical Model = dm_mech_g1 {
+      Access time type = trackSwitchPlusRotation,
+      Seek type = extracted,
+      Full seek curve = made_up.seek,
+      Add. write settling delay = -0.5,
+      Head switch time = 0.2,
+      Rotation speed (in rpms) = 6000
+   }
+} # end of MADE_UP_model
+"""
+SEEK = "Seek distances measured: 3\n1,\t1.0\n10,\t3.0\n39,\t6.0\n"
+SYSTEM = """disksim_global Global { Init Seed = 42, Stat definition file = statdefs }
+disksim_bus BUS0 { type = 1, Read block transfer time = 0.0 } # end
+source made_up.diskspecs
+instantiate [ disk0, disk1 ] as MADE_UP
+topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk0 [] ] ]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("parv", SYSTEM), ("diskspecs", SPECS), ("model", MODEL), ("seek", SEEK)):
+        (tmp_path / f"made_up.{name}").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", ["parv", "diskspecs"])
+def test_a_drive_is_read_from_either_file(folder: Path, suffix: str) -> None:
+    drive = load_drive(folder / f"made_up.{suffix}")
+    assert drive.name == "MADE_UP"
+    assert (drive.rpm, drive.surfaces, drive.cylinders) == (6000, 3, 40)
+    assert drive.capacity == (20 * 3 * 50 - 100 - 2 * 50 + 20 * 3 * 40 - 40) * 512
+    assert (drive.buffer_segments, drive.buffer_segment) == (3, 64 * 512)
+    assert drive.interface_rate == pytest.approx(5_120_000)
+    assert (drive.read_ahead, drive.write_segments) == ("segment", 1)
+    assert all(source for source in drive.sources.values())
+
+
+def test_what_the_files_say_of_physics_is_not_taken_at_its_word(folder: Path) -> None:
+    drive = load_drive(folder / "made_up.parv")
+    assert drive.track_switch == 1_000_000  # the skew: a tenth of a turn of 10 ms, not 0.2 ms
+    assert drive.write_settle == 0  # not before it begins
+    assert (drive.command_overhead, drive.write_overhead) == (500_000, 600_000)  # at rest: after the other kind
+    assert drive.hit_overheads == (300_000, 300_000, 400_000, 350_000)  # a third of the other is no overhead
+
+
+def test_the_seek_curve_is_straight_between_measured_points(folder: Path) -> None:
+    curve = load_drive(folder / "made_up.parv").geometry().seek_ns
+    assert curve[[0, 1, 10, 39]].tolist() == [0, 1_000_000, 3_000_000, 6_000_000]
+    assert curve[4] == pytest.approx(1_000_000 + 3 / 9 * 2_000_000, abs=1)
+
+
+@pytest.mark.kernels
+def test_a_whole_read_of_the_drive_takes_every_track_once(folder: Path) -> None:
+    """Sequential reading costs a turn a track and the skews; bad tracks and spares are passed over."""
+    drive = load_drive(folder / "made_up.parv").model_copy(update={"buffer_segments": None, "buffer_segment": None})
+    builder = PlantBuilder(1)
+    found = run(builder, commands([0], add_drive(builder, drive, "drive"), READ, 0, drive.capacity))
+    zones = [(20 * 3 - 4, 50, 5, 8), (20 * 3 - 1, 40, 4, 6)]
+    expected = sum(tracks * 10.0 for tracks, _, _, _ in zones)
+    expected += sum((tracks * 2 / 3 * skew + tracks / 3 * cylinder) / per * 10 for tracks, per, skew, cylinder in zones)
+    assert found.latency_ns[0] / 1e6 == pytest.approx(expected, abs=25)  # the way there, and the zones' end
+
+
+def _layout(scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int) -> Block:
+    here = Path("drive.model")
+    zone = Block(
+        "dm_layout_g1_zone", "", {
+            "First cylinder number": 0, "Last cylinder number": 11, "Blocks per track": 10, "Offset of first block": 0,
+            "Empty space at zone front": unused, "Skew for track switch": 1, "Skew for cylinder switch": 1,
+            "Number of spares": spares, "slips": slips, "defects": [],
+        }, here, 1,
+    )  # fmt: skip
+    values = {"Sparing scheme used": scheme, "Rangesize for sparing": range_cylinders, "Zones": [zone]}
+    return Block("dm_layout_g1", "", values, here, 1)
+
+
+def naive_sectors(scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int) -> list[int]:
+    """Physical sector of each logical one, sector by sector, from what the schemes are."""
+    total, per_track, per_cylinder = 12 * SURFACES * 10, 10, SURFACES * 10
+    if scheme == 1:
+        good = [s for s in range(total) if s // per_track not in slips]
+        return good[unused : unused + total - unused - spares * per_track]
+    if scheme in (0, 7, 9, 10):
+        good = [s for s in range(total) if scheme == 0 or s not in slips]
+        lost = (spares if scheme in (9, 10) else 0) + (len(slips) if scheme in (7, 10) else 0)
+        return good[unused : total - lost]
+    size = {3: per_track, 8: per_cylinder * range_cylinders}.get(scheme, per_cylinder)
+    found: list[int] = []
+    for begin in range(0, total, size):
+        group = [s for s in range(begin, begin + size) if s not in slips]
+        if scheme in (5, 6):
+            group = [s for s in group if s >= begin + spares]
+        own = sum(begin <= slip < begin + size for slip in slips) if scheme in (4, 6) else 0
+        found += group[: size - spares - own]
+    held = total - unused - spares * (total // size) - (len(slips) if scheme in (4, 6) else 0)
+    return found[unused : unused + held]
+
+
+@given(
+    scheme=st.integers(0, 10),
+    slips=st.lists(st.integers(0, 11 * SURFACES * 10), unique=True, max_size=2),
+    spares=st.integers(2, 4),
+    unused=st.integers(0, 25),
+    range_cylinders=st.sampled_from([1, 2, 3, 4]),
+)
+@settings(max_examples=300, deadline=None)
+def test_layouts_against_a_naive_twin(
+    scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int
+) -> None:
+    if scheme == 1:
+        slips = sorted({slip // 10 for slip in slips})
+    [zone] = zones_of(_layout(scheme, slips, spares, unused, range_cylinders), SURFACES)
+    expanded = [first + index for first, count in zone.runs for index in range(count)]
+    assert expanded == naive_sectors(scheme, slips, spares, unused, range_cylinders)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("made_up.model", "Seek type = extracted", "Seek type = linear", "seek type is 'linear'"),
+        ("made_up.model", "dm_layout_g1 {", "dm_layout_g4 {", "layout 'dm_layout_g4' is not read"),
+        ("made_up.model", "Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = fast", "'fast', not a number"),
+        ("made_up.model", "Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = 0", "a drive turns"),
+        ("made_up.model", "Blocks per track = 50", "Blocks per track = 0", "holds no sector"),
+        ("made_up.seek", "10,\t3.0", "ten,\t3.0", "made_up.seek:3: .* is not DISTANCE, MILLISECONDS"),
+        ("made_up.seek", "10,\t3.0", "1,\t3.0", "distances must rise"),
+        ("made_up.diskspecs", "made_up.model", "other.model", "other.model: cannot be read"),
+        ("made_up.diskspecs", "Max queue length = 8", "Max queue length 8", "is not followed by '='"),
+        ("made_up.parv", "source made_up.diskspecs", "source made_up.parv", "files that name each other"),
+        ("made_up.parv", "source made_up.diskspecs", "", "describes no disk"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(folder: Path, name: str, old: str, new: str, message: str) -> None:
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    with pytest.raises(ScenarioError, match=message):
+        load_drive(folder / "made_up.parv")
+
+
+@given(cut=st.integers(0, len(SPECS) + len(MODEL)), noise=st.binary(max_size=6))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_files_never_end_in_a_traceback(folder: Path, cut: int, noise: bytes) -> None:
+    whole = {"made_up.diskspecs": SPECS.encode(), "made_up.model": MODEL.encode()}
+    name = "made_up.diskspecs" if cut < len(SPECS) else "made_up.model"
+    at = cut if cut < len(SPECS) else cut - len(SPECS)
+    for rest in (b"", whole[name][at:]):
+        (folder / name).write_bytes(whole[name][:at] + noise + rest)
+        try:
+            load_drive(folder / "made_up.diskspecs")
+        except TiersimError as error:
+            assert str(error)
+    for name, text in whole.items():
+        (folder / name).write_bytes(text)
+
+
+def test_import_writes_a_device_file_that_is_the_same_drive(folder: Path) -> None:
+    target = folder / "drive.toml"
+    done = CliRunner().invoke(app, ["devices", "import", str(folder / "made_up.parv"), "-o", str(target)])
+    assert done.exit_code == 0, done.output
+    assert load_device(str(target)) == load_drive(folder / "made_up.parv")
+    shown = CliRunner().invoke(app, ["devices", "show", str(target)])
+    assert shown.exit_code == 0
+    assert "MADE_UP" in shown.output
+    again = CliRunner().invoke(app, ["devices", "import", str(folder / "made_up.parv"), "-o", str(target)])
+    assert "is already there" in str(again.exception)
+
+
+VALID = ["atlas_III", "barracuda", "cheetah4LP", "hp_c2490a"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("drive", VALID)
+def test_demerits_are_below_disksims_own(shared: Path, tmp_path: Path, drive: str) -> None:
+    """Nothing is fitted: the parameters are the published ones; means over ten phases of the platter."""
+    valid = shared / "hdd/valid"
+    import_trace([valid / f"{drive}.trace"], tmp_path / "t.trace", format=None, force=False)
+    device = load_device(str(valid / f"{drive}.parv"))
+    assert isinstance(device, MeasuredDrive)
+    found: dict[str, Any] = score(survey(Bundle(tmp_path / "t.trace")), drive, device)
+    rows = [line.split() for line in (valid / f"{drive}.disksim.txt").read_text().splitlines()]
+    kept = [row for row in rows if row[0][0].isdigit()]
+    times = np.array([row[:2] for row in kept], np.float64) * 1e6
+    ops = np.array([row[2] for row in kept])
+    for group, own in (("all", ops != ""), ("read", ops == "R"), ("write", ops == "W")):
+        disksim = demerit_ns(np.rint(times[own, 0]).astype(np.int64), np.rint(times[own, 1]).astype(np.int64)) / 1e6
+        assert (found if group == "all" else found[group])["demerit_ms"] <= disksim, group
+    assert abs(found["mean_error_pct"]) <= 2
+    assert abs(found["p99_error_pct"]) <= 4
