@@ -137,13 +137,13 @@ def show(results: "list[Result]") -> None:
     rows.append(["busiest part", *blank, *(_bottleneck(s) for s in summaries)])
     if any(s["verdict"]["load"] != "steady" for s in summaries):
         rows.append(["in the same time", *blank, *(_against_recorded(s) for s in summaries)])
-    rows.append(["load", *blank, *(s["verdict"]["load"] for s in summaries)])
+    rows.append(["load", *blank, *(_load(s) for s in summaries)])
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     notes = [
         f"{s['name']}: {s['load']['explanation']}"
         for s in summaries
-        if s["verdict"]["load"] != "steady" or s["replay"].get("late_sessions")
+        if _load(s) != "steady" or s["replay"].get("late_sessions")
     ]
     notes += [
         f"{caveat[0].upper()}{caveat[1:]}." for caveat in dict.fromkeys(c for s in summaries for c in s["caveats"])
@@ -155,6 +155,12 @@ def show(results: "list[Result]") -> None:
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
     terminal.show_table(title, columns, rows, "\n".join(notes))
+
+
+def _load(summary: dict[str, Any]) -> str:
+    """The verdict on load, with what became of credits that were spent."""
+    said = {"falling": ", on credits", "ran out": ", credits ran out"}
+    return f"{summary['verdict']['load']}{said.get(summary['verdict'].get('credits', ''), '')}"
 
 
 def _against_recorded(summary: dict[str, Any]) -> str:

@@ -4,19 +4,22 @@ from importlib.resources import files
 from pathlib import Path
 
 from tiersim.devices import disksim
+from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.hdd_measured import MeasuredDrive
+from tiersim.devices.instance import Instance
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.toml_files import parse_toml, read_text, validate
+from tiersim.toml_files import parse_toml, read_model, read_text, validate
 
 _KINDS: dict[str, type[Device]] = {
     "hdd": Hdd,
     "measured-hdd": MeasuredDrive,
     "flash": Flash,
     "token-bucket": TokenBucket,
+    "cloud-volume": CloudVolume,
 }
 #: Parameter files of DiskSim.
 _DISKSIM = (".parv", ".diskspecs")
@@ -29,6 +32,21 @@ def _folder() -> Path:
 def names() -> list[str]:
     """Names of all devices in the catalogue, sorted."""
     return sorted(path.stem for path in _folder().glob("*.toml"))
+
+
+def instances() -> list[str]:
+    """Names of all types of cloud instance in the catalogue, sorted."""
+    return sorted(path.stem for path in (_folder() / "instances").glob("*.toml"))
+
+
+def load_instance(name: str) -> Instance:
+    """Load a type of cloud instance by its name; raises ScenarioError."""
+    if name not in instances():
+        hint = did_you_mean(name, instances())
+        raise ScenarioError(
+            f"{name!r} is not an instance of the catalogue{hint or '; it has ' + ', '.join(instances())}"
+        )
+    return read_model(Instance, _folder() / "instances" / f"{name}.toml")
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:

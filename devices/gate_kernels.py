@@ -10,6 +10,7 @@ after the one that carried them. A gate for flushes joins all that wait.
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
+from tiersim.devices.port_kernels import way_on
 from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH
@@ -150,9 +151,8 @@ def finish_gate(p: Plant, gate: int, slot: int) -> int:
         return 0
     request = p.requests[slot]
     below = p.gates[gate]["below"]
-    if below == NONE:  # shared by volumes: the port that it came through knows where it goes
-        port = p.requests[request["parent"]]["station"]
-        below = p.ports[p.stations[port]["row"]]["beyond"]
+    if below == NONE:  # shared by volumes
+        below = way_on(p, slot)
     return add_child(p, 0, below, request["op"], request["offset_bytes"], hold["carried_bytes"])
 
 

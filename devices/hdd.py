@@ -103,10 +103,11 @@ class Hdd(Drive):
         """A datasheet's track-to-track time leaves out settling, which deep queues do not."""
         if not self.sources["seek_single_cylinder"].startswith("datasheet"):
             return []
-        return [
+        text = (
             f"{self.name}: the shortest seek is the datasheet's, which leaves out settling; deep queues come out too fast "
             "(up to 84 % at 64 commands on the Cheetah 15K.7): fit seek_single_cylinder to a measurement, or give a measured curve"
-        ]
+        )
+        return [text]
 
     def geometry(self) -> Geometry:
         """Zones whose density falls linearly; skew hides the switch of tracks; Lee's seek curve."""

@@ -104,7 +104,11 @@ def lee_curve_ns(cylinders: int, least: int, average: int, most: int) -> NDArray
 
 
 def measured_curve_ns(cylinders: int, points: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """Seek time by distance in cylinders on straight lines between measured (distance, ns), int64[cylinders]."""
-    distances, times = zip((0, 0), *points, strict=True)
-    curve: NDArray[np.float64] = np.interp(np.arange(cylinders), distances, times)
+    """Seek time by distance in cylinders on straight lines between measured (distance, ns), and beyond; int64[cylinders]."""
+    distances, times = (list(column) for column in zip((0, 0), *points, strict=True))
+    slope = (times[-1] - times[-2]) / (distances[-1] - distances[-2])
+    beyond = max(cylinders, distances[-1] + 1)
+    curve: NDArray[np.float64] = np.interp(
+        np.arange(cylinders), [*distances, beyond], [*times, times[-1] + max(slope, 0) * (beyond - distances[-1])]
+    )
     return np.rint(curve).astype(np.int64)

@@ -83,11 +83,17 @@ class PlantBuilder:
         name: str,
         resources: Mapping[str, int],
         children: int = 0,
+        role: str | None = None,
     ) -> int:
-        """Append a station: *resources* gives the number of servers by name, *children* the most that one request makes."""
+        """Append a station: *resources* gives the number of servers by name, *children* the most that one request makes.
+
+        *role* is what people see in place of its kind.
+        """
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
-        self.stations.append(Station(name, tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values())))
+        self.stations.append(
+            Station(name, role or tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
+        )
         return len(self.stations) - 1
 
     def build(self, slots: int = 1024) -> Plant:
@@ -111,6 +117,7 @@ class PlantBuilder:
             "gates": tables.GATE_ROW,
             "ports": tables.PORT_ROW,
             "files": tables.FILES_ROW,
+            "neighbours": tables.NEIGHBOUR_ROW,
             "routes": tables.ROUTE_ROW,
             "write_caches": tables.WRITE_CACHE_ROW,
             "cached": tables.CACHED_ROW,

@@ -20,10 +20,17 @@ def _parts(p: Plant, port: int, slot: int) -> int:
     made = 0
     while position < end and made < PARTS_AT_ONCE:
         length = min(most, end - position)
-        made = add_child(p, made, row["below"], request["op"], position, length)
+        made = add_child(p, made, row["below"], request["op"], row["base_bytes"] + position, length)
         position += length
     p.holds[slot]["position"] = position
     return made
+
+
+@kernel
+def way_on(p: Plant, slot: int) -> int:
+    """Where a request goes on behind a station that volumes share: the port that it came through knows."""
+    port = p.requests[p.requests[slot]["parent"]]["station"]
+    return int(p.ports[p.stations[port]["row"]]["beyond"])
 
 
 @kernel

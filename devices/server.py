@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import SERVER
 
-_TABLE_BITS = 16
+TABLE_BITS = 16
 
 
 def exponential_table_ns(mean_ns: float) -> NDArray[np.int64]:
@@ -18,7 +18,7 @@ def exponential_table_ns(mean_ns: float) -> NDArray[np.int64]:
     Slice i covers the quantiles i/n to (i+1)/n; the mean of -ln(1 - u) over it follows from the integral
     of -ln(x): x - x ln x.
     """
-    n = 1 << _TABLE_BITS
+    n = 1 << TABLE_BITS
     x = np.arange(n, -1, -1) / n
     integral = x - x * np.log(np.where(x > 0, x, 1))
     return np.rint((integral[:-1] - integral[1:]) * n * mean_ns).astype(np.int64)
@@ -41,7 +41,7 @@ def add_server(
         service_ns=0 if drawn else service_ns,
         ps_per_byte=math.ceil(10**12 / bytes_per_s) if bytes_per_s else 0,
         table=builder.table(exponential_table_ns(service_ns), share=("exponential", service_ns)) if drawn else 0,
-        table_bits=_TABLE_BITS if drawn else 0,
+        table_bits=TABLE_BITS if drawn else 0,
         entity=len(builder.stations),
     )
     return builder.station(SERVER, row, name, {"servers": servers})

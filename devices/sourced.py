@@ -30,9 +30,10 @@ class Sourced(StrictModel):
         value = getattr(self, parameter)
         if isinstance(value, list | tuple) and not all(isinstance(part, int) for part in value):
             return f"{len(value)} entries"
-        annotation = repr(type(self).model_fields[parameter])
         if isinstance(value, tuple):
             return ", ".join(format_ns(part) for part in value)
+        field = type(self).model_fields[parameter]
+        annotation = repr(field.annotation) + repr(field.metadata)
         for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
             if f"function {parse.__name__} " in annotation:
                 return write(value)

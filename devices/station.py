@@ -10,6 +10,7 @@ from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_fla
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd_buffer_kernels import choose_buffered
 from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
+from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
@@ -22,6 +23,7 @@ from tiersim.devices.tables import (
     FILES,
     FLASH,
     GATE,
+    NEIGHBOUR,
     PARITY,
     PORT,
     ROUTE,
@@ -67,6 +69,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_port(now)
     if kind == FILES:
         return accept_files(p, row, slot, now)
+    if kind == NEIGHBOUR:
+        return accept_neighbour(p, row, slot, now)
     if kind == ROUTE:
         return accept_route(p, row, now)
     if kind == WRITE_CACHE:
@@ -128,6 +132,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_port(p, row, slot)
     if kind == FILES:
         return finish_files(p, row, slot)
+    if kind == NEIGHBOUR:
+        return finish_neighbour(p, station, row, slot)
     if kind == ROUTE:
         return finish_route(p, row, slot)
     if kind == WRITE_CACHE:
@@ -150,6 +156,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_gate(p, station, row, slot, now)
     if kind == FILES:
         return resume_files(p, row, slot)
+    if kind == NEIGHBOUR:
+        return 0
     if kind == ROUTE:
         return resume_route(p, row, slot)
     if kind == WRITE_CACHE:

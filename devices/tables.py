@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, ROUTE, WRITE_CACHE = range(12)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, ROUTE, WRITE_CACHE = range(13)
 KIND_NAMES = (
-    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "route",
-    "write cache",
+    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "neighbour",
+    "route", "write cache",
 )  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -204,13 +204,32 @@ BUCKET_ROW = _record(
     "refill_interval_ns",
     "latency_ns",
     "write_resource",  # column of work_ns that writes are accounted in
+    "flush_ns",  # of a flush, which then takes no token; 0: it is a write of no bytes
     "unit_bytes",  # a request costs one token for each begun unit; 0: one token whatever its size
+    "merged_bytes",  # one of this length or more counts with the one that it follows; 0: none does
+    "run_op",  # of those that followed each other
+    "run_bytes",
+    "run_end_bytes",
     "below",  # station that requests go on to, or NONE
+    "shared",  # 1: by volumes; requests go on to the station behind the port that they came through
     indices=("read_queue", "write_queue"),
 )
 
-#: Tokens are counted in billionths, so that a rate per second times an interval in ns is exact.
-ALLOWANCE = _record("rate_per_s", "per_refill", "ceiling", "level", "refills_seen")
+#: Tokens are counted in parts, as a rule in billionths, so that a rate per second times an interval in ns is exact.
+ALLOWANCE = _record(
+    "rate_per_s",
+    "parts",  # of a token
+    "per_refill",
+    "ceiling",
+    "level",
+    "start",  # level at time 0
+    "refills_seen",
+    "wanted_refill",  # that a request waits for: what comes until then does not lapse
+    "short_ns",  # when a request first had to wait for it, or NEVER
+    "short_until_ns",  # up to when such waits are added up
+    "behind",  # another allowance that has to cover the same requests, or NONE
+    "resource",  # column of work_ns for the time in which a request waits for it, or NONE
+)
 
 ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
 
@@ -246,6 +265,7 @@ PORT_ROW = _record(
     "below",  # station that requests go on to
     "beyond",  # if that is a gate for several volumes: where it sends them
     "part_bytes",  # longer requests are cut into parts of this length; 0: they are not
+    "base_bytes",  # where what lies behind it begins at the station below
     indices=("below", "beyond"),
 )
 
@@ -258,6 +278,19 @@ FILES_ROW = _record(
     "below",  # station that requests go on to
     "flush_below",  # and flushes
     indices=("oldest_write", "youngest_write", "flushes", "below", "flush_below"),
+)
+
+NEIGHBOUR_ROW = _record(
+    "below",  # station that requests go on to
+    "gaps",  # index into the pool: times between arrivals that are equally likely
+    "gap_bits",  # 2^this of them
+    "reads",  # of 2^32 arrivals
+    "first_byte",  # where the neighbour's data begin
+    "size_bytes",  # of its requests
+    "places",  # that it has room for
+    "entity",
+    "arrivals",  # so far, with the one that is due: what is drawn depends on nothing else
+    indices=("below",),
 )
 
 ROUTE_ROW = _record(
@@ -356,6 +389,7 @@ class Plant(NamedTuple):
     gates: NDArray[Any]
     ports: NDArray[Any]
     files: NDArray[Any]
+    neighbours: NDArray[Any]
     routes: NDArray[Any]
     write_caches: NDArray[Any]
     cached: NDArray[Any]  # volumes of write caches

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tiersim.devices import flash, hdd, token_bucket
+from tiersim.devices import cloud_volume, flash, hdd, token_bucket
 from tiersim.devices.array import Layout, add_array, usable_bytes
+from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Drive, Hdd, add_drive
 from tiersim.devices.hdd_measured import MeasuredDrive
@@ -15,7 +16,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
-Device = Hdd | MeasuredDrive | Flash | TokenBucket
+Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,25 @@ class Volume:
     stripe_bytes: int
     controller_overhead_ns: int = PASS_ON_NS
     host: Host = field(default_factory=Host)
+    credits: float = 1.0  # share of a full balance of burst credits that each device starts with
+    slice_bytes: int | None = None  # its part of a pool, if it lies on one
 
     @property
     def capacity_bytes(self) -> int:
         """What can be stored on it."""
+        if self.slice_bytes is not None:
+            return self.slice_bytes
         return usable_bytes(self.device.capacity, self.count, self.layout, self.stripe_bytes)
 
 
-def add_device(builder: PlantBuilder, device: Device, name: str) -> int:
-    """Put one device of any sort into the plant and return its station."""
+def add_device(builder: PlantBuilder, device: Device, name: str, credits: float = 1.0) -> int:
+    """Put one device of any sort into the plant and return its station; an offer is what one gets without an order."""
     if isinstance(device, Drive):
         return add_drive(builder, device, name)
     if isinstance(device, Flash):
         return add_flash(builder, device, name)
-    return add_bucket(builder, device, name)
+    bucket = device.order(None) if isinstance(device, CloudVolume) else device
+    return add_bucket(builder, bucket, name, credits=credits)
 
 
 def add_hardware(
@@ -55,8 +61,10 @@ def add_hardware(
     device = volume.device
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
-        return wire(add_device(builder, device, volume.name))
-    drives = [wire(add_device(builder, device, f"{volume.name}.{index}")) for index in range(volume.count)]
+        return wire(add_device(builder, device, volume.name, volume.credits))
+    drives = [
+        wire(add_device(builder, device, f"{volume.name}.{index}", volume.credits)) for index in range(volume.count)
+    ]
     members = add_drive_queues(builder, volume.host, drives)
     return add_array(builder, members, volume.layout, volume.stripe_bytes, overhead_ns, volume.name)
 
@@ -78,4 +86,6 @@ def describe(device: Device) -> dict[str, Any]:
         return hdd.describe(device)
     if isinstance(device, Flash):
         return flash.describe(device)
+    if isinstance(device, CloudVolume):
+        return cloud_volume.describe(device)
     return token_bucket.describe(device)

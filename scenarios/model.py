@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +10,8 @@ import tomli_w
 from pydantic import Field, model_validator
 
 from tiersim.devices.array import Layout, problem_with
-from tiersim.devices.catalogue import load_device, names
+from tiersim.devices.catalogue import load_device, load_instance, names
+from tiersim.devices.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.controller import (
     DEFECTS,
     add_controller,
@@ -21,15 +23,19 @@ from tiersim.devices.flash import Flash
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Drive
 from tiersim.devices.host import Host, add_host
+from tiersim.devices.instance import Limits, add_instance, limits_of
 from tiersim.devices.measured import RECORDED, Measured
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.pool import Neighbour, Pool, add_pool
 from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.scenarios.controllers import ControllerModel
 from tiersim.toml_files import (
     Bytes,
+    BytesPerSecond,
     Nanoseconds,
     StrictModel,
     parse_toml,
@@ -37,40 +43,71 @@ from tiersim.toml_files import (
     read_text,
     validate,
 )
-from tiersim.units import parse_bytes
+from tiersim.units import format_bytes, parse_bytes
 
 
-class VolumeModel(StrictModel):
-    """``[volumes.NAME]``: devices of one sort in a layout, and what the host puts before them."""
+class HardwareModel(StrictModel):
+    """Devices of one sort in a layout."""
 
-    device: str
+    device: str | None = None
     count: int = Field(default=1, gt=0, le=1024)
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
+    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+
+    @model_validator(mode="after")
+    def _layout_is_possible(self) -> "HardwareModel":
+        problem = problem_with(self.layout, self.count)
+        if problem:
+            raise ValueError(problem)
+        if self.stripe <= 0 or self.stripe % 512:
+            raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.drive_queue_depth is not None and self.layout == "single":
+            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
+        return self
+
+    @property
+    def overhead_ns(self) -> int:
+        """What passes in the controller."""
+        return PASS_ON_NS if self.controller_overhead is None else max(1, self.controller_overhead)
+
+
+class VolumeModel(HardwareModel):
+    """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before them."""
+
+    size: Bytes | None = Field(default=None, gt=0)  # of each cloud volume, or of the slice
+    iops: int | None = Field(default=None, gt=0)  # provisioned for each cloud volume
+    throughput: BytesPerSecond | None = Field(default=None, gt=0)
+    credits: float | None = Field(default=None, ge=0, le=1)  # share of a full balance of burst credits at the start
+    pool: str | None = None
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
     queue_depth: int | None = Field(default=None, gt=0, le=2**32)
-    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
     max_request: Bytes | None = None
     merge: bool = False
     flush_overhead: Nanoseconds | None = None
     journal: Journal = "none"
 
     @model_validator(mode="after")
-    def _layout_is_possible(self) -> "VolumeModel":
-        problem = problem_with(self.layout, self.count)
-        if problem:
-            raise ValueError(problem)
+    def _device_or_pool(self) -> "VolumeModel":
         if self.device == RECORDED and self.model_dump(exclude={"device"}, exclude_defaults=True):
             raise ValueError(f'device = "{RECORDED}" is the recorded hardware with its host; no other key goes with it')
-        if self.stripe <= 0 or self.stripe % 512:
-            raise ValueError("stripe is not a positive multiple of 512 bytes")
+        if self.pool is None and self.device is None:
+            raise ValueError("the key 'device' is required and not there; a volume on a pool has pool and size instead")
+        if self.pool is not None:
+            own = {"iops", "throughput", "credits", *HardwareModel.model_fields}
+            for key in sorted(own & self.model_dump(exclude_defaults=True).keys()):
+                raise ValueError(
+                    f"{key}: the volume lies on a pool; write it under [pools.{self.pool}], or leave it out"
+                )
+            if self.size is None or self.size % 512:
+                raise ValueError(
+                    'size: of a slice of a pool has to be there, in whole 512 bytes; for example "500 GiB"'
+                )
         return self
 
     @model_validator(mode="after")
     def _queues_are_possible(self) -> "VolumeModel":
-        if self.drive_queue_depth is not None and self.layout == "single":
-            raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
         if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
             raise ValueError("max_request: is not a positive multiple of 512 bytes")
         if self.merge and (self.queue_depth is None or self.max_request is None):
@@ -86,6 +123,46 @@ class QueueModel(StrictModel):
 
     depth: int = Field(gt=0, le=2**32)
     volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+
+
+class InstanceModel(Limits):
+    """``[instances.NAME]``: limits on several cloud volumes together; of a type of the catalogue, or one's own."""
+
+    type: str | None = None
+    credits: float = Field(default=1.0, ge=0, le=1)
+    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+
+    @model_validator(mode="after")
+    def _has_limits(self) -> "InstanceModel":
+        own = self.model_dump(include=set(Limits.model_fields), exclude_none=True)
+        if self.type is not None and own:
+            raise ValueError(f"{next(iter(own))}: the type has its own limits; leave out the one or the other")
+        if self.type is None and self.iops is None and self.throughput is None:
+            raise ValueError("has no limits; write type, iops or throughput")
+        return self
+
+
+class NeighbourModel(StrictModel):
+    """``[pools.NAME.neighbour]``: the load of others on a pool."""
+
+    reads_per_s: float = Field(default=0.0, ge=0, le=1e8)
+    writes_per_s: float = Field(default=0.0, ge=0, le=1e8)
+    size: Bytes = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_load(self) -> "NeighbourModel":
+        if self.reads_per_s + self.writes_per_s <= 0:
+            raise ValueError("asks for nothing; write reads_per_s or writes_per_s, or leave the neighbour out")
+        if self.size % 512:
+            raise ValueError("size: is not a multiple of 512 bytes")
+        return self
+
+
+class PoolModel(HardwareModel):
+    """``[pools.NAME]``: devices that volumes share."""
+
+    device: str
+    neighbour: NeighbourModel | None = None
 
 
 class ReplayModel(StrictModel):
@@ -112,6 +189,8 @@ class Scenario(StrictModel):
 
     description: str = ""
     volumes: dict[str, VolumeModel] = Field(min_length=1)
+    pools: dict[str, PoolModel] = Field(default_factory=dict)
+    instances: dict[str, InstanceModel] = Field(default_factory=dict)
     queues: dict[str, QueueModel] = Field(default_factory=dict)
     controllers: dict[str, ControllerModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
@@ -131,22 +210,23 @@ class Scenario(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _queues_name_volumes(self) -> "Scenario":
-        for key, queue in self.queues.items():
-            if key in self.volumes:
-                raise ValueError(f"queues.{key}: is the name of a volume; choose another")
-            for volume in queue.volumes or ():
-                if volume not in self.volumes:
-                    hint = did_you_mean(volume, self.volumes)
-                    raise ValueError(f"queues.{key}.volumes: {volume!r} is not one of the volumes{hint}")
+    def _what_is_shared_names_volumes(self) -> "Scenario":
+        shared: dict[str, Mapping[str, QueueModel | InstanceModel]] = {
+            "queues": self.queues,
+            "instances": self.instances,
+        }
+        for table, entries in shared.items():
+            for key, entry in entries.items():
+                for volume in entry.volumes or ():
+                    if volume not in self.volumes:
+                        hint = did_you_mean(volume, self.volumes)
+                        raise ValueError(f"{table}.{key}.volumes: {volume!r} is not one of the volumes{hint}")
         return self
 
     @model_validator(mode="after")
     def _controllers_name_volumes(self) -> "Scenario":
         owner: dict[str, str] = {}
         for key, controller in self.controllers.items():
-            if key in self.volumes or key in self.queues:
-                raise ValueError(f"controllers.{key}: is the name of a volume or a queue; choose another")
             if controller.volumes is None and len(self.controllers) > 1:
                 raise ValueError(
                     f"controllers.{key}.volumes: there are several controllers; say which volumes are its own"
@@ -159,10 +239,42 @@ class Scenario(StrictModel):
                     raise ValueError(
                         f"controllers.{key}.volumes: {volume!r} is the recorded hardware, controller and all"
                     )
+                if self.volumes[volume].pool is not None:
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} lies on a pool, which has its own")
                 if volume in owner:
                     raise ValueError(f"controllers.{key}.volumes: {volume!r} belongs to {owner[volume]!r} already")
                 owner[volume] = key
         return self
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "Scenario":
+        taken = dict.fromkeys(self.volumes, "a volume")
+        for table, what in (
+            ("queues", "a queue"),
+            ("instances", "an instance"),
+            ("pools", "a pool"),
+            ("controllers", "a controller"),
+        ):
+            for key in getattr(self, table):
+                if key in taken:
+                    raise ValueError(f"{table}.{key}: is the name of {taken[key]}; choose another")
+                taken[key] = what
+        return self
+
+    @model_validator(mode="after")
+    def _volumes_name_pools(self) -> "Scenario":
+        for key, volume in self.volumes.items():
+            if volume.pool is not None and volume.pool not in self.pools:
+                hint = did_you_mean(volume.pool, self.pools)
+                raise ValueError(f"volumes.{key}.pool: {volume.pool!r} is not one of the pools{hint}")
+        for key in self.pools:
+            if not self.on_pool(key):
+                raise ValueError(f'pools.{key}: no volume lies on it; write pool = "{key}" under one, or leave it out')
+        return self
+
+    def on_pool(self, pool: str) -> list[str]:
+        """Names of the volumes on a pool, in their order there."""
+        return [key for key, volume in self.volumes.items() if volume.pool == pool]
 
     @property
     def default_volume(self) -> str:
@@ -170,24 +282,95 @@ class Scenario(StrictModel):
         return self.placement.get("default", next(iter(self.volumes)))
 
 
+class WrongKey(ScenarioError):
+    """A mistake that shows when the devices are known; ``location`` is the key."""
+
+    def __init__(self, location: tuple[str, ...], message: str) -> None:
+        """Keep the *location* beside the message."""
+        super().__init__(f"{'.'.join(location)}: {message}")
+        self.location, self.message = location, message
+
+
 class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
     def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
-        """Take the *devices* that the volumes are on, by volume."""
+        """Take the *devices* that volumes and pools are on, by name; raises ScenarioError when they are not to be had."""
         self.name, self.model = name, model
-        self.volumes = {key: self._volume(key, volume, devices[key]) for key, volume in model.volumes.items()}
+        self.pools = {key: self._pool(key, pool, devices[key]) for key, pool in model.pools.items()}
+        self.volumes = {
+            key: self._volume(key, volume, devices[key])
+            if volume.pool is None
+            else self._slice(key, volume, self.pools[volume.pool])
+            for key, volume in model.volumes.items()
+        }
+        for key, pool in self.pools.items():
+            self._check_room(key, pool)
         self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
         for key, controller in self.controllers.items():
-            for volume in self.behind(key):
-                problem = None if controller.cache_bytes is None else problem_with_stripe(volume)
+            for behind in self.behind(key):
+                problem = None if controller.cache_bytes is None else problem_with_stripe(behind)
                 if problem:
-                    raise ScenarioError(f"{name}: volumes.{volume.name}: {problem}")
+                    raise WrongKey(("volumes", behind.name, "stripe"), problem)
+        self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
+
+    @property
+    def hardware(self) -> dict[str, Volume]:
+        """What there is to buy, by name: volumes with devices of their own, and pools."""
+        alone = {key: volume for key, volume in self.volumes.items() if self.model.volumes[key].pool is None}
+        return alone | {key: pool.hardware for key, pool in self.pools.items()}
 
     @staticmethod
-    def _volume(name: str, model: VolumeModel, device: Device | Measured) -> Volume:
-        overhead = PASS_ON_NS if model.controller_overhead is None else max(1, model.controller_overhead)
-        host = Host(
+    def _pool(name: str, model: PoolModel, device: Device | Measured) -> Pool:
+        if isinstance(device, Measured | CloudVolume):
+            raise WrongKey(
+                ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
+            )
+        host = Host(drive_queue_depth=model.drive_queue_depth)
+        hardware = Volume(name, device, model.count, model.layout, model.stripe, model.overhead_ns, host)
+        load = model.neighbour
+        return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
+
+    def _check_room(self, key: str, pool: Pool) -> None:
+        """Refuse slices that are larger than their pool, or leave nothing for the neighbour."""
+        asked = sum(self.volumes[name].capacity_bytes for name in self.model.on_pool(key))
+        room = pool.hardware.capacity_bytes - asked
+        if room < 0:
+            raise WrongKey(
+                ("pools", key),
+                f"holds {format_bytes(pool.hardware.capacity_bytes)}, its volumes are {format_bytes(asked)}; "
+                "make them smaller or the pool larger",
+            )
+        if pool.neighbour is not None and room < pool.neighbour.size_bytes:
+            raise WrongKey(
+                ("pools", key, "neighbour"), "the volumes leave no room for it; make them smaller or the pool larger"
+            )
+
+    @staticmethod
+    def _limits(name: str, model: InstanceModel) -> TokenBucket:
+        if model.type is None:
+            return limits_of(name, model, {})
+        try:
+            instance = load_instance(model.type)
+        except ScenarioError as error:
+            raise WrongKey(("instances", name, "type"), str(error)) from None
+        return limits_of(instance.name, instance, instance.sources)
+
+    def _slice(self, name: str, model: VolumeModel, pool: Pool) -> Volume:
+        return replace(pool.hardware, name=name, host=self._host(model), slice_bytes=model.size)
+
+    def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
+        try:
+            ordered = _order(model, device)
+        except OrderError as error:
+            raise WrongKey(("volumes", name, error.key), str(error)) from None
+        share = 1.0 if model.credits is None else model.credits
+        host = self._host(model)
+        return Volume(name, ordered, model.count, model.layout, model.stripe, model.overhead_ns, host, share)
+
+    @staticmethod
+    def _host(model: VolumeModel) -> Host:
+        return Host(
             queue_depth=model.queue_depth,
             drive_queue_depth=model.drive_queue_depth,
             max_request_bytes=model.max_request,
@@ -195,14 +378,18 @@ class NamedScenario:
             flush_overhead_ns=model.flush_overhead,
             journal=model.journal,
         )
-        return Volume(name, device, model.count, model.layout, model.stripe, overhead, host)
 
     def behind(self, controller: str) -> list[Volume]:
         """The volumes of a controller."""
         named = self.model.controllers[controller].volumes
         if named is not None:
             return [self.volumes[name] for name in named]
-        return [volume for volume in self.volumes.values() if isinstance(volume.device, Drive | Flash)]
+        own = self.model.volumes
+        return [
+            volume
+            for name, volume in self.volumes.items()
+            if isinstance(volume.device, Drive | Flash) and own[name].pool is None
+        ]
 
     @property
     def defects(self) -> list[str]:
@@ -223,14 +410,21 @@ class NamedScenario:
         devices: dict[str, int] = {}
         for key, controller in self.controllers.items():
             devices |= add_controller(builder, controller, self.behind(key))
-        devices |= {name: add_devices(builder, volume) for name, volume in volumes.items() if name not in devices}
-        queues = self.model.queues
+        alone = [name for name in volumes if self.model.volumes[name].pool is None and name not in devices]
+        devices |= {name: add_devices(builder, volumes[name]) for name in alone}
+        for key, pool in self.pools.items():
+            devices |= add_pool(builder, pool, {name: volumes[name] for name in self.model.on_pool(key)})
         # what lies behind comes first: that order tells which of several full queues is to blame
-        gates = {key: add_gate(builder, key, queue.depth) for key, queue in reversed(queues.items())}
+        shared = {
+            key: add_instance(builder, key, self.limits[key], instance.credits)
+            for key, instance in reversed(self.model.instances.items())
+        }
+        shared |= {key: add_gate(builder, key, queue.depth) for key, queue in reversed(self.model.queues.items())}
+        on_the_way: Mapping[str, QueueModel | InstanceModel] = {**self.model.queues, **self.model.instances}
         return {
             name: add_host(
                 builder, name, volume.host, devices[name],
-                [gates[key] for key, queue in queues.items() if name in (queue.volumes or self.volumes)],
+                [shared[key] for key, entry in on_the_way.items() if name in (entry.volumes or self.volumes)],
             )
             for name, volume in volumes.items()
         }  # fmt: skip
@@ -241,7 +435,7 @@ class NamedScenario:
         if self.model.description:
             return self.model.description
         parts = [f"{v.count} × {v.device.name}" + ("" if v.layout == "single" else f", {v.layout.upper()}")
-                 for v in self.volumes.values()]  # fmt: skip
+                 for v in self.hardware.values()]  # fmt: skip
         return "; ".join(parts)
 
     def to_toml(self) -> str:
@@ -251,15 +445,16 @@ class NamedScenario:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
-    if not model.queues:
-        del values["queues"]
-    if not model.controllers:
-        del values["controllers"]
-    units = {"stripe": "B", "used": "B", "max_request": "B", "controller_overhead": "ns", "flush_overhead": "ns"}
-    for volume in values["volumes"].values():
-        _write_units(volume, units)
-    for controller in values.get("controllers", {}).values():
-        _write_units(controller, {"cache": "B", "flush_interval": "ns", "throughput": "B/s"})
+    for table in ("queues", "controllers", "instances", "pools"):
+        if not values[table]:
+            del values[table]
+    units = dict.fromkeys(("stripe", "used", "max_request", "size", "cache"), "B")
+    units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time", "flush_interval"), "ns")
+    units |= dict.fromkeys(("throughput", "burst_throughput"), "B/s")
+    for table in ("volumes", "pools", "instances", "controllers"):
+        for entry in values.get(table, {}).values():
+            _write_units(entry, units)
+            _write_units(entry.get("neighbour", {}), units)
     _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
     return values
 
@@ -268,6 +463,20 @@ def _write_units(table: dict[str, Any], units: Mapping[str, str]) -> None:
     for key, unit in units.items():
         if key in table:
             table[key] = f"{table[key]} {unit}"
+
+
+def _order(model: VolumeModel, device: Device | Measured) -> Device | Measured:
+    """What a volume gets for the keys of an order; raises OrderError when it is not for sale."""
+    if isinstance(device, CloudVolume):
+        device = device.order(model.size, model.iops, model.throughput)
+    else:
+        for key in ("size", "iops", "throughput"):
+            if getattr(model, key) is not None:
+                raise OrderError(key, f"belongs to cloud volumes and slices of pools; {device.name} has its own")
+    has_credits = isinstance(device, TokenBucket) and (device.burst_credits or device.burst_bytes)
+    if model.credits is not None and not has_credits:
+        raise OrderError("credits", f"{device.name}: has no burst credits; leave it out")
+    return device
 
 
 def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:
@@ -297,14 +506,20 @@ def _read(name: str, text: str, file: Path, settings: Sequence[str]) -> NamedSce
             _set(values, setting)
         model = validate(Scenario, values, "\n".join(settings), "--set")
     devices: dict[str, Device | Measured] = {}
-    for key, volume in model.volumes.items():
+    wanted = {(table, key): entry.device for table, entries in (("volumes", model.volumes), ("pools", model.pools))
+              for key, entry in entries.items()}  # fmt: skip
+    for (table, key), device in wanted.items():
+        if device is None:
+            continue
         try:
-            recorded = volume.device == RECORDED
-            devices[key] = Measured() if recorded else load_device(volume.device, beside=file.parent)
+            devices[key] = Measured() if device == RECORDED else load_device(device, beside=file.parent)
         except ScenarioError as error:
-            place = place_of(text, str(file), ("volumes", key, "device"))
+            place = place_of(text, str(file), (table, key, "device"))
             raise ScenarioError(f"{place}: {error}") from None
-    return NamedScenario(name, model, devices)
+    try:
+        return NamedScenario(name, model, devices)
+    except WrongKey as error:
+        raise ScenarioError(f"{place_of(text, str(file), error.location)}: {error.message}") from None
 
 
 def _set(values: dict[str, Any], setting: str) -> None:

@@ -229,11 +229,12 @@ def _caveats(scenario: NamedScenario) -> list[str]:
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
     found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
-    for name, volume in scenario.volumes.items():
-        if isinstance(volume.device, Measured):
+    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
+    for name, device in devices.items():
+        if isinstance(device, Measured):
             continue
-        for key, source in sorted(volume.device.sources.items()):
+        for key, source in sorted(device.sources.items()):
             if source.startswith(("assumed", "fitted")):
-                what = f"{name}: {volume.device.name}, {key}"
-                found.append({"what": what, "value": volume.device.text_of(key), "source": source})
+                what = f"{name}: {device.name}, {key}"
+                found.append({"what": what, "value": device.text_of(key), "source": source})
     return found

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.plant import Station
 from tiersim.devices.tables import Plant
+from tiersim.devices.token_bucket import INSTANCE, balances
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
-from tiersim.simulator import figures
+from tiersim.simulator import credits, figures
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
@@ -41,6 +42,7 @@ def summarise(
         load = judge(metrics, stations, span_ns, outcome.end_ns)
     else:
         load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, sessions)
+    balance = balances(plant, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
     busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
@@ -49,9 +51,10 @@ def summarise(
         "tool_version": __version__,
         **described,
         "verdict": {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
-        | dict(described.get("verdict", {})),
+        | dict(described.get("verdict", {}))
+        | ({"credits": credits.state(balance)} if balance else {}),
         "load": {
-            "explanation": load.explanation,
+            "explanation": load.explanation + credits.explain(balance, stations, outcome.end_ns),
             "station": load.station,
             "resource": load.resource,
             "since_ns": load.since_ns,
@@ -72,6 +75,8 @@ def summarise(
         "stations": _stations(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),
     }
+    if balance:
+        summary["credits"] = credits.described(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
         latency=_latency_table(metrics),
@@ -102,7 +107,7 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
         int(plant.work_ns[index, resource]) <= servers * end_ns
         for index, station in enumerate(stations)
         # an allowance may be spent before it is earned, and background work may be in service at the end
-        if station.kind != "token bucket" and not count[index]
+        if station.kind not in ("token bucket", INSTANCE) and not count[index]
         for resource, servers in enumerate(station.servers)
     )
     return {

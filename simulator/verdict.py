@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import Station
+from tiersim.devices.token_bucket import INSTANCE
 from tiersim.simulator.categories import REQUESTS
 from tiersim.simulator.metrics import Metrics
 from tiersim.units import format_ns
@@ -170,11 +171,14 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
 
     Places of a queue are taken, rows of an array are locked, and lines of a write cache are dirty, for as long as those behind
     them need. They are to blame if nothing that serves always works; and of several that are always full the one that lies
-    behind the others, which is the first in the plant. A cache that is not full holds nobody up.
+    behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits of an instance are
+    to blame if nothing behind them always works.
     """
     serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
-    if any(share >= _ALWAYS for share, _, _ in serving):
-        return serving
+    behind = [use for use in serving if stations[use[1]].kind != INSTANCE]
+    for candidates in (behind, serving):
+        if any(share >= _ALWAYS for share, _, _ in candidates):
+            return candidates
     full = [use for use in uses if use[0] >= _ALWAYS]
     return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != _STORING]
 

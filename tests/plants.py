@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from tiersim.devices.array import add_array
 from tiersim.devices.catalogue import load_device
+from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.gate import add_gate
+from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.hdd import Hdd, add_drive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE, RESOURCES
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
@@ -60,9 +62,9 @@ def flash(**changes: Any) -> Flash:
 
 
 def bucket(**changes: Any) -> TokenBucket:
-    device = load_device("aws-gp3")
-    assert isinstance(device, TokenBucket)
-    return device.model_copy(update=changes)
+    offer = load_device("aws-gp3")
+    assert isinstance(offer, CloudVolume)
+    return offer.order(None).model_copy(update=changes)
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,16 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     if numbers["protected"]:
         limits |= {"read_iops": 20 * numbers["depth"], "write_iops": 300, "rate": 20_000_000}
     else:
-        limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384}
+        limits |= {"iops": 50 * numbers["depth"], "accounting_unit": 16384, "merged_from": 8192}
+        if numbers["dies"] > 1:  # bursts on credits, for requests and for bytes
+            limits |= {"burst_iops": 400 * numbers["depth"], "burst_credits": 10 * numbers["pages"]}
+            limits |= {"rate": 3_000_000, "burst_rate": 40_000_000, "burst_bytes": numbers["pages"] << 16}
     waits = {"refill_interval": numbers["dies"] * 10_000_000, "carry_over": numbers["age_ms"] * 1_000_000}
     below = NONE
     if kind == "bucket over hdd":
         below = add_leaf(builder, "hdd", numbers, f"{name}.below")
-    return add_bucket(builder, bucket(**limits, **waits, latency=numbers["depth"] * 1000), name, below)
+    volume = bucket(**limits, **waits, latency=numbers["depth"] * 1000, flush=numbers["age_ms"] * 10_000 or None)
+    return add_bucket(builder, volume, name, below, credits=numbers["pages"] / 32)
 
 
 KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
@@ -115,8 +121,8 @@ KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a plant (a device, an array, an array of arrays, volumes of a controller; with or without a host) and up to 200
-    commands with many ties.
+    """Draw a plant (a device, an array, an array of arrays, volumes of a controller; with or without a host, an instance, a
+    neighbour) and up to 200 commands with many ties.
     """
     kind = draw(st.sampled_from(KINDS))
     layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]))
@@ -132,8 +138,16 @@ def cases(draw: st.DrawFn) -> Case:
     }
 
     def build(builder: PlantBuilder) -> int:
+        devices = hardware(builder)
+        if neighbour:
+            others = Neighbour(numbers["depth"], numbers["dies"], 8192)
+            devices = add_neighbour(builder, "others", others, 2 * SPAN_BYTES, SPAN_BYTES, devices)
+            devices = add_port(builder, "slice", devices, base_bytes=SPAN_BYTES)
         queues = [add_gate(builder, f"queue {depth}", depth) for depth in shared]
-        return add_host(builder, "data", host, add_queue(builder, "data", host, hardware(builder)), queues)
+        if instance:
+            limits = bucket(iops=600, burst_iops=5000, burst_credits=40, rate=30_000_000, latency=1)
+            queues.append(add_bucket(builder, limits, "instance", credits=0.5, shared=True))
+        return add_host(builder, "data", host, add_queue(builder, "data", host, devices), queues)
 
     def hardware(builder: PlantBuilder) -> int:
         if controller is not None:
@@ -163,6 +177,7 @@ def cases(draw: st.DrawFn) -> Case:
     controller = draw(st.none() | st.none() | controllers())
     volumes = [draw(controlled(f"v{index}", stripe)) for index in range(draw(st.integers(1, 3)))]
     shared = draw(st.lists(st.integers(1, 12), max_size=2))
+    neighbour, instance = draw(st.booleans()), draw(st.booleans())
     commands = draw(loads(stripe))
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
 

@@ -481,7 +481,7 @@ def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -
         (
             'kind = "flash"',
             'kind = "flsh"',
-            "d.toml: kind: 'flsh' is not one of hdd, flash, token-bucket; did you mean",
+            "d.toml: kind: 'flsh' is not one of hdd, measured-hdd, flash, token-bucket, cloud-volume; did you mean",
         ),
         (
             'queue_depth = "data',
@@ -517,8 +517,8 @@ def test_an_unknown_scenario(shell: Shell, name: str, says: str) -> None:
 
 
 def test_an_unknown_device(shell: Shell) -> None:
-    assert shell.fails("devices", "show", "aws-gp2") == (
-        "'aws-gp2' is not a device of the catalogue; did you mean 'aws-gp3'?"
+    assert shell.fails("devices", "show", "aws-gp4") == (
+        "'aws-gp4' is not a device of the catalogue; did you mean 'aws-gp3'?"
     )
 
 

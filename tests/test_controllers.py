@@ -490,7 +490,7 @@ def test_a_stripe_must_be_whole_lines_of_the_cache(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         SCENARIO.replace("count = 5", 'count = 5\nstripe = "6 KiB"') + 'cache = "1 GiB"'
     )
-    with pytest.raises(ScenarioError, match=r"volumes\.data: stripe is not a multiple of 4096 bytes"):
+    with pytest.raises(ScenarioError, match=r"volumes\.data\.stripe: stripe is not a multiple of 4096 bytes"):
         load_scenario(str(tmp_path / "mine.toml"))
 
 

@@ -4,14 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.devices.catalogue import names
+from tiersim.devices.catalogue import instances, names
+from tiersim.devices.cloud_volume import CloudVolume, Step
 from tiersim.devices.controller import DEFECTS
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
+from tiersim.devices.instance import Instance
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.scenarios.controllers import ControllerModel
-from tiersim.scenarios.model import QueueModel, ReplayModel, VolumeModel, load_scenario
+from tiersim.scenarios.model import (
+    InstanceModel,
+    NeighbourModel,
+    PoolModel,
+    QueueModel,
+    ReplayModel,
+    VolumeModel,
+    load_scenario,
+)
 from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]
@@ -19,14 +29,15 @@ ROOT = Path(__file__).parents[1]
 
 def test_every_key_of_every_device_is_documented() -> None:
     text = (ROOT / "docs" / "devices.md").read_text()
-    for model in (Hdd, Flash, TokenBucket):
+    for model in (Hdd, Flash, TokenBucket, CloudVolume, Step, Instance):
         for key in model.model_fields.keys() - {"kind", "name", "notes", "sources"}:
             assert f"`{key}`" in text, key
 
 
 def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
     text = "".join((ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md"))
-    for key in VolumeModel.model_fields.keys() | QueueModel.model_fields.keys():
+    models = (VolumeModel, QueueModel, InstanceModel, PoolModel, NeighbourModel)
+    for key in {key for model in models for key in model.model_fields}:
         assert f"`{key}`" in text or f"`{key} = " in text, key
 
 
@@ -42,6 +53,11 @@ def test_every_key_of_a_controller_and_every_link_is_documented() -> None:
             if row.startswith(f"| `{kind}") and str(round(link.bytes_per_s / 1e6)) in row
         ]
         assert f"`{name}`" in row or f"`{name.removeprefix(kind)}`" in row
+
+
+def test_every_instance_is_listed() -> None:
+    text = (ROOT / "docs" / "devices.md").read_text()
+    assert all(f"`{name}`" in text for name in instances())
 
 
 def test_every_key_of_a_replay_is_documented() -> None:

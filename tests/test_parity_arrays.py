@@ -52,7 +52,7 @@ def ios(layout: Layout, members: int, unit: int, op: int, offset: int, length: i
         made = machine.finish(plant, station, slot)
         while made:
             parts = [tuple(int(value) for value in child) for child in plant.children[:made]]
-            for below, part_op, part_offset, part_length in parts:
+            for below, part_op, part_offset, part_length, _ in parts:
                 if below < members:
                     target = found.reads if part_op == READ else found.writes
                     target.append((below, part_offset, part_length))

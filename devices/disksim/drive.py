@@ -13,22 +13,21 @@ the model that they were extracted for, are wrong; each rule here follows from h
 * After a read from the buffer the read-ahead goes on.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
 from tiersim.devices.disksim.layout import zones_of
 from tiersim.devices.disksim.parameters import Block, read_blocks
+from tiersim.devices.disksim.seeks import seek_curve
 from tiersim.devices.hdd import ReadAhead
 from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
-from tiersim.toml_files import read_text, validate
+from tiersim.toml_files import validate
 from tiersim.units import NS_PER_MS
 
 #: DiskSim's "Buffer continuous read".
 _READ_AHEAD: tuple[ReadAhead, ...] = ("none", "track", "cylinder", "segment", "next-track")
-_POINT = re.compile(r"\s*(\d+)\s*,\s*(-?[\d.]+)\s*$")
 _SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # those by address; the others go by time
 
 
@@ -63,11 +62,12 @@ def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
     zones = zones_of(layout, surfaces)
     skew_ms = min(zone.track_skew / zone.sectors_per_track for zone in zones) * 60_000 / rpm
     mapping = layout.whole("LBN-to-PBN mapping scheme", 0)
-    points = _seek_curve(mechanics)
+    cylinders = model.whole("Number of cylinders")
+    points = seek_curve(mechanics, cylinders)
     values: dict[str, Any] = {
         "rpm": rpm,
         "surfaces": surfaces,
-        "cylinders": max(model.whole("Number of cylinders"), points[-1][0] + 1),
+        "cylinders": max(cylinders, points[-1][0] + 1),
         "zones": [zone.model_dump() for zone in zones],
         "seek_curve": [(distance, _time(milliseconds)) for distance, milliseconds in points],
         "serpentine": ("no", "by zone", "by cylinder")[mapping] if 0 <= mapping <= 2 else "no",
@@ -133,27 +133,6 @@ def _scheduler(specs: Block) -> str:
 def _bus_ms(buses: list[Block]) -> float:
     """Time of a sector on the slowest bus on its way, in ms."""
     return max((bus.number("Read block transfer time", 0) for bus in buses), default=0)
-
-
-def _seek_curve(mechanics: Block) -> list[tuple[int, float]]:
-    """The extracted seek curve, (cylinders, ms), from its own file; raises ScenarioError."""
-    name = mechanics.values.get("Full seek curve")
-    if mechanics.values.get("Seek type") != "extracted" or not isinstance(name, str):
-        raise ScenarioError(
-            f"{mechanics.path}:{mechanics.line}: the seek type is {mechanics.values.get('Seek type')!r}; "
-            "only an extracted curve is read (the others do not work in DiskSim 4.0 itself)"
-        )
-    path = mechanics.path.parent / name
-    points = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        point = _POINT.match(line)
-        if point:
-            points.append((int(point[1]), float(point[2])))
-        elif line.strip() and not line.startswith("Seek distances measured"):
-            raise ScenarioError(f"{path}:{number}: {line[:60]!r} is not DISTANCE, MILLISECONDS")
-    if not points:
-        raise ScenarioError(f"{path}: it holds no point of a seek curve")
-    return points
 
 
 def _time(milliseconds: float) -> str:

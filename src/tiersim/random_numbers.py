@@ -8,7 +8,10 @@ scenario the same luck. The mixer is the 32-bit xorshift-multiply of C. Wellons'
 from tiersim.kernel import kernel
 
 #: What a stream of numbers is for; two uses never share one.
-ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS = range(5)
+(
+    ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS,
+    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION,
+) = range(8)  # fmt: skip
 
 _MASK = 0xFFFF_FFFF
 
