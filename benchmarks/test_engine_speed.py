@@ -121,13 +121,16 @@ def test_compiled_against_bare_simpy(benchmark: BenchmarkFixture, first_come_cap
     assert busy == pytest.approx(0.6, abs=0.02)
 
 
-def test_thirty_two_queued_on_every_drive(benchmark: BenchmarkFixture) -> None:
+@pytest.mark.parametrize("depth", [8, 32])
+def test_so_many_outstanding_on_every_drive(benchmark: BenchmarkFixture, depth: int) -> None:
     count = 400_000
     low, high = 1000.0, 8000.0
-    for _ in range(14):  # a deeper queue works faster, so each load has its depth: look for the load whose depth is 32
+    for _ in range(
+        14
+    ):  # a deeper queue works faster, so each load has its depth: look for the load whose depth this is
         rate = (low + high) / 2
         plant, outcome, _ = compiled(load(100_000, rate), 64)
-        shallow = plant.stations["area_ns"][:DRIVES].mean() / outcome.end_ns < 32
+        shallow = plant.stations["area_ns"][:DRIVES].mean() / outcome.end_ns < depth
         low, high = (rate, high) if shallow else (low, rate)
     fed = load(count, rate)
     speed = per_cpu_second(count, lambda: compiled(fed, 64), rounds=3)

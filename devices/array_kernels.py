@@ -2,11 +2,12 @@
 
 A member's parts of one request lie next to each other on it (unit u of a stripe over n columns is unit u // n of column
 u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a column: a write goes to all of them, a read
-to the one with the fewest outstanding requests, and to the other than last time when they are equal.
+to the one with the fewest outstanding requests, and to the one after the last that read when they are equal. Copies that
+have failed, or do not hold the data yet, are left out of reads; writes go to all members that are there.
 """
 
-from tiersim.devices.children import add_child
-from tiersim.devices.tables import Plant
+from tiersim.devices.members_kernels import add_part, begin_rebuild, holds_data
+from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ
 
@@ -36,20 +37,40 @@ def next_copy(copy: int, copies: int) -> int:
 
 
 @kernel
-def choose_copy(p: Plant, array: int, column: int) -> int:
-    """Which member of a mirrored column reads: the least busy one; among equals the one after the last that read."""
+def _cost(p: Plant, array: int, member: int, offset_bytes: int) -> int:
+    """What speaks against a copy: the requests that it has, or, after Linux md, how far away its last one was.
+
+    md (drivers/md/raid1.c, choose_best_rdev): the copy that read up to here goes on, else one that is idle reads, else
+    the nearest. It learns the place of the arm from the end of a request; here it is where the last one was sent to.
+    """
+    a = p.arrays[array]
+    outstanding = p.stations[p.pool[a["first_member"] + member]]["outstanding"]
+    if not a["nearest"]:
+        return int(outstanding)
+    distance = abs(p.pool[a["ends"] + member] - offset_bytes)
+    if distance == 0:
+        return -2
+    return -1 if outstanding == 0 else int(distance)
+
+
+@kernel
+def choose_copy(p: Plant, array: int, column: int, offset_bytes: int, end_bytes: int) -> int:
+    """Which member of a mirrored column reads: the one with the least cost; among equals the one after the last that read."""
     a = p.arrays[array]
     copies = a["copies"]
-    first = a["first_member"] + column * copies
-    last_read = a["first_member"] + a["members"] + column
-    best = next_copy(p.pool[last_read], copies)
-    copy = best
-    for _ in range(1, copies):
+    place = column * copies
+    copy = p.pool[a["last_read"] + column]
+    best = copy
+    least = NEVER
+    for _ in range(copies):
         copy = next_copy(copy, copies)
-        if p.stations[p.pool[first + copy]]["outstanding"] < p.stations[p.pool[first + best]]["outstanding"]:
-            best = copy
-    p.pool[last_read] = best
-    return p.pool[first + best]
+        if holds_data(p, a["filled"], place + copy, end_bytes):
+            cost = _cost(p, array, place + copy, offset_bytes)
+            if cost < least:
+                least = cost
+                best = copy
+    p.pool[a["last_read"] + column] = best
+    return place + best
 
 
 @kernel
@@ -57,11 +78,15 @@ def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_byt
     """Make what one column has to do: one copy reads, all copies write; returns how many children there are now."""
     a = p.arrays[array]
     copies = a["copies"]
+    first = column * copies
+    end = first + copies
     if op == READ and copies > 1:
-        return add_child(p, made, choose_copy(p, array, column), op, offset_bytes, length_bytes)
-    for copy in range(copies):
-        member = p.pool[a["first_member"] + column * copies + copy]
-        made = add_child(p, made, member, op, offset_bytes, length_bytes)
+        first = choose_copy(p, array, column, offset_bytes, offset_bytes + length_bytes)
+        end = first + 1
+    for member in range(first, end):
+        made = add_part(p, made, a["first_member"], member, op, offset_bytes, length_bytes)
+        if a["nearest"]:
+            p.pool[a["ends"] + member] = offset_bytes + length_bytes
     return made
 
 
@@ -72,15 +97,14 @@ def accept_array(p: Plant, array: int, now: int) -> int:
 
 
 @kernel
-def finish_array(p: Plant, array: int, slot: int) -> int:
-    """Make the members' requests; returns how many. A flush goes to every member."""
+def _parts(p: Plant, array: int, slot: int) -> int:
     a = p.arrays[array]
     request = p.requests[slot]
     op = request["op"]
     made = 0
     if op == FLUSH:
         for member in range(a["members"]):
-            made = add_child(p, made, p.pool[a["first_member"] + member], op, 0, 0)
+            made = add_part(p, made, a["first_member"], member, op, 0, 0)
         return made
     stripe = a["stripe_bytes"]
     columns = a["columns"]
@@ -95,4 +119,15 @@ def finish_array(p: Plant, array: int, slot: int) -> int:
         offset, length = column_part(request["offset_bytes"], request["length_bytes"], stripe, columns, column)
         made = add_column(p, array, made, column, op, offset, length)
         column = column + 1 if column + 1 < columns else 0
+    return made
+
+
+@kernel
+def finish_array(p: Plant, array: int, slot: int) -> int:
+    """Make the members' requests; returns how many. A flush goes to every member. The first request begins a rebuild."""
+    made = _parts(p, array, slot)
+    a = p.arrays[array]
+    if a["rebuild"] != NONE:
+        made = begin_rebuild(p, made, a["rebuild"])
+        a["rebuild"] = NONE
     return made

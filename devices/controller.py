@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tiersim.devices.array import COPIES, PARITIES
+from tiersim.devices.array import PARITIES, copies_of
 from tiersim.devices.host import add_queue
 from tiersim.devices.lines_kernels import LINE_BYTES, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
@@ -170,9 +170,10 @@ def _add_cache(
 
 
 def _add_cached(builder: PlantBuilder, controller: Controller, volume: Volume, below: int) -> int:
-    copies, parities = COPIES[volume.layout], PARITIES[volume.layout]
+    copies, parities = copies_of(volume.layout, volume.count), PARITIES.get(volume.layout, 0)
     columns = volume.count // copies - parities
-    unit = LONGEST_DESTAGE_BYTES if volume.layout == "single" else volume.stripe_bytes
+    striped = volume.layout not in ("single", "jbod", "raid1")
+    unit = volume.stripe_bytes if striped else LONGEST_DESTAGE_BYTES
     rows = max(1, LONGEST_DESTAGE_BYTES // unit)
     return builder.row(
         "cached",

@@ -7,14 +7,15 @@ that (:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only
 """
 
 from tiersim.devices.children import add_child
+from tiersim.devices.members_kernels import add_part, begin_rebuild, holds_data
 from tiersim.devices.tables import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 
 #: A read that spans more rows goes on when the first so many are done: children are written to a table of fixed size.
 ROWS_AT_ONCE = 64
-#: Lists in which the rows that are being written are looked up, by row: a dozen in each when 200,000 wait.
-LOCKS = 1 << 14
+#: Lists in which the rows that are being written are looked up, by row: two in each when 250,000 wait.
+LOCKS = 1 << 17
 
 
 @kernel
@@ -34,7 +35,60 @@ def following(member: int, steps: int, members: int) -> int:
 def _to_all(p: Plant, array: int, made: int, op: int, offset_bytes: int, length_bytes: int) -> int:
     a = p.parities[array]
     for member in range(a["members"]):
-        made = add_child(p, made, p.pool[a["first_member"] + member], op, offset_bytes, length_bytes)
+        made = add_part(p, made, a["first_member"], member, op, offset_bytes, length_bytes)
+    return made
+
+
+@kernel
+def touched_units(unit_bytes: int, begin: int, end: int) -> tuple[int, int, int, int]:
+    """Units of a row that its bytes *begin* to *end* lie in: (first, last, where in the first, up to where in the last)."""
+    first = begin // unit_bytes
+    last = (end - 1) // unit_bytes
+    return first, last, begin - first * unit_bytes, end - last * unit_bytes
+
+
+@kernel
+def _add_read(p: Plant, array: int, made: int, member: int, offset_bytes: int, length_bytes: int) -> int:
+    """Make a member's read, or make its last one longer if this begins where that ends."""
+    a = p.parities[array]
+    last_part = a["last_part"] + member
+    last = p.pool[last_part]
+    if last != NONE and p.children[last]["offset_bytes"] + p.children[last]["length_bytes"] == offset_bytes:
+        p.children[last]["length_bytes"] += length_bytes
+        return made
+    p.pool[last_part] = made
+    return add_child(p, made, p.pool[a["first_member"] + member], READ, offset_bytes, length_bytes)
+
+
+@kernel
+def _read_row(p: Plant, array: int, made: int, row: int, begin: int, end: int) -> int:
+    """Read bytes *begin* to *end* of a row when members lack data.
+
+    What a member lacks is computed from all the others, as in md (need_this_block): each reads once, from the lowest to
+    the highest offset that is wanted of it.
+    """
+    a = p.parities[array]
+    unit_bytes = a["stripe_bytes"]
+    members = a["members"]
+    parities = a["parities"]
+    parity = parity_member(members, row)
+    row_end = (row + 1) * unit_bytes
+    first, last, start, stop = touched_units(unit_bytes, begin, end)
+    lost_low = unit_bytes
+    lost_high = 0
+    for unit in range(first, last + 1):
+        if not holds_data(p, a["filled"], following(parity, parities + unit, members), row_end):
+            lost_low = min(lost_low, start if unit == first else 0)
+            lost_high = max(lost_high, stop if unit == last else unit_bytes)
+    for place in range(members):
+        member = following(parity, place, members)
+        low = lost_low
+        high = lost_high
+        if first <= place - parities <= last:
+            low = min(low, start if place - parities == first else 0)
+            high = max(high, stop if place - parities == last else unit_bytes)
+        if low < high and holds_data(p, a["filled"], member, row_end):
+            made = _add_read(p, array, made, member, row * unit_bytes + low, high - low)
     return made
 
 
@@ -52,22 +106,24 @@ def _read_on(p: Plant, array: int, slot: int) -> int:
     row = unit // columns
     end = min(request["offset_bytes"] + request["length_bytes"], (row + ROWS_AT_ONCE) * columns * unit_bytes)
     p.holds[slot]["position"] = end
+    for member in range(members):
+        p.pool[a["last_part"] + member] = NONE
+    made = 0
+    if a["degraded"]:
+        row_bytes = columns * unit_bytes
+        while position < end:
+            row_end = min(end, (row + 1) * row_bytes)
+            made = _read_row(p, array, made, row, position - row * row_bytes, row_end - row * row_bytes)
+            position = row_end
+            row += 1
+        return made
     place = parities + unit - row * columns
     parity = parity_member(members, row)
-    last_part = a["first_member"] + members
-    for member in range(members):
-        p.pool[last_part + member] = NONE
-    made = 0
     while position < end:
         part_end = min(end, (unit + 1) * unit_bytes)
         member = following(parity, place, members)
         offset = row * unit_bytes + position - unit * unit_bytes
-        last = p.pool[last_part + member]
-        if last != NONE and p.children[last]["offset_bytes"] + p.children[last]["length_bytes"] == offset:
-            p.children[last]["length_bytes"] += part_end - position
-        else:
-            p.pool[last_part + member] = made
-            made = add_child(p, made, p.pool[a["first_member"] + member], READ, offset, part_end - position)
+        made = _add_read(p, array, made, member, offset, part_end - position)
         position = part_end
         unit += 1
         place += 1
@@ -113,8 +169,7 @@ def accept_parity(p: Plant, array: int, now: int) -> int:
 
 
 @kernel
-def finish_parity(p: Plant, array: int, slot: int) -> int:
-    """Make the parts of a request; returns how many. A flush goes to every member."""
+def _parts(p: Plant, array: int, slot: int) -> int:
     request = p.requests[slot]
     if request["op"] == FLUSH:
         return _to_all(p, array, 0, request["op"], 0, 0)
@@ -122,6 +177,17 @@ def finish_parity(p: Plant, array: int, slot: int) -> int:
         p.holds[slot]["position"] = request["offset_bytes"]
         return _read_on(p, array, slot)
     return _write(p, array, slot)
+
+
+@kernel
+def finish_parity(p: Plant, array: int, slot: int) -> int:
+    """Make the parts of a request; returns how many. A flush goes to every member. The first request begins a rebuild."""
+    made = _parts(p, array, slot)
+    a = p.parities[array]
+    if a["rebuild"] != NONE:
+        made = begin_rebuild(p, made, a["rebuild"])
+        a["rebuild"] = NONE
+    return made
 
 
 @kernel

@@ -122,6 +122,7 @@ class PlantBuilder:
             "write_caches": tables.WRITE_CACHE_ROW,
             "cached": tables.CACHED_ROW,
             "servers": tables.SERVER_ROW,
+            "rebuilds": tables.REBUILD_ROW,
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
         return Plant(

@@ -13,6 +13,7 @@ from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
 from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
+from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
 from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
@@ -26,6 +27,7 @@ from tiersim.devices.tables import (
     NEIGHBOUR,
     PARITY,
     PORT,
+    REBUILD,
     ROUTE,
     SERVER,
     STRIPES,
@@ -71,6 +73,8 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_files(p, row, slot, now)
     if kind == NEIGHBOUR:
         return accept_neighbour(p, row, slot, now)
+    if kind == REBUILD:
+        return accept_rebuild(p, row, slot)
     if kind == ROUTE:
         return accept_route(p, row, now)
     if kind == WRITE_CACHE:
@@ -102,6 +106,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_gate(p, station, row, now)
     if kind == FILES:
         return choose_files(p, row, now)
+    if kind == REBUILD:
+        return choose_rebuild(p, row, now)
     if kind == WRITE_CACHE:
         return choose_write_cache(p, station, row, now)
     return choose_server(p, station, row, now)
@@ -134,6 +140,8 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_files(p, row, slot)
     if kind == NEIGHBOUR:
         return finish_neighbour(p, station, row, slot)
+    if kind == REBUILD:
+        return finish_rebuild(p, row, slot)
     if kind == ROUTE:
         return finish_route(p, row, slot)
     if kind == WRITE_CACHE:
@@ -158,6 +166,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return resume_files(p, row, slot)
     if kind == NEIGHBOUR:
         return 0
+    if kind == REBUILD:
+        return resume_rebuild(p, station, row, slot)
     if kind == ROUTE:
         return resume_route(p, row, slot)
     if kind == WRITE_CACHE:

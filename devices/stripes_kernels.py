@@ -5,27 +5,34 @@ what will not. The way with fewer reads is taken, and the second when they are e
 otherwise (drivers/md/raid5.c, handle_stripe_dirtying: rmw_level is PARITY_ENABLE_RMW). Every unit of parity is one IO,
 from the lowest to the highest offset that is touched within the row's units.
 
+A way that needs what a failed member held is not possible. If neither way is, all that is there is read, as in md
+(need_this_block). If the row has no parity left, nothing needs to be read: there md still reads what the write leaves.
+
 Two writes whose parity overlaps cannot be worked on at once: the later one waits until the earlier one is done (md locks
 the pages of a stripe). Whole rows take no part: whoever writes a row whole writes all its bytes, and no host has
 two writes of the same bytes under way.
 """
 
 from tiersim.devices import queue
-from tiersim.devices.children import add_child
-from tiersim.devices.parity_kernels import LOCKS, following, parity_member
+from tiersim.devices.members_kernels import add_part, holds_data
+from tiersim.devices.parity_kernels import LOCKS, following, parity_member, touched_units
 from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 
 _READING, _WRITING = range(2)
+#: What is read before a row is written in part: what will be overwritten and parity, what will not be, all, nothing.
+_MODIFY, _RECONSTRUCT, _EVERYTHING, _NOTHING = range(4)
+#: More reads than any row takes.
+_IMPOSSIBLE = 1 << 20
 
 
 @kernel
-def touched_units(unit_bytes: int, begin: int, end: int) -> tuple[int, int, int, int]:
-    """Units of a row that its bytes *begin* to *end* lie in: (first, last, where in the first, up to where in the last)."""
-    first = begin // unit_bytes
-    last = (end - 1) // unit_bytes
-    return first, last, begin - first * unit_bytes, end - last * unit_bytes
+def _overwritten(unit_bytes: int, unit: int, first: int, last: int, start: int, stop: int) -> bool:
+    """Whether a write leaves nothing of a unit, within the offsets at which parity changes."""
+    if first == last:
+        return unit == first
+    return first <= unit <= last and (unit > first or start == 0) and (unit < last or stop == unit_bytes)
 
 
 @kernel
@@ -44,6 +51,36 @@ def reads_to_reconstruct(unit_bytes: int, columns: int, first: int, last: int, s
         if stop < unit_bytes:
             reads += 1
     return reads
+
+
+@kernel
+def _way(p: Plant, array: int, row: int, first: int, last: int, start: int, stop: int) -> int:
+    """What to read before these units of a row are written."""
+    a = p.parities[array]
+    unit_bytes = a["stripe_bytes"]
+    members = a["members"]
+    parities = a["parities"]
+    modify = reads_to_modify(last - first + 1, parities)
+    reconstruct = reads_to_reconstruct(unit_bytes, members - parities, first, last, start, stop)
+    if a["degraded"]:
+        parity = parity_member(members, row)
+        parity_there = False
+        for place in range(members):
+            member = following(parity, place, members)
+            unit = place - parities
+            if unit < 0 and p.pool[a["first_member"] + member] != NONE:
+                parity_there = True
+            if holds_data(p, a["filled"], member, (row + 1) * unit_bytes):
+                continue
+            if unit < 0 or first <= unit <= last:
+                modify = _IMPOSSIBLE
+            if unit >= 0 and not _overwritten(unit_bytes, unit, first, last, start, stop):
+                reconstruct = _IMPOSSIBLE
+        if not parity_there:
+            return _NOTHING
+        if modify == _IMPOSSIBLE and reconstruct == _IMPOSSIBLE:
+            return _EVERYTHING
+    return _MODIFY if modify < reconstruct else _RECONSTRUCT
 
 
 @kernel
@@ -133,7 +170,7 @@ def _unlock(p: Plant, station: int, array: int, slot: int, now: int) -> None:
 
 @kernel
 def _parts(p: Plant, array: int, slot: int, op: int) -> int:
-    """Make the members' reads of the first phase, or the writes of the second."""
+    """Make the members' reads of the first phase, or the writes of the second: those of the new data and of parity."""
     a = p.parities[array]
     request = p.requests[slot]
     hold = p.holds[slot]
@@ -144,10 +181,9 @@ def _parts(p: Plant, array: int, slot: int, op: int) -> int:
     row = hold["row"]
     begin = request["offset_bytes"] - row * unit_bytes * columns
     first, last, start, stop = touched_units(unit_bytes, begin, begin + request["length_bytes"])
-    reconstruct = op == READ and (
-        reads_to_modify(last - first + 1, parities)
-        >= reads_to_reconstruct(unit_bytes, columns, first, last, start, stop)
-    )
+    way = _way(p, array, row, first, last, start, stop) if op == READ else _MODIFY
+    if way == _NOTHING:
+        return 0
     parity = parity_member(members, row)
     base = row * unit_bytes
     made = 0
@@ -155,7 +191,7 @@ def _parts(p: Plant, array: int, slot: int, op: int) -> int:
         unit = place - parities
         low = hold["low_bytes"]
         high = hold["high_bytes"]
-        if reconstruct:
+        if way == _RECONSTRUCT:
             if unit < 0:
                 continue
             if first < unit < last or first == last == unit:
@@ -164,23 +200,29 @@ def _parts(p: Plant, array: int, slot: int, op: int) -> int:
                 high = start
             elif unit == last:
                 low = stop
-        elif unit >= 0:
+        elif way == _MODIFY and unit >= 0:
             if unit < first or unit > last:
                 continue
             if unit == first:
                 low = start
             if unit == last:
                 high = stop
+        member = following(parity, place, members)
+        if way == _EVERYTHING and not holds_data(p, a["filled"], member, base + unit_bytes):
+            continue
         if low < high:
-            member = following(parity, place, members)
-            made = add_child(p, made, p.pool[a["first_member"] + member], op, base + low, high - low)
+            made = add_part(p, made, a["first_member"], member, op, base + low, high - low)
     return made
 
 
 @kernel
 def finish_stripe(p: Plant, array: int, slot: int) -> int:
-    """Make the reads of the first phase; there always are some, for whole rows do not come here."""
-    return _parts(p, array, slot, READ)
+    """Make the reads of the first phase; where there is no parity to keep, the writes."""
+    made = _parts(p, array, slot, READ)
+    if made > 0:
+        return made
+    p.holds[slot]["phase"] = _WRITING
+    return _parts(p, array, slot, WRITE)
 
 
 @kernel

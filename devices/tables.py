@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, ROUTE, WRITE_CACHE = range(13)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, REBUILD, ROUTE, WRITE_CACHE = range(
+    14
+)
 KIND_NAMES = (
     "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "neighbour",
-    "route", "write cache",
+    "rebuild", "route", "write cache",
 )  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -231,20 +233,53 @@ ALLOWANCE = _record(
     "resource",  # column of work_ns for the time in which a request waits for it, or NONE
 )
 
-ARRAY_ROW = _record("stripe_bytes", "members", "first_member", "columns", "copies", "overhead_ns")
+#: Members are in the pool from ``first_member`` on, NONE where there is none; ``filled``: index of up to where each holds
+#: its data.
+ARRAY_ROW = _record(
+    "stripe_bytes",
+    "members",
+    "first_member",
+    "filled",
+    "columns",
+    "copies",
+    "last_read",  # index into the pool: which copy of each column read last
+    "nearest",  # 1: of busy copies the one whose last request was nearest reads
+    "ends",  # index into the pool: where the last request of each member ended, if that matters
+    "overhead_ns",
+    "rebuild",  # station that is to be told of the first request, or NONE
+    indices=("rebuild",),
+)
 
 PARITY_ROW = _record(
     "stripe_bytes",
     "members",
     "parities",
     "first_member",
+    "filled",
+    "degraded",  # 1: some member lacks data
+    "last_part",  # index into the pool: which child each member got last, while a read is cut into parts
     "overhead_ns",
+    "rebuild",
     "stripes",  # station of the rows that are written in part
     "locks",  # index into the pool: the first write of each list
     "ready",  # queue of writes that no longer wait for others
     "blocked",  # how many still do
     "changed_ns",  # up to when the time is added up in which some do
-    indices=("stripes", "ready"),
+    indices=("rebuild", "stripes", "ready"),
+)
+
+REBUILD_ROW = _record(
+    "members",
+    "first_member",
+    "filled",
+    "group",  # how many neighbouring members are enough to give what one of them has lost
+    "mirrored",  # 1: any of them gives it; 0: all the others together
+    "end_bytes",  # of what a member holds
+    "step_bytes",
+    "interval_ns",  # from one step to the next
+    "next_ns",  # when the next step may begin
+    "waiting",  # slot of the step that waits for that, or NONE
+    indices=("waiting",),
 )
 
 GATE_ROW = _record(
@@ -395,6 +430,7 @@ class Plant(NamedTuple):
     cached: NDArray[Any]  # volumes of write caches
     lines: NDArray[Any]  # of write caches
     servers: NDArray[Any]
+    rebuilds: NDArray[Any]
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
     work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tiersim.devices import cloud_volume, flash, hdd, token_bucket
-from tiersim.devices.array import Layout, add_array, usable_bytes
+from tiersim.devices.array import Layout, ReadBalance, Rebuild, add_array, unit_bytes, usable_bytes
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.hdd import Drive, Hdd, add_drive
@@ -13,7 +13,7 @@ from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.tables import NONE, PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
 Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
@@ -21,7 +21,11 @@ Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
 
 @dataclass(frozen=True)
 class Volume:
-    """*count* devices in a *layout*, and how their host sends requests to them."""
+    """*count* devices in a *layout*, and how their host sends requests to them.
+
+    Members that have *failed* are missing or, with *rebuild_bytes_per_s*, replaced by empty ones that are being filled at that
+    rate; the share *rebuild_from* is there at the start.
+    """
 
     name: str
     device: Device | Measured
@@ -32,6 +36,10 @@ class Volume:
     host: Host = field(default_factory=Host)
     credits: float = 1.0  # share of a full balance of burst credits that each device starts with
     slice_bytes: int | None = None  # its part of a pool, if it lies on one
+    failed: tuple[int, ...] = ()
+    rebuild_bytes_per_s: int | None = None
+    rebuild_from: float = 0.0
+    read_balance: ReadBalance = "fewest"
 
     @property
     def capacity_bytes(self) -> int:
@@ -39,6 +47,14 @@ class Volume:
         if self.slice_bytes is not None:
             return self.slice_bytes
         return usable_bytes(self.device.capacity, self.count, self.layout, self.stripe_bytes)
+
+    @property
+    def rebuild(self) -> Rebuild | None:
+        """What is being filled, if anything is."""
+        if self.rebuild_bytes_per_s is None:
+            return None
+        capacity = self.device.capacity
+        return Rebuild(self.failed, self.rebuild_bytes_per_s, round(capacity * self.rebuild_from), capacity)
 
 
 def add_device(builder: PlantBuilder, device: Device, name: str, credits: float = 1.0) -> int:
@@ -62,11 +78,16 @@ def add_hardware(
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
         return wire(add_device(builder, device, volume.name, volume.credits))
-    drives = [
-        wire(add_device(builder, device, f"{volume.name}.{index}", volume.credits)) for index in range(volume.count)
-    ]
-    members = add_drive_queues(builder, volume.host, drives)
-    return add_array(builder, members, volume.layout, volume.stripe_bytes, overhead_ns, volume.name)
+    missing = volume.failed if volume.rebuild_bytes_per_s is None else ()
+    there = [index for index in range(volume.count) if index not in missing]
+    drives = [wire(add_device(builder, device, f"{volume.name}.{index}", volume.credits)) for index in there]
+    members = [NONE] * volume.count
+    for index, station in zip(there, add_drive_queues(builder, volume.host, drives), strict=True):
+        members[index] = station
+    unit = unit_bytes(volume.layout, device.capacity, volume.stripe_bytes)
+    return add_array(
+        builder, members, volume.layout, unit, overhead_ns, volume.name, volume.rebuild, volume.read_balance
+    )
 
 
 def add_devices(builder: PlantBuilder, volume: Volume) -> int:

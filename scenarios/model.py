@@ -9,7 +9,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout, problem_with
+from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
 from tiersim.devices.catalogue import load_device, load_instance, names
 from tiersim.devices.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.controller import (
@@ -54,6 +54,10 @@ class HardwareModel(StrictModel):
     layout: Layout = "single"
     stripe: Bytes = parse_bytes("64 KiB")
     controller_overhead: Nanoseconds | None = None
+    read_balance: ReadBalance | None = None  # None: nearest on disks, fewest on others
+    failed: list[int] | None = Field(default=None, min_length=1)  # members, counted from 0
+    rebuild_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    rebuild_from: float | None = Field(default=None, ge=0, le=1)  # None: 0
     drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
 
     @model_validator(mode="after")
@@ -65,6 +69,19 @@ class HardwareModel(StrictModel):
             raise ValueError("stripe is not a positive multiple of 512 bytes")
         if self.drive_queue_depth is not None and self.layout == "single":
             raise ValueError("drive_queue_depth: the volume is a single device; write queue_depth")
+        return self
+
+    @model_validator(mode="after")
+    def _members_are_possible(self) -> "HardwareModel":
+        loss = loss_of(self.layout, self.count, self.failed or ())
+        if loss:
+            raise ValueError(f"failed: {loss}")
+        if self.read_balance is not None and self.layout not in ("raid1", "raid10"):
+            raise ValueError(f'read_balance: layout = "{self.layout}" has no copies to choose among; leave it out')
+        if self.failed is None and (self.rebuild_rate, self.rebuild_from) != (None, None):
+            raise ValueError("failed: names no member to rebuild; add for example failed = [0]")
+        if self.rebuild_from is not None and self.rebuild_rate is None:
+            raise ValueError('rebuild_rate: is needed with rebuild_from, for example rebuild_rate = "30 MB/s"')
         return self
 
     @property
@@ -81,6 +98,7 @@ class VolumeModel(HardwareModel):
     throughput: BytesPerSecond | None = Field(default=None, gt=0)
     credits: float | None = Field(default=None, ge=0, le=1)  # share of a full balance of burst credits at the start
     pool: str | None = None
+    offset: Bytes | None = None  # where the addresses of the trace begin; None: 0
     used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
     queue_depth: int | None = Field(default=None, gt=0, le=2**32)
     max_request: Bytes | None = None
@@ -108,6 +126,8 @@ class VolumeModel(HardwareModel):
 
     @model_validator(mode="after")
     def _queues_are_possible(self) -> "VolumeModel":
+        if self.offset is not None and self.offset % 512:
+            raise ValueError(f'offset: {self.offset} bytes are not a multiple of 512; choose one, such as "1 MiB"')
         if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
             raise ValueError("max_request: is not a positive multiple of 512 bytes")
         if self.merge and (self.queue_depth is None or self.max_request is None):
@@ -327,7 +347,7 @@ class NamedScenario:
                 ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
             )
         host = Host(drive_queue_depth=model.drive_queue_depth)
-        hardware = Volume(name, device, model.count, model.layout, model.stripe, model.overhead_ns, host)
+        hardware = _hardware(name, model, device, host)
         load = model.neighbour
         return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
 
@@ -366,7 +386,7 @@ class NamedScenario:
             raise WrongKey(("volumes", name, error.key), str(error)) from None
         share = 1.0 if model.credits is None else model.credits
         host = self._host(model)
-        return Volume(name, ordered, model.count, model.layout, model.stripe, model.overhead_ns, host, share)
+        return replace(_hardware(name, model, ordered, host), credits=share)
 
     @staticmethod
     def _host(model: VolumeModel) -> Host:
@@ -434,13 +454,42 @@ class NamedScenario:
         """What it is, in words."""
         if self.model.description:
             return self.model.description
-        parts = [f"{v.count} × {v.device.name}" + ("" if v.layout == "single" else f", {v.layout.upper()}")
-                 for v in self.hardware.values()]  # fmt: skip
-        return "; ".join(parts)
+        return "; ".join(_in_words(volume) for volume in self.hardware.values())
 
     def to_toml(self) -> str:
         """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
         return tomli_w.dumps(_with_units(self.model))
+
+
+def _hardware(name: str, model: HardwareModel, device: Device | Measured, host: Host) -> Volume:
+    balance: ReadBalance = "nearest" if isinstance(device, Drive) else "fewest"
+    return Volume(
+        name,
+        device,
+        model.count,
+        model.layout,
+        model.stripe,
+        model.overhead_ns,
+        host,
+        failed=tuple(model.failed or ()),
+        rebuild_bytes_per_s=model.rebuild_rate,
+        rebuild_from=model.rebuild_from or 0.0,
+        read_balance=model.read_balance or balance,
+    )
+
+
+def _in_words(volume: Volume) -> str:
+    text = f"{volume.count} × {volume.device.name}"
+    if volume.layout != "single":
+        text += f", {volume.layout.upper()}"
+    if volume.failed:
+        names = " and ".join(str(member) for member in volume.failed)
+        text += f", member {names} failed" if len(volume.failed) == 1 else f", members {names} failed"
+    if volume.rebuild:
+        rate = volume.rebuild.bytes_per_s
+        hours = (volume.rebuild.member_bytes - volume.rebuild.filled_bytes) / rate / 3600
+        text += f" and being rebuilt at {format_bytes(rate)}/s, which takes {hours:.1f} h"
+    return text
 
 
 def _with_units(model: Scenario) -> dict[str, Any]:
@@ -448,9 +497,9 @@ def _with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
-    units = dict.fromkeys(("stripe", "used", "max_request", "size", "cache"), "B")
+    units = dict.fromkeys(("stripe", "used", "offset", "max_request", "size", "cache"), "B")
     units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time", "flush_interval"), "ns")
-    units |= dict.fromkeys(("throughput", "burst_throughput"), "B/s")
+    units |= dict.fromkeys(("throughput", "burst_throughput", "rebuild_rate"), "B/s")
     for table in ("volumes", "pools", "instances", "controllers"):
         for entry in values.get(table, {}).values():
             _write_units(entry, units)

@@ -51,11 +51,12 @@ def place_files(scenario: NamedScenario, uses: Sequence[FileUse]) -> list[Home]:
 
 
 def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse]) -> dict[int, Home]:
-    capacity = scenario.volumes[volume].capacity_bytes
+    offset = scenario.model.volumes[volume].offset or 0
+    capacity = max(0, scenario.volumes[volume].capacity_bytes - offset)
     if scenario.model.replay.addresses == "keep":
         homes, base = {}, 0
         for index, use in uses.items():
-            homes[index] = Home(volume, base)
+            homes[index] = Home(volume, offset + base)
             base += -(-use.end_bytes // EXTENT_BYTES) * EXTENT_BYTES
         _check_fit(scenario, volume, base, capacity, 'write addresses = "pack" under [replay], or choose more capacity')
         return homes
@@ -66,7 +67,7 @@ def _place_on(scenario: NamedScenario, volume: str, uses: Mapping[int, FileUse])
     homes, before = {}, 0
     for index, use in uses.items():
         numbers = np.arange(before, before + len(use.extents), dtype=np.int64)
-        homes[index] = Home(volume, 0, use.extents, numbers * spread // max(total, 1) * EXTENT_BYTES)
+        homes[index] = Home(volume, 0, use.extents, offset + numbers * spread // max(total, 1) * EXTENT_BYTES)
         before += len(use.extents)
     return homes
 

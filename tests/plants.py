@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from tiersim.devices.array import add_array
+from tiersim.devices.array import ReadBalance, Rebuild, add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.controller import Controller, add_controller
@@ -125,7 +125,8 @@ def cases(draw: st.DrawFn) -> Case:
     neighbour) and up to 200 commands with many ties.
     """
     kind = draw(st.sampled_from(KINDS))
-    layout = draw(st.sampled_from(["single", "raid0", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]))
+    layouts = ["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]
+    layout = draw(st.sampled_from(layouts))
     columns = draw(st.integers(1, 4))
     stripe = draw(st.sampled_from([4096, 16384, 65536]))
     overhead = draw(st.sampled_from([1, 1000, 100_000]))
@@ -155,7 +156,13 @@ def cases(draw: st.DrawFn) -> Case:
             return add_array(builder, entries, "raid0", stripe, overhead, "host") if len(entries) > 1 else entries[0]
 
         def array(layout: Any, members: list[int], name: str) -> int:
-            return add_array(builder, members, layout, stripe, overhead, name)
+            lost = [index % len(members) for index in failed[: {"raid5": 1, "raid6": 2, "raid10": 1}.get(layout, 0)]]
+            rebuild = None
+            if lost and rate:
+                rebuild = Rebuild(tuple(lost), rate, filled, SPAN_BYTES)
+            elif lost:
+                members = [NONE if index in lost else member for index, member in enumerate(members)]
+            return add_array(builder, members, layout, stripe, overhead, name, rebuild, balance)
 
         def leaves(count: int, name: str) -> list[int]:
             found = [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
@@ -165,6 +172,10 @@ def cases(draw: st.DrawFn) -> Case:
             return add_leaf(builder, kind, numbers, "data")
         if layout == "raid0":
             return array("raid0", leaves(columns, "d"), "data")
+        if layout == "jbod":
+            return add_array(builder, leaves(columns, "d"), "jbod", SPAN_BYTES // 4, overhead, "data")
+        if layout == "raid1":
+            return array("raid1", leaves(columns + 1, "d"), "data")
         if layout == "raid10":
             return array("raid10", leaves(2 * columns, "d"), "data")
         if layout in ("raid5", "raid6"):
@@ -173,6 +184,10 @@ def cases(draw: st.DrawFn) -> Case:
         arrays = [array(inner, leaves(width, f"m{index}."), f"m{index}") for index in range(columns)]
         return array("raid0", arrays, "data")
 
+    failed = draw(st.just([]) | st.lists(st.integers(0, 6), max_size=2))
+    balance: ReadBalance = draw(st.sampled_from(["fewest", "nearest"]))
+    rate = draw(st.sampled_from([0, 3_000_000, 200_000_000]))
+    filled = draw(st.sampled_from([0, SPAN_BYTES // 8]))
     host = draw(hosts())
     controller = draw(st.none() | st.none() | controllers())
     volumes = [draw(controlled(f"v{index}", stripe)) for index in range(draw(st.integers(1, 3)))]

@@ -1,18 +1,34 @@
 """Arrays: what goes where, and how much."""
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawn_streams import streams_of
+from tests.plants import hdd
 from tests.runs import Run, commands, poisson, run
-from tiersim.devices.array import Layout, add_array, usable_bytes
+from tiersim.devices import station as machine
+from tiersim.devices.array import Layout, add_array, unit_bytes, usable_bytes
 from tiersim.devices.array_kernels import column_part
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.errors import ScenarioError
+from tiersim.kernel import jit_enabled
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
+from tiersim.scenarios.model import NamedScenario, load_scenario
+from tiersim.scenarios.placement import place_files
+from tiersim.scenarios.survey import FileUse
+from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.streams import CLOCK, OWN
 
 pytestmark = pytest.mark.kernels
 
@@ -27,6 +43,7 @@ def run_array(layout: Layout, members: int, fed: tuple[Any, ...], service_ns: in
     return run(builder, commands(times, array, op, offsets, lengths))
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 9), st.integers(1, 6), st.integers(0, 200), st.integers(1, 80), st.integers(0, 5)
 )  # fmt: skip
@@ -95,6 +112,144 @@ def test_reads_go_to_the_idle_mirror() -> None:
     assert found.plant.stations["finished"][:2].tolist() == [5, 5]
     # two at a time: the pair works as one station with two servers
     assert found.outcome.end_ns == 5_000_001
+
+
+def test_the_nearest_copy_reads() -> None:
+    """Who read up to here goes on though the other is idle; else an idle one reads; of busy ones the nearest."""
+    builder = PlantBuilder(1)
+    drives = [add_server(builder, f"drive {index}", 1, 1_000_000) for index in range(2)]
+    array = add_array(builder, drives, "raid1", 1 << 40, 1, "array", read_balance="nearest")
+    plant = builder.build()
+
+    def reads(offset: int, outstanding: tuple[int, int]) -> int:
+        plant.stations["outstanding"][:2] = outstanding
+        plant.requests[0]["offset_bytes"], plant.requests[0]["length_bytes"] = offset, 8192
+        assert machine.finish(plant, array, 0) == 1
+        return int(plant.children[0]["station"])
+
+    assert reads(0, (0, 0)) == 0
+    assert reads(1 << 30, (1, 0)) == 1
+    assert [reads(8192 * page, (0, 0)) for page in range(1, 4)] == [0, 0, 0]
+    assert reads((1 << 30) + 8192, (5, 9)) == 1
+    assert reads(100 << 20, (9, 1)) == 0
+    assert reads(900 << 20, (1, 9)) == 1
+    assert reads(200 << 20, (9, 0)) == 1
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_raid1_reads_from_all_members_and_writes_to_all(copies: int) -> None:
+    found = run_array("raid1", copies, (np.zeros(60), READ, np.arange(60) * 8192, 8192))
+    assert found.plant.stations["finished"][:copies].tolist() == [60 // copies] * copies
+    found = run_array("raid1", copies, (np.zeros(60), WRITE, np.arange(60) * 8192, 3 * UNIT))
+    assert found.plant.stations["finished"][:copies].tolist() == [60] * copies
+
+
+def test_members_of_jbod_lie_one_after_the_other() -> None:
+    builder = PlantBuilder(1)
+    drives = [add_server(builder, f"drive {index}", 1, 1_000_000) for index in range(3)]
+    unit = unit_bytes("jbod", 10 * UNIT, 4096)
+    array = add_array(builder, drives, "jbod", unit, 1, "array")
+    offsets = np.array([0, 9, 10, 19, 20, 29, 9]) * UNIT
+    lengths = np.array([1, 1, 1, 1, 1, 1, 12]) * UNIT  # the last begins on the first member and ends on the third
+    found = run(builder, commands(np.arange(7) * 10_000_000, array, READ, offsets, lengths))
+    assert found.plant.stations["finished"][:3].tolist() == [3, 3, 3]
+    assert usable_bytes(10 * UNIT + 700, 3, "jbod", 4096) == 3 * (10 * UNIT + 512)
+    assert usable_bytes(10 * UNIT + 700, 3, "raid1", 4096) == 10 * UNIT + 512
+
+
+def volume_of(keys: str, tmp_path: Path) -> tuple[NamedScenario, PlantBuilder, int]:
+    file = tmp_path / "drawn.toml"
+    file.write_text(f'[volumes.data]\ndevice = "intel-p3700-800"\n{keys}')
+    scenario = load_scenario(str(file))
+    builder = PlantBuilder(1)
+    return scenario, builder, scenario.build(builder)["data"]
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "members"),
+    [(UNIT, "0 B", 1.0), (UNIT, "31.5 KiB", 2.0), (8192, "0 B", 1.0), (8192, "31.5 KiB", 1 + 1 / 8),
+     (16384, "31.5 KiB", 1 + 1 / 4), (16384, "32 KiB", 1.0), (3 * UNIT, "0 B", 3.0), (3 * UNIT, "31.5 KiB", 4.0),
+     (8192, "1 MiB", 1.0), (4096, "31.5 KiB", 1 + 1 / 16)],
+)  # fmt: skip
+def test_partitions_that_are_not_aligned_split_requests(size: int, offset: str, members: float, tmp_path: Path) -> None:
+    """Requests at multiples of their size: each unit's end lies within one of them unless the offset is a multiple too."""
+    scenario, builder, station = volume_of(f'count = 4\nlayout = "raid0"\noffset = "{offset}"\n', tmp_path)
+    home = place_files(scenario, [FileUse("data", 10**9, False, np.zeros(0, np.int64))])[0]
+    offsets = home.place(np.arange(4800) * size)
+    drives = [index for index, one in enumerate(builder.stations) if one.kind == "flash"]
+    found = run(builder, commands(np.arange(4800) * 1_000_000, station, READ, offsets, size))
+    assert found.plant.stations["finished"][drives].sum() / 4800 == pytest.approx(members, abs=1e-3)
+
+
+def test_an_offset_takes_room_and_moves_packed_extents_too(tmp_path: Path) -> None:
+    whole, _, _ = volume_of("", tmp_path)
+    capacity = whole.volumes["data"].capacity_bytes
+    use = FileUse("data", capacity - (1 << 20), False, np.array([0, 5], np.int64))
+    full, _, _ = volume_of('offset = "1 GiB"\n', tmp_path)
+    with pytest.raises(ScenarioError, match="the trace needs"):
+        place_files(full, [use])
+    packed, _, _ = volume_of('offset = "31.5 KiB"\n[replay]\naddresses = "pack"\n', tmp_path)
+    assert place_files(packed, [use])[0].place(np.zeros(1, np.int64)).tolist() == [32256]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ('offset = "100 B"', "drawn.toml:3: volumes.data.offset: 100 bytes are not a multiple of 512; choose one"),
+        ('count = 4\nlayout = "raid10"\nfailed = [2, 3]', r"volumes.data.failed: members \[2, 3\] of"),
+        ("failed = [0]", "volumes.data.failed: layout = .single. has no second copy"),
+        ('rebuild_rate = "30 MB/s"', "volumes.data.failed: names no member to rebuild; add for example failed = .0."),
+        ('count = 2\nlayout = "raid1"\nfailed = [1]\nrebuild_from = 0.5', "rebuild_rate: is needed with rebuild_from"),
+        ('count = 2\nlayout = "raid1"\nfailed = [1]\nrebuild_from = 2.0', "volumes.data.rebuild_from"),
+        ('count = 2\nlayout = "raid0"\nread_balance = "nearest"', 'layout = "raid0" has no copies to choose among'),
+        ("layout = \"raid1\"", 'layout = "raid1" needs a count of 2 or more, not 1'),
+    ],
+)  # fmt: skip
+def test_what_is_not_possible_is_said_in_a_sentence(keys: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        volume_of(keys + "\n", tmp_path)
+
+
+def test_a_rebuild_in_a_scenario(tmp_path: Path) -> None:
+    keys = 'count = 4\nlayout = "raid5"\nfailed = [2]\nrebuild_rate = "30 MB/s"\nrebuild_from = 0.25\n'
+    scenario, builder, _ = volume_of(keys, tmp_path)
+    assert [one.name for one in builder.stations] == [
+        "data.0", "data.1", "data.2", "data.3", "data.rebuild", "data.stripes", "data",
+    ]  # fmt: skip
+    assert scenario.description.endswith("RAID5, member 2 failed and being rebuilt at 30 MB/s, which takes 5.6 h")
+    again = tmp_path / "again.toml"
+    again.write_text(scenario.to_toml())
+    assert load_scenario(str(again)).model == scenario.model
+    _, builder, _ = volume_of('count = 4\nlayout = "raid5"\nfailed = [2]\n', tmp_path)
+    assert [one.name for one in builder.stations] == ["data.0", "data.1", "data.3", "data.stripes", "data"]
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled")
+@pytest.mark.parametrize("drives", [1, 2, 4, 8, 16, 24])
+def test_saturated_random_reads_grow_with_the_number_of_drives(drives: int) -> None:
+    """With 64 outstanding for each drive, as many as a drive orders."""
+    per_drive = reads_per_s(drives) / drives
+    assert per_drive == pytest.approx(reads_per_s(1), rel=0.05)
+
+
+@cache
+def reads_per_s(drives: int) -> float:
+    """Throughput of a closed loop of 8 KiB reads all over a RAID 0, 64 clients for each drive."""
+    clients, each = 64 * drives, 40
+    volume = Volume("data", hdd(queue_depth=64), drives, "raid0", UNIT)
+    builder = PlantBuilder(1)
+    station = add_volume(builder, volume)
+    pages = np.random.default_rng(1).integers(0, volume.capacity_bytes // 8192, clients * each)
+    fed = commands(np.zeros(clients * each), station, READ, pages * 8192)
+    place = np.arange(clients * each) // clients
+    waits = np.where(place == 0, CLOCK, OWN)
+    streams = streams_of(fed, np.arange(clients * each) % clients, np.ones(clients, np.bool_), waits, 0, place)
+    metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 2, 1 << 40)
+    engine.run_streams(builder.build(), streams, metrics)
+    done = np.sort(streams.done_ns)
+    # at the end clients are done and the queues run empty
+    half = len(done) // 2
+    return half / (int(done[half - 1]) / 1e9)
 
 
 def test_capacity_counts_whole_units_of_the_columns() -> None:

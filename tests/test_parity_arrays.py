@@ -1,7 +1,6 @@
 """RAID 5 and RAID 6: which IOs reach the members, and whether data and parity agree after them."""
 
 import itertools
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,68 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.array_ios import MS, PARITIES, build, home, ios
 from tests.runs import Run, commands, poisson, run
-from tiersim.devices import station as machine
-from tiersim.devices.array import Layout, add_array, problem_with, usable_bytes
-from tiersim.devices.parity_kernels import LOCKS, ROWS_AT_ONCE
-from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE
+from tiersim.devices.array import Layout, problem_with, usable_bytes
+from tiersim.devices.parity_kernels import ROWS_AT_ONCE
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
 
 UNIT = 65536
-MS = 1_000_000
-PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}
-
-
-def build(layout: Layout, members: int, unit: int, servers: int = 1, overhead_ns: int = 1) -> tuple[PlantBuilder, int]:
-    builder = PlantBuilder(1)
-    drives = [add_server(builder, f"drive {index}", servers, MS) for index in range(members)]
-    return builder, add_array(builder, drives, layout, unit, overhead_ns, "array")
-
-
-@dataclass
-class Ios:
-    """What reaches the members for one request: (member, offset, length), in the phases that follow each other."""
-
-    reads: list[tuple[int, int, int]] = field(default_factory=list)
-    writes: list[tuple[int, int, int]] = field(default_factory=list)
-
-
-def ios(layout: Layout, members: int, unit: int, op: int, offset: int, length: int) -> Ios:
-    """Drive the array's two stations by hand, without an engine."""
-    builder, array = build(layout, members, unit)
-    plant = builder.build(8)
-    found = Ios()
-
-    def request(slot: int, station: int, op: int, offset: int, length: int) -> None:
-        row = plant.requests[slot]
-        row["op"], row["offset_bytes"], row["length_bytes"] = op, offset, length
-        assert machine.accept(plant, station, slot, 0) == 1
-        made = machine.finish(plant, station, slot)
-        while made:
-            parts = [tuple(int(value) for value in child) for child in plant.children[:made]]
-            for below, part_op, part_offset, part_length, _ in parts:
-                if below < members:
-                    target = found.reads if part_op == READ else found.writes
-                    target.append((below, part_offset, part_length))
-                else:
-                    request(slot + 1, below, part_op, part_offset, part_length)
-            made = machine.resume(plant, station, slot, 0)
-
-    request(0, array, op, offset, length)
-    assert plant.pool[int(plant.parities[0]["locks"]) :].tolist() == [NONE] * LOCKS  # every lock is given back
-    return found
-
-
-def home(layout: Layout, members: int, unit: int, byte: int) -> tuple[int, int, int, int]:
-    """Where a byte lives: (member, offset, row, which of the row's units), by the definition of left-symmetric."""
-    columns = members - PARITIES[layout]
-    row, column = byte // unit // columns, byte // unit % columns
-    return (members - 1 - row % members + PARITIES[layout] + column) % members, row * unit + byte % unit, row, column
-
 
 # ---- counts
 

@@ -1,0 +1,55 @@
+"""Whether the cost of a request to an array stays the same however many there are."""
+
+import time
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from tests.plants import hdd
+from tests.runs import commands, poisson
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.operations import WRITE
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+
+DRIVES = 8
+FEW, MANY = 50_000, 400_000
+#: Small random writes a second: what the array does in time, and four times what it can do.
+LIGHT_PER_S, HEAVY_PER_S = 250.0, 1350.0
+
+
+def cpu_ns_per_write(count: int, per_s: float, rounds: int) -> float:
+    """CPU time of one small random write to RAID 5, best of some rounds."""
+    volume = Volume("data", hdd(queue_depth=64), DRIVES, "raid5", 65536)
+    pages = np.random.default_rng(1).integers(0, volume.capacity_bytes // 8192, count)
+    best = float("inf")
+    for _ in range(rounds):
+        builder = PlantBuilder(1)
+        fed = commands(poisson(count, per_s), add_volume(builder, volume), WRITE, pages * 8192)
+        metrics = new_metrics(1, len(builder.stations), RESOURCES, 3, int(fed.time_ns[-1]) // 2 + 1)
+        plant = builder.build()
+        began = time.process_time()
+        _, outcome = engine.run(plant, [fed], metrics)
+        best = min(best, time.process_time() - began)
+        assert outcome.left == count
+    return best * 1e9 / count
+
+
+@pytest.mark.parametrize(("per_s", "most"), [(LIGHT_PER_S, 1.3), (HEAVY_PER_S, 2.0)])
+def test_raid5_writes_cost_the_same_however_many_there_are(
+    benchmark: BenchmarkFixture, per_s: float, most: float
+) -> None:
+    """Overloaded, three quarters of all wait in the array at the end, and their tables do not fit into the caches."""
+    cpu_ns_per_write(1000, per_s, 1)
+    few, many = cpu_ns_per_write(FEW, per_s, 5), cpu_ns_per_write(MANY, per_s, 3)
+    benchmark.pedantic(cpu_ns_per_write, (FEW, per_s, 1), rounds=1)
+    benchmark.extra_info |= {
+        "arrivals_per_s": per_s,
+        f"cpu_ns_per_write_of_{FEW}": round(few),
+        f"cpu_ns_per_write_of_{MANY}": round(many),
+        "ratio": round(many / few, 2),
+    }
+    assert many / few < most
