@@ -31,6 +31,7 @@ class PlantBuilder:
         self._station_rows: list[tuple[int, int]] = []
         self._rows: dict[str, list[Mapping[str, int]]] = {}
         self._queues = 0
+        self._lines = 0
         self._pool: list[NDArray[np.int64]] = []
         self._pool_size = 0
         self._shared: dict[Any, int] = {}
@@ -47,6 +48,11 @@ class PlantBuilder:
         """Make an empty first-come list."""
         self._queues += 1
         return self._queues - 1
+
+    def lines(self, count: int) -> int:
+        """Make room for *count* lines of a write cache; returns the index of the first."""
+        self._lines += count
+        return self._lines - count
 
     def table(self, values: Sequence[int] | NDArray[np.int64], share: Any = None) -> int:
         """Put values into the pool and return their index; tables with the same *share* key are stored once."""
@@ -118,6 +124,9 @@ class PlantBuilder:
             "ports": tables.PORT_ROW,
             "files": tables.FILES_ROW,
             "neighbours": tables.NEIGHBOUR_ROW,
+            "routes": tables.ROUTE_ROW,
+            "write_caches": tables.WRITE_CACHE_ROW,
+            "cached": tables.CACHED_ROW,
             "servers": tables.SERVER_ROW,
             "rebuilds": tables.REBUILD_ROW,
             "flash_caches": tables.FLASH_CACHE_ROW,
@@ -129,6 +138,7 @@ class PlantBuilder:
             requests=np.zeros(slots, tables.REQUEST),
             links=np.zeros(slots, tables.LINK),
             holds=np.zeros(slots, tables.HOLD),
+            lines=np.zeros(max(self._lines, 1), tables.LINE),
             queues=queues,
             cached_blocks=np.zeros(max(self._cached_blocks, 1), tables.CACHED_BLOCK),
             children=np.zeros(self._most_children, tables.CHILD),

@@ -15,6 +15,7 @@ from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
+from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.tables import (
@@ -29,13 +30,21 @@ from tiersim.devices.tables import (
     PARITY,
     PORT,
     REBUILD,
+    ROUTE,
     SERVER,
     STRIPES,
     TIERS,
+    WRITE_CACHE,
     Plant,
 )
 from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
+from tiersim.devices.write_cache_kernels import (
+    accept_write_cache,
+    choose_write_cache,
+    finish_write_cache,
+    resume_write_cache,
+)
 from tiersim.kernel import kernel
 
 
@@ -74,6 +83,10 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
         return accept_neighbour(p, row, slot, now)
     if kind == REBUILD:
         return accept_rebuild(p, row, slot)
+    if kind == ROUTE:
+        return accept_route(p, row, now)
+    if kind == WRITE_CACHE:
+        return accept_write_cache(p, station, row, slot, now)
     return accept_server(p, row, slot)
 
 
@@ -103,6 +116,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
         return choose_files(p, row, now)
     if kind == REBUILD:
         return choose_rebuild(p, row, now)
+    if kind == WRITE_CACHE:
+        return choose_write_cache(p, station, row, now)
     return choose_server(p, station, row, now)
 
 
@@ -139,6 +154,10 @@ def finish(p: Plant, station: int, slot: int) -> int:
         return finish_neighbour(p, station, row, slot)
     if kind == REBUILD:
         return finish_rebuild(p, row, slot)
+    if kind == ROUTE:
+        return finish_route(p, row, slot)
+    if kind == WRITE_CACHE:
+        return finish_write_cache(p, station, row, slot)
     return finish_server(p, row)
 
 
@@ -165,4 +184,8 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
         return 0
     if kind == REBUILD:
         return resume_rebuild(p, station, row, slot)
+    if kind == ROUTE:
+        return resume_route(p, row, slot)
+    if kind == WRITE_CACHE:
+        return resume_write_cache(p, station, row, slot, now)
     return resume_port(p, row, slot)

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
-DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES, NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS = range(
-    14
-)
+DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
+NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE = range(10, 16)
 KIND_NAMES = (
     "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "neighbour",
-    "rebuild", "flash cache", "tiers",
+    "rebuild", "flash cache", "tiers", "route", "write cache",
 )  # fmt: skip
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -393,6 +392,65 @@ NEIGHBOUR_ROW = _record(
     indices=("below",),
 )
 
+ROUTE_ROW = _record(
+    "overhead_ns",
+    "read_stops",  # index into the pool: stations that a read visits one after the other, then NONE
+    "write_stops",
+    "other_stops",  # of flushes and discards
+    "cached",  # if a write cache is among the stops: what that knows of the volume
+    indices=("cached",),
+)
+
+WRITE_CACHE_ROW = _record(
+    "first_line",  # index into LINE
+    "lines",
+    "used",
+    "touched",  # lines that have ever been used
+    "free",  # list of those that are so no longer, linked by ``chain``
+    "heads",  # index into the pool: the first line of each list in which lines are looked up
+    "lists",  # how many; a power of two
+    "waiting",  # queue of writes that wait for room
+    "destager",  # queue of the background request that waits until there is something to destage
+    "first_volume",  # index into CACHED
+    "volumes",
+    "high_lines",  # destaging starts when more are used,
+    "low_lines",  # and ends when no more are
+    "draining",  # it has started and not ended
+    "flush_interval_ns",  # a line that has been dirty for so long is destaged anyway
+    "started",  # there is a destager
+    "changed_ns",  # up to when the time of used lines is added up
+    indices=("free", "waiting", "destager"),
+)
+
+#: What a write cache knows of a volume.
+CACHED_ROW = _record(
+    "below",  # station that its requests go on to
+    "unit_sectors",  # of a stripe
+    "row_sectors",  # of all data units that lie side by side
+    "group_sectors",  # whole rows that are destaged together at most
+    "columns",  # data units in a row
+    "parities",
+    "copies",
+    "oldest",  # dirty line that is in no destage; linked by ``older`` and ``younger``
+    "youngest",
+    "in_flight",  # writes to members that its destages are
+    "most_in_flight",
+    indices=("below", "oldest", "youngest"),
+)
+
+#: A line of a write cache; a bit for each sector.
+LINE = _record(
+    "number",  # of the line within its volume
+    "dirty",  # sectors that must be written
+    "sent",  # sectors that are being written
+    "since_ns",  # when it became dirty
+    "volume",  # row of CACHED
+    "chain",  # next in the list that it is looked up in, or of free ones
+    "older",
+    "younger",
+    indices=("volume", "chain", "older", "younger"),
+)
+
 SERVER_ROW = _record(
     "queue",
     "in_service",
@@ -431,6 +489,10 @@ class Plant(NamedTuple):
     ports: NDArray[Any]
     files: NDArray[Any]
     neighbours: NDArray[Any]
+    routes: NDArray[Any]
+    write_caches: NDArray[Any]
+    cached: NDArray[Any]  # volumes of write caches
+    lines: NDArray[Any]  # of write caches
     servers: NDArray[Any]
     rebuilds: NDArray[Any]
     flash_caches: NDArray[Any]

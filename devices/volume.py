@@ -1,6 +1,6 @@
 """A volume: devices of one sort in a layout, as one station that requests are sent to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,22 +85,33 @@ def add_device(builder: PlantBuilder, device: Device, name: str, credits: float 
     return add_bucket(builder, bucket, name, credits=credits)
 
 
-def add_devices(builder: PlantBuilder, volume: Volume) -> int:
-    """Put a volume's devices and their queues into the plant and return the station that takes its requests."""
+def add_hardware(
+    builder: PlantBuilder, volume: Volume, overhead_ns: int, wire: Callable[[int], int] = lambda drive: drive
+) -> int:
+    """Put a volume's devices, each with what *wire* puts before it, and their queues into the plant.
+
+    Returns the station that takes its requests; *overhead_ns* passes in an array before its members get their parts.
+    """
     device = volume.device
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
-        return add_queue(builder, volume.name, volume.host, add_device(builder, device, volume.name, volume.credits))
+        return wire(add_device(builder, device, volume.name, volume.credits))
     missing = volume.failed if volume.rebuild_bytes_per_s is None else ()
     there = [index for index in range(volume.count) if index not in missing]
-    drives = [add_device(builder, device, f"{volume.name}.{index}", volume.credits) for index in there]
+    drives = [wire(add_device(builder, device, f"{volume.name}.{index}", volume.credits)) for index in there]
     members = [NONE] * volume.count
     for index, station in zip(there, add_drive_queues(builder, volume.host, drives), strict=True):
         members[index] = station
     unit = unit_bytes(volume.layout, device.capacity, volume.stripe_bytes)
-    overhead = volume.controller_overhead_ns
-    array = add_array(builder, members, volume.layout, unit, overhead, volume.name, volume.rebuild, volume.read_balance)
-    return add_queue(builder, volume.name, volume.host, array)
+    return add_array(
+        builder, members, volume.layout, unit, overhead_ns, volume.name, volume.rebuild, volume.read_balance
+    )
+
+
+def add_devices(builder: PlantBuilder, volume: Volume) -> int:
+    """Put a volume's devices and their queues into the plant and return the station that takes its requests."""
+    hardware = add_hardware(builder, volume, volume.controller_overhead_ns)
+    return add_queue(builder, volume.name, volume.host, hardware)
 
 
 def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()) -> int:

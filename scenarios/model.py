@@ -12,7 +12,14 @@ from pydantic import Field, model_validator
 from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
 from tiersim.devices.catalogue import load_device, load_instance, names
 from tiersim.devices.cloud_volume import CloudVolume, OrderError
+from tiersim.devices.controller import (
+    DEFECTS,
+    add_controller,
+    defect_at,
+    problem_with_stripe,
+)
 from tiersim.devices.files import Journal
+from tiersim.devices.flash import Flash
 from tiersim.devices.flash_cache import CacheMode, Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Drive
@@ -27,6 +34,7 @@ from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
+from tiersim.scenarios.controllers import ControllerModel
 from tiersim.toml_files import (
     Bytes,
     BytesPerSecond,
@@ -260,6 +268,7 @@ class Scenario(StrictModel):
     pools: dict[str, PoolModel] = Field(default_factory=dict)
     instances: dict[str, InstanceModel] = Field(default_factory=dict)
     queues: dict[str, QueueModel] = Field(default_factory=dict)
+    controllers: dict[str, ControllerModel] = Field(default_factory=dict)
     placement: dict[str, str] = Field(default_factory=dict)
     replay: ReplayModel = ReplayModel()
 
@@ -311,9 +320,39 @@ class Scenario(StrictModel):
         return self
 
     @model_validator(mode="after")
+    def _controllers_name_volumes(self) -> "Scenario":
+        owner: dict[str, str] = {}
+        for key, controller in self.controllers.items():
+            if controller.volumes is None and len(self.controllers) > 1:
+                raise ValueError(
+                    f"controllers.{key}.volumes: there are several controllers; say which volumes are its own"
+                )
+            for volume in controller.volumes or ():
+                if volume not in self.volumes:
+                    hint = did_you_mean(volume, self.volumes)
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} is not one of the volumes{hint}")
+                if self.volumes[volume].device == RECORDED:
+                    raise ValueError(
+                        f"controllers.{key}.volumes: {volume!r} is the recorded hardware, controller and all"
+                    )
+                if self.volumes[volume].tiers:
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} has no devices of its own; name its tiers")
+                if self.volumes[volume].pool is not None:
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} lies on a pool, which has its own")
+                if volume in owner:
+                    raise ValueError(f"controllers.{key}.volumes: {volume!r} belongs to {owner[volume]!r} already")
+                owner[volume] = key
+        return self
+
+    @model_validator(mode="after")
     def _names_differ(self) -> "Scenario":
         taken = dict.fromkeys(self.volumes, "a volume")
-        for table, what in (("queues", "a queue"), ("instances", "an instance"), ("pools", "a pool")):
+        for table, what in (
+            ("queues", "a queue"),
+            ("instances", "an instance"),
+            ("pools", "a pool"),
+            ("controllers", "a controller"),
+        ):
             for key in getattr(self, table):
                 if key in taken:
                     raise ValueError(f"{table}.{key}: is the name of {taken[key]}; choose another")
@@ -386,6 +425,12 @@ class NamedScenario:
         self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
         for key, pool in self.pools.items():
             self._check_room(key, pool)
+        self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
+        for key, controller in self.controllers.items():
+            for behind in self.behind(key):
+                problem = None if controller.cache_bytes is None else problem_with_stripe(behind)
+                if problem:
+                    raise WrongKey(("volumes", behind.name, "stripe"), problem)
         self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
 
     @property
@@ -476,14 +521,39 @@ class NamedScenario:
             raise WrongKey(("volumes", name, "cache_block"), problem)
         return Caching(model.cache_mode, model.cache_block, model.sequential_cutoff)
 
+    def behind(self, controller: str) -> list[Volume]:
+        """The volumes of a controller."""
+        named = self.model.controllers[controller].volumes
+        if named is not None:
+            return [self.volumes[name] for name in named]
+        own = self.model.volumes
+        return [
+            volume
+            for name, volume in self.volumes.items()
+            if isinstance(volume.device, Drive | Flash) and own[name].pool is None
+        ]
+
+    @property
+    def defects(self) -> list[str]:
+        """What is known to be broken in the hardware, a sentence each."""
+        found = [
+            (volume.name, defect_at(controller, volume))
+            for key, controller in self.controllers.items()
+            for volume in self.behind(key)
+        ]
+        return [f"{volume}: {DEFECTS[defect]}" for volume, defect in found if defect is not None]
+
     def build(self, builder: PlantBuilder) -> dict[str, int]:
         """Put the scenario's hardware into a plant; returns the station that takes the requests of each home.
 
         A volume that is the recorded hardware is left out: what it answers is in the trace.
         """
         volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
-        alone = [name for name in volumes if self.model.volumes[name].pool is None]
-        devices = {name: add_devices(builder, volumes[name]) for name in alone}
+        devices: dict[str, int] = {}
+        for key, controller in self.controllers.items():
+            devices |= add_controller(builder, controller, self.behind(key))
+        alone = [name for name in volumes if self.model.volumes[name].pool is None and name not in devices]
+        devices |= {name: add_devices(builder, volumes[name]) for name in alone}
         for key, pool in self.pools.items():
             devices |= add_pool(builder, pool, {name: volumes[name] for name in self.model.on_pool(key)})
         for name, caching in self.caching.items():
@@ -566,15 +636,17 @@ def _in_words(volume: Volume) -> str:
 
 def _with_units(model: Scenario) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
-    for table in ("queues", "instances", "pools"):
+    for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
     units = dict.fromkeys(
-        ("stripe", "used", "offset", "max_request", "size", "cache_block", "sequential_cutoff", "extent"), "B"
+        ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"
     )
-    units |= dict.fromkeys(("controller_overhead", "flush_overhead", "burst_time", "rebalance_interval"), "ns")
+    units |= dict.fromkeys(
+        ("controller_overhead", "flush_overhead", "flush_interval", "burst_time", "rebalance_interval"), "ns"
+    )
     units |= dict.fromkeys(("throughput", "burst_throughput", "rebuild_rate", "migration_rate"), "B/s")
-    for table in ("volumes", "pools", "instances"):
+    for table in ("volumes", "pools", "instances", "controllers"):
         for entry in values.get(table, {}).values():
             _write_units(entry, units)
             _write_units(entry.get("neighbour", {}), units)

@@ -221,13 +221,14 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
 
 
 def _caveats(scenario: NamedScenario) -> list[str]:
-    """What the devices ask to be said of them, once each."""
-    return list(dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats))
+    """What everybody who reads the result must know of the devices and controllers, once each."""
+    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
+    return [*scenario.defects, *devices]
 
 
 def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
-    found = []
+    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
     devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
     for name, device in devices.items():
         if isinstance(device, Measured):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tiersim.devices.catalogue import load_device
+from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
@@ -28,12 +29,14 @@ def _plant() -> tuple[Plant, int, list[int]]:
     builder = PlantBuilder(1)
     queue = add_gate(builder, "adapter", 64)
     host = Host(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
+    controlled = Volume("controlled", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)
     entries = [
         add_volume(builder, Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)),
         add_volume(builder, Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)),
         add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536, host=host), [queue]),
         add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
         add_server(builder, "link", 1, 1000, "exponential"),
+        *add_controller(builder, Controller("raid", 1 << 20, flush_interval_ns=0), [controlled]).values(),
     ]
     small, large = 1 << 20, 1 << 30
     caching, migration = Caching("write-back", 8192, 0), Migration(small, 1000, 10**9)

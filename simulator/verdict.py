@@ -30,7 +30,8 @@ _TAIL = 0.05
 #: Share of time from which something works all the time.
 _ALWAYS = 0.95
 #: Kinds of station that hold requests but do not serve them.
-_HOLDING = ("gate", "stripes")
+_STORING = "write cache"
+_HOLDING = ("gate", "stripes", _STORING)
 
 
 @dataclass(frozen=True)
@@ -168,9 +169,10 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
 def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
     """Leave out what is only held up by something else.
 
-    Places of a queue are taken, and rows of an array are locked, for as long as those behind them need. They are to
-    blame if nothing that serves always works; and of several that are always full the one that lies behind the others,
-    which is the first in the plant. The limits of an instance are to blame if nothing behind them always works.
+    Places of a queue are taken, rows of an array are locked, and lines of a write cache are dirty, for as long as those behind
+    them need. They are to blame if nothing that serves always works; and of several that are always full the one that lies
+    behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits of an instance are
+    to blame if nothing behind them always works.
     """
     serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
     behind = [use for use in serving if stations[use[1]].kind != INSTANCE]
@@ -178,7 +180,7 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
         if any(share >= _ALWAYS for share, _, _ in candidates):
             return candidates
     full = [use for use in uses if use[0] >= _ALWAYS]
-    return [min(full, key=lambda use: use[1])] if full else list(uses)
+    return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != _STORING]
 
 
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:

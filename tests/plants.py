@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tiersim.devices.array import ReadBalance, Rebuild, add_array
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.cloud_volume import CloudVolume
+from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.gate import add_gate, add_port
@@ -21,6 +22,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import NONE, RESOURCES
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
+from tiersim.devices.volume import Device, Volume
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -134,8 +136,8 @@ KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a plant (a device, an array, an array of arrays; with a cache, tiers, a host, an instance, a neighbour, or without) and up to
-    200 commands with many ties.
+    """Draw a plant (a device, an array, an array of arrays, volumes of a controller; with a cache, tiers, a host, an instance, a
+    neighbour, or without) and up to 200 commands with many ties.
     """
     kind = draw(st.sampled_from(KINDS))
     layouts = ["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]
@@ -170,6 +172,10 @@ def cases(draw: st.DrawFn) -> Case:
         )
 
     def hardware(builder: PlantBuilder) -> int:
+        if controller is not None:
+            entries = list(add_controller(builder, controller, volumes).values())
+            return add_array(builder, entries, "raid0", stripe, overhead, "host") if len(entries) > 1 else entries[0]
+
         def array(layout: Any, members: list[int], name: str) -> int:
             lost = [index % len(members) for index in failed[: {"raid5": 1, "raid6": 2, "raid10": 1}.get(layout, 0)]]
             rebuild = None
@@ -206,6 +212,8 @@ def cases(draw: st.DrawFn) -> Case:
     over = draw(st.none() | st.none() | cachings() | migrations())
     fast_kind = draw(st.sampled_from(KINDS))
     host = draw(hosts())
+    controller = draw(st.none() | st.none() | controllers())
+    volumes = [draw(controlled(f"v{index}", stripe)) for index in range(draw(st.integers(1, 3)))]
     shared = draw(st.lists(st.integers(1, 12), max_size=2))
     neighbour, instance = draw(st.booleans()), draw(st.booleans())
     commands = draw(loads(stripe))
@@ -223,6 +231,26 @@ def cachings(draw: st.DrawFn) -> Caching:
 
 
 @st.composite
+def controllers(draw: st.DrawFn) -> Controller:
+    """Draw a controller; in most cases with a cache that is soon full."""
+    high, low = draw(st.sampled_from([(0.8, 0.2), (0.5, 0.5), (0.1, 0.0)]))
+    rates = st.none() | st.sampled_from([20_000_000, 1_000_000_000])
+    return Controller(
+        "perc",
+        cache_bytes=draw(st.none() | st.sampled_from([8192, 1 << 18, 1 << 18, 1 << 21, 1 << 26])),
+        high_water=high,
+        low_water=low,
+        flush_interval_ns=draw(st.sampled_from([0, 1_000_000, 50_000_000, 4_000_000_000])),
+        destage_depth=draw(st.integers(1, 4)),
+        iops=draw(st.none() | st.sampled_from([300, 100_000])),
+        bytes_per_s=draw(rates),
+        host_link_bytes_per_s=draw(rates),
+        drive_link_bytes_per_s=draw(rates),
+        known_defect=draw(st.sampled_from([None, "perc6-raid0-write-back"])),
+    )
+
+
+@st.composite
 def migrations(draw: st.DrawFn) -> Migration:
     """Draw how extents move: often and fast enough that many do."""
     return Migration(
@@ -230,6 +258,27 @@ def migrations(draw: st.DrawFn) -> Migration:
         interval_ns=draw(st.sampled_from([1_000_000, 30_000_000])),
         rate_bytes_per_s=draw(st.sampled_from([10**8, 10**10])),
     )
+
+
+@st.composite
+def controlled(draw: st.DrawFn, name: str, stripe: int) -> Volume:
+    """Draw a volume behind a controller."""
+    layout, counts = draw(
+        st.sampled_from(
+            [
+                ("single", [1]),
+                ("raid0", [1, 3]),
+                ("raid10", [2, 4]),
+                ("raid5", [3, 5]),
+                ("raid5", [3, 5]),
+                ("raid6", [4]),
+            ]
+        )
+    )
+    devices: list[Device] = [hdd(queue_depth=4), flash(buffer=65536), bucket(iops=400, rate=20_000_000)]
+    device, count = draw(st.sampled_from(devices)), draw(st.sampled_from(counts))
+    layouts: Any = layout
+    return Volume(name, device, count, layouts, stripe, draw(st.sampled_from([1, 1000])), draw(hosts()))
 
 
 @st.composite

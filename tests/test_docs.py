@@ -6,10 +6,13 @@ import pytest
 
 from tiersim.devices.catalogue import instances, names
 from tiersim.devices.cloud_volume import CloudVolume, Step
+from tiersim.devices.controller import DEFECTS
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.instance import Instance
+from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
+from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.model import (
     InstanceModel,
     NeighbourModel,
@@ -38,6 +41,20 @@ def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
     models = (VolumeModel, QueueModel, InstanceModel, PoolModel, NeighbourModel)
     for key in {key for model in models for key in model.model_fields}:
         assert f"`{key}`" in text or f"`{key} = " in text, key
+
+
+def test_every_key_of_a_controller_and_every_link_is_documented() -> None:
+    text = (ROOT / "docs" / "controllers.md").read_text()
+    for key in ControllerModel.model_fields.keys() | {*DEFECTS}:
+        assert f"`{key}`" in text or f'"{key}"' in text, key
+    for name, link in LINKS.items():
+        kind = name.rstrip("0123456789")
+        (row,) = [
+            row
+            for row in text.splitlines()
+            if row.startswith(f"| `{kind}") and str(round(link.bytes_per_s / 1e6)) in row
+        ]
+        assert f"`{name}`" in row or f"`{name.removeprefix(kind)}`" in row
 
 
 def test_every_instance_is_listed() -> None:

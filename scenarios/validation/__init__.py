@@ -1,0 +1,1 @@
+"""Published measurements that the models are checked with."""

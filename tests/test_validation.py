@@ -1,0 +1,75 @@
+"""Load generators in a closed loop, and measured controllers against their models."""
+
+import numpy as np
+import pytest
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.operations import READ
+from tiersim.scenarios.validation import backup, perc6
+from tiersim.scenarios.validation.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
+
+pytestmark = pytest.mark.kernels
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_a_closed_loop_keeps_its_depth(depth: int) -> None:
+    builder = PlantBuilder(1)
+    server = add_server(builder, "server", 64, MS)
+    streams = run_closed(builder, [Loop(sequential(120, 0, 512), READ, server, 512, depth)])
+    assert streams.done_ns.max() == 120 // depth * MS
+    outstanding = [np.count_nonzero((streams.started_ns <= t) & (streams.done_ns > t)) for t in streams.started_ns]
+    assert set(outstanding) == {depth}
+    assert settled_bytes_per_s(streams) == pytest.approx(512_000 * depth, rel=0.1)
+
+
+def test_loops_run_side_by_side_each_in_its_order() -> None:
+    builder = PlantBuilder(1)
+    servers = [add_server(builder, name, 1, MS) for name in "ab"]
+    loops = [Loop(sequential(10, 0, 512), READ, np.resize(servers, 10), 512, 1) for _ in range(2)]
+    streams = run_closed(builder, loops)
+    assert streams.done_ns.max() == 11 * MS  # the second is a step behind, and then they take turns
+    assert (np.diff(streams.done_ns[:10]) > 0).all()
+
+
+def test_random_offsets_stay_within_their_span() -> None:
+    offsets = at_random(1000, 512, 8192, 1 << 20, seed=1)
+    assert offsets.min() >= 512
+    assert offsets.max() + 8192 <= 1 << 20
+    assert len(np.unique(offsets)) > 100
+    assert not ((offsets - 512) % 8192).any()
+
+
+@pytest.mark.parametrize(
+    ("layout", "policy", "pattern", "depth", "end"),
+    [
+        ("raid5", "write-back", "random read", 128, 1),
+        ("raid0", "write-back", "random read", 1, 0),
+        ("raid5", "write-through", "random write", 1, 0),
+        ("raid0", "write-through", "random write", 1, 0),
+        ("raid5", "write-back", "random write", 1, 0),
+        ("raid0", "write-back", "sequential write", 16, 1),
+    ],
+)
+def test_a_perc6_does_what_was_measured_of_one(
+    layout: str, policy: perc6.Policy, pattern: perc6.Pattern, depth: int, end: int
+) -> None:
+    """Within 30 %: neither the drives nor the test file are known."""
+    found = perc6.predict_mb_s(layout, policy, "1 MB", pattern, depth, 3000)
+    assert found == pytest.approx(perc6.MEASURED[layout, policy, "1 MB"][pattern][end], rel=0.3)
+
+
+def test_write_back_is_what_makes_raid_5_write_fast() -> None:
+    """Measured: a factor of 15 for sequential writes."""
+    back, through = (
+        perc6.predict_mb_s("raid5", policy, "31.5 KB", "sequential write", 1, 4000)
+        for policy in ("write-back", "write-through")
+    )
+    assert back > 10 * through
+
+
+def test_a_backup_moves_what_it_reads() -> None:
+    rate = backup.copy_mb_s(5, {"one": {**backup.PERC5, "throughput": "100 MB/s", "volumes": ["a", "b"]}}, 40)
+    assert rate == pytest.approx(50, rel=0.05)  # in and out of the same processor
