@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tiersim import __version__
-from tiersim.cli import demo, describe, devices, import_trace, replay, report, warmup
+from tiersim.cli import demo, describe, devices, import_trace, replay, report, validate, warmup
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
@@ -28,6 +28,7 @@ app.command("describe")(describe.describe)
 app.command("replay")(replay.replay)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
+app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
 
 

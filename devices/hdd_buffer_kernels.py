@@ -217,6 +217,25 @@ def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
 
 
 @kernel
+def _soon_ahead(p: Plant, drive: int, sector: int) -> bool:
+    """Whether the read-ahead comes to a sector within a track's length: to wait for it is as fast as to go there."""
+    d = p.drives[drive]
+    if not d["ahead_sector"] <= sector < d["ahead_limit"]:
+        return False
+    zone, _, _, _, _ = locate(p, drive, sector)
+    return bool(sector - d["ahead_sector"] <= p.zones[zone]["sectors_per_track"])
+
+
+@kernel
+def _goes_on(p: Plant, drive: int, slot: int, first: int) -> bool:
+    """Whether a read begins where the last one ended and was waiting when the arm came there: it reads on without a turn lost."""
+    d = p.drives[drive]
+    return bool(
+        first == d["read_end"] and d["after_write"] == 0 and p.requests[slot]["accepted_ns"] <= d["arm_free_ns"]
+    )
+
+
+@kernel
 def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
     """Serve a read: returns when it is done."""
     d = p.drives[drive]
@@ -226,8 +245,8 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     understood = now + p.pool[d["hit_overheads"] + d["after_write"]]
     holder, oldest = _search(p, drive, first)
     ahead = d["ahead_segment"]
-    if holder == NONE and ahead != NONE and first == d["ahead_sector"]:
-        holder = ahead  # the very next sector
+    if holder == NONE and ahead != NONE and _soon_ahead(p, drive, first):
+        holder = ahead
     if holder != NONE and end <= p.segments[holder]["end_sector"]:
         _use(p, drive, holder)
         limit = _limit(p, drive, p.segments[holder]["first_sector"], end)
@@ -244,9 +263,11 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         d["ahead_limit"] = max(d["ahead_limit"], _limit(p, drive, p.segments[holder]["first_sector"], end), end)
         return max(understood + through_ns, _ahead_at(p, drive, end) + last_ns) + d["completion_ns"]
     link = p.links[slot]
-    understood = now + d["read_overhead_ns"]
-    begun = max(understood, d["arm_free_ns"])
-    start = _rotate(p, drive, begun + move_ns(p, drive, link["cylinder"], link["track"], READ), link["angle_ps"])
+    if _goes_on(p, drive, slot, first):
+        start = _flow(p, drive, d["arm_free_ns"], link["cylinder"], link["track"], link["angle_ps"])
+    else:
+        begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
+        start = _rotate(p, drive, begun + move_ns(p, drive, link["cylinder"], link["track"], READ), link["angle_ps"])
     read = start + link["transfer_ps"] // PS_PER_NS
     go_to(p, drive, link["end_track"])
     d["arm_free_ns"] = read
@@ -320,16 +341,27 @@ def _flush(p: Plant, drive: int, now: int) -> int:
 
 @kernel
 def _cost(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
-    """What the scheduler goes by; what needs no arm goes first."""
+    """What the scheduler goes by; what needs no arm goes first, and then the next of a stream.
+
+    A stream of writes is kept in order although each of them has just missed its turn: drives behind a controller were
+    measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6, write-through; see
+    docs/accuracy.md).
+    """
     d = p.drives[drive]
     request = p.requests[slot]
     op = request["op"]
     if op in (FLUSH, DISCARD) or (op == WRITE and d["write_segments"] > 0):
         return 0
-    if op == READ and d["ahead_segment"] != NONE:
-        ahead = p.segments[d["ahead_segment"]]
-        if ahead["first_sector"] <= request["offset_bytes"] // SECTOR_BYTES <= ahead["end_sector"]:
+    first = request["offset_bytes"] // SECTOR_BYTES
+    if op == WRITE and d["after_write"] == 1 and first == d["write_end"]:
+        return 0
+    if op == READ:
+        if _goes_on(p, drive, slot, first):
             return 0
+        if d["ahead_segment"] != NONE:
+            ahead = p.segments[d["ahead_segment"]]
+            if ahead["first_sector"] <= first <= ahead["end_sector"]:
+                return 0
     return cost_of(p, drive, slot, angle_ps)
 
 

@@ -73,7 +73,7 @@ def test_adaptive_read_ahead_starts_with_the_second_read_in_order() -> None:
 
 
 def test_a_stream_without_pauses_runs_at_the_rate_of_the_platter() -> None:
-    """Without read-ahead each command misses its turn; with it none does."""
+    """A read that waits where the last one ended goes on with it, read-ahead or not."""
     count, length = 400, 65536
     rates = {}
     for kind in ("none", "segment"):

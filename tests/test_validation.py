@@ -1,12 +1,18 @@
 """Load generators in a closed loop, and measured controllers against their models."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
 from tiersim.scenarios.validation import backup, perc6
+from tiersim.scenarios.validation.claims import Claim
 from tiersim.scenarios.validation.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 
 pytestmark = pytest.mark.kernels
@@ -73,3 +79,35 @@ def test_write_back_is_what_makes_raid_5_write_fast() -> None:
 def test_a_backup_moves_what_it_reads() -> None:
     rate = backup.copy_mb_s(5, {"one": {**backup.PERC5, "throughput": "100 MB/s", "volumes": ["a", "b"]}}, 40)
     assert rate == pytest.approx(50, rel=0.05)  # in and out of the same processor
+
+
+def test_the_depth_sweep_is_met_but_where_it_was_fitted() -> None:
+    done = CliRunner().invoke(app, ["validate", "depth", "--json"])
+    assert done.exit_code == 0, done.output
+    [experiment] = json.loads(done.stdout)["experiments"]
+    assert [claim["fitted"] for claim in experiment["claims"]] == [True, *[False] * 5]
+    assert all(claim["met"] for claim in experiment["claims"])
+
+
+def test_a_claim_counts_its_error_and_its_side() -> None:
+    assert Claim("x", "ms", 100, 109, 10).met
+    assert not Claim("x", "ms", 100, 89, 10).met
+    assert Claim("x", "ms", 100, 50, 0, at_most=True).met
+    assert not Claim("x", "ms", 100, 100.1, 0, at_most=True).met
+
+
+def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
+    done = CliRunner().invoke(app, ["validate", "drives"])
+    assert done.exit_code == 0
+    assert "Not tried: the traces are not part of the project" in done.output
+    wrong = CliRunner().invoke(app, ["validate", "drive"])
+    assert "did you mean 'drives'?" in str(wrong.exception)
+
+
+@pytest.mark.shared
+def test_the_accuracy_document_is_what_the_command_writes(shared: Path, tmp_path: Path) -> None:
+    written = tmp_path / "accuracy.md"
+    done = CliRunner().invoke(app, ["validate", "--traces", str(shared / "hdd/valid"), "--markdown", str(written)])
+    assert done.exit_code == 0, done.output
+    kept = (Path(__file__).resolve().parents[1] / "docs/accuracy.md").read_text()
+    assert written.read_text() == kept

@@ -78,6 +78,7 @@ def _score(measured_ns: NDArray[np.int64], simulated_ns: NDArray[np.int64]) -> d
     p99, simulated_p99 = np.quantile(measured_ns, 0.99), np.quantile(simulated_ns, 0.99)
     return {
         "measured_mean_ms": mean / NS_PER_MS,
+        "measured_p99_ms": float(p99) / NS_PER_MS,
         "simulated_mean_ms": float(simulated_ns.mean()) / NS_PER_MS,
         "demerit_ms": demerit / NS_PER_MS,
         "demerit_pct_of_mean": 100 * demerit / mean,

@@ -1,1 +1,1 @@
-"""Published measurements that the models are checked with."""
+"""Published measurements against predictions: one module an experiment."""
