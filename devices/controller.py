@@ -68,18 +68,20 @@ def add_route(
     write: Sequence[int],
     other: Sequence[int],
     overhead_ns: int = PASS_ON_NS,
+    commands: int = NONE,
     cached: int = NONE,
 ) -> int:
-    """Put a route over stations into the plant and return its station: each operation visits its stops in turn."""
+    """Put a route over stations into the plant and return its station: the data of each operation pass its stops."""
     row = builder.row(
         "routes",
         overhead_ns=overhead_ns,
+        commands=commands,
         read_stops=builder.table([*read, NONE]),
         write_stops=builder.table([*write, NONE]),
         other_stops=builder.table([*other, NONE]),
         cached=cached,
     )
-    return builder.station(ROUTE, row, name, {}, children=1)
+    return builder.station(ROUTE, row, name, {}, children=max(len(read), len(write), len(other)))
 
 
 def add_controller(builder: PlantBuilder, controller: Controller, volumes: Sequence[Volume]) -> dict[str, int]:
@@ -98,7 +100,7 @@ def add_front(
     if controller.cache_bytes is not None:
         cache, first_cached = _add_cache(builder, controller, volumes, below)
         devices = [cache] * len(volumes)
-    commands = [add_server(builder, f"{name}.commands", 1, -(-NS_PER_S // controller.iops))] if controller.iops else []
+    commands = add_server(builder, f"{name}.commands", 1, -(-NS_PER_S // controller.iops)) if controller.iops else NONE
     processor = _ceiling(builder, f"{name}.processor", controller.bytes_per_s)
     to_host = _ceiling(builder, f"{name}.host link.reads", controller.host_link_bytes_per_s)
     from_host = _ceiling(builder, f"{name}.host link.writes", controller.host_link_bytes_per_s)
@@ -109,9 +111,10 @@ def add_front(
         route = add_route(
             builder,
             f"{name}.{volume.name}",
-            read=[*commands, device, *processor, *to_host],
-            write=[*commands, *from_host, *processor, *defect, device],
-            other=[*commands, device],
+            read=[device, *processor, *to_host],
+            write=[*from_host, *processor, *defect, device],
+            other=[device],
+            commands=commands,
             overhead_ns=volume.controller_overhead_ns,
             cached=NONE if first_cached == NONE else first_cached + index,
         )

@@ -1,7 +1,8 @@
-"""A route as a passive machine: the stations that a request visits one after the other.
+"""A route as a passive machine: a station that takes its command, then those that its data pass, all of them at once.
 
-A controller is one (its commands, its link, its cache or its array), and so is a drive behind a link. Data of a write pass
-a link before the device, data of a read after it; a flush and a discard have none.
+A controller is one (its commands, its link, its cache or its array), and so is a drive behind a link. Data are passed on while
+they come: a request is done when the slowest stop is, and each stop is taken for as long as the data need there. (Were they
+stored whole at every stop, sequential reads of one request at a time would come out a third too slow: ``docs/accuracy.md``.)
 """
 
 from tiersim.devices.children import add_child
@@ -11,21 +12,20 @@ from tiersim.operations import READ, WRITE
 
 
 @kernel
-def _next_stop(p: Plant, route: int, slot: int) -> int:
-    """Send the request to its next stop; returns 0 after the last one."""
+def _to_stops(p: Plant, route: int, slot: int) -> int:
+    """Send a request to every stop of its operation; a flush and a discard have no data."""
     r = p.routes[route]
     request = p.requests[slot]
-    stops = r["other_stops"]
+    stop = r["other_stops"]
     if request["op"] == READ:
-        stops = r["read_stops"]
+        stop = r["read_stops"]
     elif request["op"] == WRITE:
-        stops = r["write_stops"]
-    position = p.holds[slot]["position"]
-    station = p.pool[stops + position]
-    if station == NONE:
-        return 0
-    p.holds[slot]["position"] = position + 1
-    return add_child(p, 0, station, request["op"], request["offset_bytes"], request["length_bytes"])
+        stop = r["write_stops"]
+    made = 0
+    while p.pool[stop] != NONE:
+        made = add_child(p, made, p.pool[stop], request["op"], request["offset_bytes"], request["length_bytes"])
+        stop += 1
+    return made
 
 
 @kernel
@@ -36,12 +36,19 @@ def accept_route(p: Plant, route: int, now: int) -> int:
 
 @kernel
 def finish_route(p: Plant, route: int, slot: int) -> int:
-    """Send a request to its first stop."""
-    p.holds[slot]["position"] = 0
-    return _next_stop(p, route, slot)
+    """Send a request to where commands are taken, or to its stops."""
+    commands = p.routes[route]["commands"]
+    if commands == NONE:
+        return _to_stops(p, route, slot)
+    p.holds[slot]["position"] = 1  # there are stops to come
+    request = p.requests[slot]
+    return add_child(p, 0, commands, request["op"], request["offset_bytes"], request["length_bytes"])
 
 
 @kernel
 def resume_route(p: Plant, route: int, slot: int) -> int:
-    """Go on to the next stop."""
-    return _next_stop(p, route, slot)
+    """Go on to the stops."""
+    if p.routes[route]["commands"] == NONE or p.holds[slot]["position"] == 0:
+        return 0
+    p.holds[slot]["position"] = 0
+    return _to_stops(p, route, slot)

@@ -394,11 +394,12 @@ NEIGHBOUR_ROW = _record(
 
 ROUTE_ROW = _record(
     "overhead_ns",
-    "read_stops",  # index into the pool: stations that a read visits one after the other, then NONE
+    "commands",  # station that takes commands, or NONE
+    "read_stops",  # index into the pool: stations that the data of a read pass, then NONE
     "write_stops",
     "other_stops",  # of flushes and discards
     "cached",  # if a write cache is among the stops: what that knows of the volume
-    indices=("cached",),
+    indices=("commands", "cached"),
 )
 
 WRITE_CACHE_ROW = _record(
