@@ -23,7 +23,7 @@ def demo(
 
     Example: tiersim demo -o demo
     """
-    from tiersim.scenarios.model import load_scenario
+    from tiersim.scenarios.loading import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
     from tiersim.traces.samples import pgbench

@@ -14,7 +14,7 @@ from tiersim.files import check_target, make_folder
 from tiersim.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
-    from tiersim.scenarios.model import NamedScenario
+    from tiersim.scenarios.hardware import NamedScenario
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
 
@@ -43,7 +43,7 @@ def replay(
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
-    from tiersim.scenarios.model import load_scenario
+    from tiersim.scenarios.loading import load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     replayed = [setting for setting in settings or () if setting.startswith("replay.")]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.model import NamedScenario
+from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, FileUse
 from tiersim.units import format_bytes
 

@@ -14,8 +14,8 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.checkpoints import Checkpoint
+from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.model import NamedScenario
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
 from tiersim.scenarios.survey import Survey, latencies_of_files

@@ -78,7 +78,7 @@ def _run(*, reference: bool) -> None:
 
 
 def _import_describe_and_replay() -> None:
-    from tiersim.scenarios.model import load_scenario
+    from tiersim.scenarios.loading import load_scenario
     from tiersim.scenarios.recorded import load_recorded
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.sessions import assign_sessions

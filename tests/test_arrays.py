@@ -22,7 +22,8 @@ from tiersim.devices.volume import Volume, add_volume
 from tiersim.errors import ScenarioError
 from tiersim.kernel import jit_enabled
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.model import NamedScenario, load_scenario
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.placement import place_files
 from tiersim.scenarios.survey import FileUse
 from tiersim.simulator.categories import CATEGORIES

@@ -28,7 +28,7 @@ from tiersim.devices.tables import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.devices.volume import Volume
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.loading import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
 from tiersim.simulator.verdict import to_blame, utilisation

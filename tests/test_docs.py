@@ -13,15 +13,9 @@ from tiersim.devices.instance import Instance
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.scenarios.controllers import ControllerModel
-from tiersim.scenarios.model import (
-    InstanceModel,
-    NeighbourModel,
-    PoolModel,
-    QueueModel,
-    ReplayModel,
-    VolumeModel,
-    load_scenario,
-)
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
+from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]

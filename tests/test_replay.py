@@ -13,7 +13,9 @@ import pytest
 
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.model import NamedScenario, Scenario, load_scenario
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import place_files
 from tiersim.scenarios.recorded import merge_commands
 from tiersim.scenarios.replay import commands, replay, replay_all

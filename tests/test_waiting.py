@@ -16,8 +16,9 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.memory import available_bytes, workers_that_fit
-from tiersim.scenarios.model import NamedScenario, load_scenario
 from tiersim.scenarios.recorded import Recorded, load_recorded
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.sessions import SESSION, WRITER, find_owners

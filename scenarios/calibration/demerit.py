@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tiersim.devices.volume import Device
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.model import NamedScenario, Scenario
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.recorded import load_recorded
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import Survey

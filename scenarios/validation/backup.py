@@ -13,7 +13,8 @@ import numpy as np
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.model import NamedScenario, Scenario
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.closed import Loop, run_closed, sequential, settled_bytes_per_s
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.model import load_scenario
+from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 

@@ -1,0 +1,285 @@
+"""A scenario with its devices: checks that they fit each other, and builds the plant."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import tomli_w
+
+from tiersim.devices.array import ReadBalance
+from tiersim.devices.catalogue import load_instance
+from tiersim.devices.cloud_volume import CloudVolume, OrderError
+from tiersim.devices.controller import (
+    DEFECTS,
+    add_controller,
+    defect_at,
+    problem_with_stripe,
+)
+from tiersim.devices.flash import Flash
+from tiersim.devices.flash_cache import Caching, add_flash_cache, problem_with_cache
+from tiersim.devices.gate import add_gate
+from tiersim.devices.hdd import Drive
+from tiersim.devices.host import Host, add_host, add_queue
+from tiersim.devices.instance import add_instance, limits_of
+from tiersim.devices.measured import Measured
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.pool import Neighbour, Pool, add_pool
+from tiersim.devices.tiers import Migration, add_tiers
+from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.model import InstanceModel, QueueModel, Scenario, with_units
+from tiersim.scenarios.volumes import HardwareModel, PoolModel, VolumeModel
+from tiersim.units import format_bytes
+
+
+class WrongKey(ScenarioError):
+    """A mistake that shows when the devices are known; ``location`` is the key."""
+
+    def __init__(self, location: tuple[str, ...], message: str) -> None:
+        """Keep the *location* beside the message."""
+        super().__init__(f"{'.'.join(location)}: {message}")
+        self.location, self.message = location, message
+
+
+class NamedScenario:
+    """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
+
+    def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
+        """Take the *devices* that volumes and pools are on, by name; raises ScenarioError when they are not to be had."""
+        self.name, self.model = name, model
+        self.pools = {key: self._pool(key, pool, devices[key]) for key, pool in model.pools.items()}
+        self.volumes = {
+            key: self._volume(key, volume, devices[key])
+            if volume.pool is None
+            else self._slice(key, volume, self.pools[volume.pool])
+            for key, volume in model.volumes.items()
+            if not volume.tiers
+        }
+        tiered = {key: self._tiered(key, volume) for key, volume in model.volumes.items() if volume.tiers}
+        #: Volumes that data can be placed on.
+        self.homes: dict[str, Volume | TieredVolume] = {key: (self.volumes | tiered)[key] for key in model.homes}
+        #: How volumes cache others, by the name of the cache.
+        self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
+        for key, pool in self.pools.items():
+            self._check_room(key, pool)
+        self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
+        for key, controller in self.controllers.items():
+            for behind in self.behind(key):
+                problem = None if controller.cache_bytes is None else problem_with_stripe(behind)
+                if problem:
+                    raise WrongKey(("volumes", behind.name, "stripe"), problem)
+        self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
+
+    @property
+    def hardware(self) -> dict[str, Volume]:
+        """What there is to buy, by name: volumes with devices of their own, and pools."""
+        alone = {key: volume for key, volume in self.volumes.items() if self.model.volumes[key].pool is None}
+        return alone | {key: pool.hardware for key, pool in self.pools.items()}
+
+    @staticmethod
+    def _pool(name: str, model: PoolModel, device: Device | Measured) -> Pool:
+        if isinstance(device, Measured | CloudVolume):
+            raise WrongKey(
+                ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
+            )
+        host = Host(drive_queue_depth=model.drive_queue_depth)
+        hardware = _hardware(name, model, device, host)
+        load = model.neighbour
+        return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
+
+    def _check_room(self, key: str, pool: Pool) -> None:
+        """Refuse slices that are larger than their pool, or leave nothing for the neighbour."""
+        asked = sum(self.volumes[name].capacity_bytes for name in self.model.on_pool(key))
+        room = pool.hardware.capacity_bytes - asked
+        if room < 0:
+            raise WrongKey(
+                ("pools", key),
+                f"holds {format_bytes(pool.hardware.capacity_bytes)}, its volumes are {format_bytes(asked)}; "
+                "make them smaller or the pool larger",
+            )
+        if pool.neighbour is not None and room < pool.neighbour.size_bytes:
+            raise WrongKey(
+                ("pools", key, "neighbour"), "the volumes leave no room for it; make them smaller or the pool larger"
+            )
+
+    @staticmethod
+    def _limits(name: str, model: InstanceModel) -> TokenBucket:
+        if model.type is None:
+            return limits_of(name, model, {})
+        try:
+            instance = load_instance(model.type)
+        except ScenarioError as error:
+            raise WrongKey(("instances", name, "type"), str(error)) from None
+        return limits_of(instance.name, instance, instance.sources)
+
+    def _slice(self, name: str, model: VolumeModel, pool: Pool) -> Volume:
+        return replace(pool.hardware, name=name, host=self._host(model), slice_bytes=model.size)
+
+    def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
+        try:
+            ordered = _order(model, device)
+        except OrderError as error:
+            raise WrongKey(("volumes", name, error.key), str(error)) from None
+        share = 1.0 if model.credits is None else model.credits
+        host = self._host(model)
+        return replace(_hardware(name, model, ordered, host), credits=share)
+
+    @staticmethod
+    def _host(model: VolumeModel) -> Host:
+        return Host(
+            queue_depth=model.queue_depth,
+            drive_queue_depth=model.drive_queue_depth,
+            max_request_bytes=model.max_request,
+            merge=model.merge,
+            flush_overhead_ns=model.flush_overhead,
+            journal=model.journal,
+        )
+
+    def _tiered(self, name: str, model: VolumeModel) -> TieredVolume:
+        assert model.tiers
+        assert model.extent
+        assert model.rebalance_interval
+        assert model.migration_rate
+        fast, slow = (self.volumes[tier] for tier in model.tiers)
+        migration = Migration(model.extent, model.rebalance_interval, model.migration_rate)
+        for tier in (fast, slow):
+            if tier.capacity_bytes < model.extent:
+                raise WrongKey(("volumes", name, "extent"), f"is larger than the tier {tier.name!r}; write less")
+        return TieredVolume(name, fast, slow, migration, self._host(model))
+
+    def _caches(self, name: str, model: VolumeModel) -> Caching:
+        assert model.caches
+        assert model.cache_mode
+        assert model.cache_block
+        assert model.sequential_cutoff is not None
+        flash_bytes, backing_bytes = self.volumes[name].capacity_bytes, self.volumes[model.caches].capacity_bytes
+        problem = problem_with_cache(flash_bytes, backing_bytes, model.cache_block)
+        if problem:
+            raise WrongKey(("volumes", name, "cache_block"), problem)
+        return Caching(model.cache_mode, model.cache_block, model.sequential_cutoff)
+
+    def behind(self, controller: str) -> list[Volume]:
+        """The volumes of a controller."""
+        named = self.model.controllers[controller].volumes
+        if named is not None:
+            return [self.volumes[name] for name in named]
+        own = self.model.volumes
+        return [
+            volume
+            for name, volume in self.volumes.items()
+            if isinstance(volume.device, Drive | Flash) and own[name].pool is None
+        ]
+
+    @property
+    def defects(self) -> list[str]:
+        """What is known to be broken in the hardware, a sentence each."""
+        found = [
+            (volume.name, defect_at(controller, volume))
+            for key, controller in self.controllers.items()
+            for volume in self.behind(key)
+        ]
+        return [f"{volume}: {DEFECTS[defect]}" for volume, defect in found if defect is not None]
+
+    def build(self, builder: PlantBuilder) -> dict[str, int]:
+        """Put the scenario's hardware into a plant; returns the station that takes the requests of each home.
+
+        A volume that is the recorded hardware is left out: what it answers is in the trace.
+        """
+        volumes = {name: volume for name, volume in self.volumes.items() if not isinstance(volume.device, Measured)}
+        devices: dict[str, int] = {}
+        for key, controller in self.controllers.items():
+            devices |= add_controller(builder, controller, self.behind(key))
+        alone = [name for name in volumes if self.model.volumes[name].pool is None and name not in devices]
+        devices |= {name: add_devices(builder, volumes[name]) for name in alone}
+        for key, pool in self.pools.items():
+            devices |= add_pool(builder, pool, {name: volumes[name] for name in self.model.on_pool(key)})
+        for name, caching in self.caching.items():
+            cached = str(self.model.volumes[name].caches)
+            devices[cached] = add_flash_cache(
+                builder, f"{cached}.cache", caching, devices[name], volumes[name].capacity_bytes,
+                devices[cached], volumes[cached].capacity_bytes,
+            )  # fmt: skip
+        for name, home in self.homes.items():
+            if isinstance(home, TieredVolume):
+                fast, slow = home.fast, home.slow
+                tiers = add_tiers(
+                    builder, name, home.migration, devices[fast.name], fast.capacity_bytes,
+                    devices[slow.name], slow.capacity_bytes,
+                )  # fmt: skip
+                devices[name] = add_queue(builder, name, home.host, tiers)
+        # what lies behind comes first: that order tells which of several full queues is to blame
+        shared = {
+            key: add_instance(builder, key, self.limits[key], instance.credits)
+            for key, instance in reversed(self.model.instances.items())
+        }
+        shared |= {key: add_gate(builder, key, queue.depth) for key, queue in reversed(self.model.queues.items())}
+        on_the_way: Mapping[str, QueueModel | InstanceModel] = {**self.model.queues, **self.model.instances}
+        return {
+            name: add_host(
+                builder, name, home.host, devices[name],
+                [shared[key] for key, entry in on_the_way.items() if name in (entry.volumes or self.homes)],
+            )
+            for name, home in self.homes.items() if name in devices
+        }  # fmt: skip
+
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        if self.model.description:
+            return self.model.description
+        parts = []
+        for key, hardware in self.hardware.items():
+            caching = self.caching.get(key)
+            role = "" if caching is None else f", {caching.mode} cache of {self.model.volumes[key].caches}"
+            parts.append(_in_words(hardware) + role)
+        parts += [f"{key}: extents in {' and '.join(v.tiers)}" for key, v in self.model.volumes.items() if v.tiers]
+        return "; ".join(parts)
+
+    def to_toml(self) -> str:
+        """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
+        return tomli_w.dumps(with_units(self.model))
+
+
+def _hardware(name: str, model: HardwareModel, device: Device | Measured, host: Host) -> Volume:
+    balance: ReadBalance = "nearest" if isinstance(device, Drive) else "fewest"
+    return Volume(
+        name,
+        device,
+        model.count,
+        model.layout,
+        model.stripe,
+        model.overhead_ns,
+        host,
+        failed=tuple(model.failed or ()),
+        rebuild_bytes_per_s=model.rebuild_rate,
+        rebuild_from=model.rebuild_from or 0.0,
+        read_balance=model.read_balance or balance,
+    )
+
+
+def _in_words(volume: Volume) -> str:
+    text = f"{volume.count} × {volume.device.name}"
+    if volume.layout != "single":
+        text += f", {volume.layout.upper()}"
+    if volume.failed:
+        names = " and ".join(str(member) for member in volume.failed)
+        text += f", member {names} failed" if len(volume.failed) == 1 else f", members {names} failed"
+    if volume.rebuild:
+        rate = volume.rebuild.bytes_per_s
+        hours = (volume.rebuild.member_bytes - volume.rebuild.filled_bytes) / rate / 3600
+        text += f" and being rebuilt at {format_bytes(rate)}/s, which takes {hours:.1f} h"
+    return text
+
+
+def _order(model: VolumeModel, device: Device | Measured) -> Device | Measured:
+    """What a volume gets for the keys of an order; raises OrderError when it is not for sale."""
+    if isinstance(device, CloudVolume):
+        device = device.order(model.size, model.iops, model.throughput)
+    else:
+        for key in ("size", "iops", "throughput"):
+            if getattr(model, key) is not None:
+                raise OrderError(key, f"belongs to cloud volumes and slices of pools; {device.name} has its own")
+    has_credits = isinstance(device, TokenBucket) and (device.burst_credits or device.burst_bytes)
+    if model.credits is not None and not has_credits:
+        raise OrderError("credits", f"{device.name}: has no burst credits; leave it out")
+    return device
