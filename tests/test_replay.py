@@ -25,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "7429c8611d042e229ec6d231f6d437e92d883492451daf7f7bb7998fb2a63b98"
+GOLDEN = "6ecc66d6dbeb730ca9c1985818d70ef2a0cf125db2805b861d3b15089685fe27"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
