@@ -37,7 +37,9 @@ class Sourced(StrictModel):
         for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
             if f"function {parse.__name__} " in annotation:
                 return write(value)
-        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
 
     @property
     def caveats(self) -> list[str]:

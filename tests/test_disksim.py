@@ -122,6 +122,26 @@ def test_the_seek_curve_is_straight_between_measured_points(folder: Path) -> Non
     assert curve[4] == pytest.approx(1_000_000 + 3 / 9 * 2_000_000, abs=1)
 
 
+def test_a_drive_without_caching_still_has_its_interface(folder: Path) -> None:
+    (folder / "made_up.diskspecs").write_text(
+        SPECS.replace("Enable caching in buffer = 1", "Enable caching in buffer = 0")
+    )
+    drive = load_drive(folder / "made_up.parv")
+    assert drive.interface_rate == pytest.approx(5_120_000)
+    assert (drive.read_ahead, drive.write_segments) == ("none", None)
+
+
+def test_skews_in_turns(folder: Path) -> None:
+    model = (
+        (folder / "made_up.model")
+        .read_text()
+        .replace("Sparing scheme used", "Skew units = revolutions,\n Sparing scheme used")
+    )
+    model = model.replace("Skew for track switch = 5.0", "Skew for track switch = 0.1")
+    (folder / "made_up.model").write_text(model.replace("Skew for track switch = 4,", "Skew for track switch = 0.1,"))
+    assert load_drive(folder / "made_up.parv").track_switch == 1_000_000
+
+
 def test_seek_equations(folder: Path) -> None:
     model = folder / "made_up.model"
     equation = "Seek type = hplplus10,\n First ten seek times = [1,2,3,4,5,6,7,8,9,10],\n"

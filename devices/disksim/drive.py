@@ -87,19 +87,23 @@ def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
         "flush": "assumed: 1 ns .. 1 ms",
         "age_limit": "assumed: 200 ms .. 5000 ms",
         "track_switch": f"derived: the skew between tracks in the DiskSim parameters of {specs.name}",
+        "write_settle": f"derived: DiskSim parameters of {specs.name}, no less than 0",
+        "command_overhead": f"derived: DiskSim parameters of {specs.name}, of a drive at rest",
+        "write_overhead": f"derived: DiskSim parameters of {specs.name}, of a drive at rest",
+        "hit_overheads": f"derived: DiskSim parameters of {specs.name}, failures of extraction left out",
+        "read_ahead_after_hit": f"derived: how far the DiskSim parameters of {specs.name} read ahead",
     }
     kept = {key: value for key, value in values.items() if value is not None}
     return {"kind": "measured-hdd", "name": specs.name, **kept, "sources": sources}
 
 
 def _buffer(specs: Block, sector_ms: float) -> dict[str, Any]:
-    """The keys of the buffer; none when caching is off."""
-    if not specs.whole("Enable caching in buffer", 1) or not specs.whole("Number of buffer segments", 1):
-        return {}
-    ahead = specs.whole("Buffer continuous read", 0)
+    """The keys of the buffer; with caching off it is what data pass through, and nothing more."""
+    caching = specs.whole("Enable caching in buffer", 1) != 0
+    ahead = specs.whole("Buffer continuous read", 0) if caching else 0
     most = specs.whole("Maximum read-ahead (blks)", 0)
     return {
-        "buffer_segments": specs.whole("Number of buffer segments", 1),
+        "buffer_segments": max(specs.whole("Number of buffer segments", 1), 1) if caching else 1,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
         "interface_rate": f"{round(SECTOR_BYTES / sector_ms * 1000)} B/s" if sector_ms > 0 else None,
         "hit_overheads": [*_hits(specs, "Read"), *_hits(specs, "Write")],
@@ -108,7 +112,7 @@ def _buffer(specs: Block, sector_ms: float) -> dict[str, Any]:
         "read_ahead_after_hit": _READ_AHEAD[min(max(ahead, 0), 4)] == "segment"
         or specs.whole("Read-ahead on idle hit", 0) == 1,
         "write_segments": max(specs.whole("Maximum number of write segments", 1), 1)
-        if specs.whole("Fast write level", 0)
+        if caching and specs.whole("Fast write level", 0)
         else None,
     }
 

@@ -38,12 +38,14 @@ def zones_of(layout: Block, surfaces: int) -> list[MeasuredZone]:
     if not isinstance(zones, list) or not zones or not all(isinstance(zone, Block) for zone in zones):
         raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones")
     range_cylinders = layout.whole("Rangesize for sparing", 1)
-    return [_zone(zone, surfaces, scheme, range_cylinders) for zone in zones]
+    in_turns = layout.values.get("Skew units") == "revolutions"
+    return [_zone(zone, surfaces, scheme, range_cylinders, in_turns) for zone in zones]
 
 
-def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int) -> MeasuredZone:
+def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turns: bool) -> MeasuredZone:
     first, last = zone.whole("First cylinder number"), zone.whole("Last cylinder number")
     per_track = zone.whole("Blocks per track")
+    unit = per_track if in_turns else 1
     runs = list(_runs(zone, (last - first + 1) * surfaces * per_track, per_track, surfaces, scheme, range_cylinders))
     if per_track <= 0 or not runs:
         raise ScenarioError(f"{zone.path}:{zone.line}: the zone of cylinders {first} to {last} holds no sector")
@@ -51,8 +53,8 @@ def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int) -> Meas
         first_cylinder=first,
         sectors_per_track=per_track,
         first_sector_at=zone.number("Offset of first block", 0),
-        track_skew=zone.number("Skew for track switch", 0),
-        cylinder_skew=zone.number("Skew for cylinder switch", 0),
+        track_skew=zone.number("Skew for track switch", 0) * unit,
+        cylinder_skew=zone.number("Skew for cylinder switch", 0) * unit,
         runs=runs,
     )
 
