@@ -142,6 +142,12 @@ def test_skews_in_turns(folder: Path) -> None:
     assert load_drive(folder / "made_up.parv").track_switch == 1_000_000
 
 
+def test_a_seek_file_may_have_deviations_and_the_times_of_writes(folder: Path) -> None:
+    plain = load_drive(folder / "made_up.parv")
+    (folder / "made_up.seek").write_text("1, 1.0, 0.02, 1.5\n10, 3.0, 0.03, 3.5\n39, 6.0, 0.01, 6.5\n")
+    assert load_drive(folder / "made_up.parv") == plain
+
+
 def test_seek_equations(folder: Path) -> None:
     model = folder / "made_up.model"
     equation = "Seek type = hplplus10,\n First ten seek times = [1,2,3,4,5,6,7,8,9,10],\n"

@@ -13,7 +13,8 @@ from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
 from tiersim.units import NS_PER_MS
 
-_POINT = re.compile(r"\s*(\d+)\s*,\s*(-?[\d.]+)\s*$")
+#: Distance, ms; some files have a deviation, and the times of writes, behind them.
+_POINT = re.compile(r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+)*\s*$")
 #: Of a curve that is an equation so many points are kept, evenly on a logarithmic scale.
 _POINTS = 200
 
