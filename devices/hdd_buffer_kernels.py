@@ -281,8 +281,8 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
             d["ahead_sector"] = end
             d["ahead_limit"] = limit
     sector_ns = link["transfer_ps"] // sectors // PS_PER_NS
-    # data go to the host while they are read, one sector behind
-    return max(start + sector_ns + through_ns, read + last_ns) + d["completion_ns"]
+    # data go to the host while they are read, one sector behind, and no earlier than those of the command before
+    return max(start + sector_ns + through_ns, read + last_ns, now + through_ns) + d["completion_ns"]
 
 
 @kernel

@@ -86,6 +86,14 @@ def test_a_stream_without_pauses_runs_at_the_rate_of_the_platter() -> None:
     assert rates["segment"] == pytest.approx(hdd().outer_rate, rel=0.05)
 
 
+def test_nothing_comes_faster_than_the_interface() -> None:
+    count, length = 200, 65536
+    builder = PlantBuilder(1)
+    station = add_drive(builder, buffered(interface_rate=10_000_000), "drive")
+    fed = commands(np.zeros(count, np.int64), station, READ, np.arange(count) * length, length)
+    assert count * length / run(builder, fed).latency_ns.max() * 1e9 <= 10_000_000
+
+
 def test_the_least_recently_used_segment_is_overwritten() -> None:
     drive = buffered(buffer_segments=2, read_ahead="none")
     there = [0, 1 << 30, 0, 2 << 30, 0, 1 << 30]
