@@ -1,5 +1,6 @@
 """A disk drive from what its datasheet gives: geometry, seek curve, zones, buffer."""
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
@@ -74,9 +75,9 @@ class Drive(Sourced):
         """Time of one revolution in ps."""
         return round(60 * 10**12 / self.rpm)
 
+    @abstractmethod
     def geometry(self) -> Geometry:
         """Where its sectors are, and how the arm moves."""
-        raise NotImplementedError
 
 
 class Hdd(Drive):
