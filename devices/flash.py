@@ -1,15 +1,22 @@
 """A solid-state drive, on whatever bus, from its datasheet and what was measured of it."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from tiersim.devices.channel_kernels import ENTRIES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import FLASH
+from tiersim.devices.tables import FLASH, NEVER
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
+from tiersim.units import NS_PER_S
 
 PS_PER_S = 10**12
+
+#: One time, or one for each page of a cell (lower, middle, upper), all equally likely.
+_Times = Annotated[
+    tuple[Nanoseconds, ...], BeforeValidator(lambda value: value if isinstance(value, list | tuple) else (value,))
+]
 
 
 class Flash(Sourced):
@@ -17,73 +24,160 @@ class Flash(Sourced):
 
     kind: Literal["flash"]
     capacity: Bytes = Field(gt=0)
+    cell: Literal["slc", "mlc", "tlc", "qlc", "3d-xpoint"]
     channels: int = Field(gt=0)
     dies: int = Field(gt=0)  # of all channels: how many pages can be sensed at once
     page: Bytes = Field(gt=0)
-    read: Nanoseconds  # sense one page
-    program: Nanoseconds = Field(gt=0)  # die time of one page written, garbage collection at steady state included
-    suspend: Nanoseconds  # longest wait of a read for a program in progress
+    unit: Bytes = Field(gt=0)
+    planes: int = Field(default=1, gt=0, le=16)
+    spread: int = Field(gt=0)
+    read: _Times
+    program: Nanoseconds = Field(gt=0)
+    program_size: Bytes = Field(gt=0)
+    erase: Nanoseconds = Field(gt=0)
+    block: Bytes = Field(gt=0)
+    over_provisioning: float = Field(gt=0, le=10)
+    suspend: Nanoseconds | None = None
+    allocation: Literal["dynamic", "static"] = "dynamic"
+    collection: Literal["greedy", "lru"] = "greedy"
+    mapping: Literal["analytic", "mapped"] = "analytic"
+    state: Literal["steady", "fresh"] = "steady"
     channel_rate: BytesPerSecond = Field(gt=0)
     link_rate: BytesPerSecond = Field(gt=0)
     controller_iops: int = Field(gt=0)  # its highest rate of commands
     read_latency: Nanoseconds  # firmware, bus and driver, beside sensing and transfer
     write_latency: Nanoseconds
-    flush: Nanoseconds
-    power_loss_protection: bool
     buffer: Bytes
+    buffer_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    power_loss_protection: bool
+    flush: Nanoseconds
+    flush_interval: Nanoseconds | None = None
     queue_depth: int = Field(gt=0)
+    host_cpu: Nanoseconds | None = Field(default=None, gt=0)
+    host_threads: int | None = Field(default=None, gt=0)
+    host_memory_per_gib: Bytes | None = None
 
     @model_validator(mode="after")
-    def _plausible(self) -> "Flash":
+    def _fits_together(self) -> "Flash":
         if self.dies % self.channels:
-            raise ValueError(f"dies = {self.dies} is not a multiple of channels = {self.channels}")
-        if self.buffer < self.page:
-            raise ValueError("buffer is smaller than one page")
-        if self.read < 1000 * 5:
-            raise ValueError("read is below 5 µs: no flash cell is sensed so fast; a write into a buffer may be")
+            raise ValueError(f"dies: {self.dies} is not a multiple of channels = {self.channels}")
+        if self.dies % self.spread:
+            raise ValueError(f"spread: {self.spread} does not divide dies = {self.dies}")
+        for key, part in (("page", self.unit), ("program_size", self.unit), ("block", self.program_size)):
+            if getattr(self, key) % part:
+                raise ValueError(f"{key}: {getattr(self, key)} bytes is not a multiple of the {part} bytes in it")
+        if 0 < self.buffer < self.program_size:
+            raise ValueError(f"buffer: {self.buffer} bytes is less than one program writes")
+        if self.allocation == "static" and self.program_size != self.unit:
+            raise ValueError("allocation: 'static' needs programs of one unit each")
+        if (self.host_cpu is None) != (self.host_threads is None):
+            raise ValueError("host_cpu: needs host_threads, and the other way round")
+        if self.read_mean_ns < 5_000 and self.cell != "3d-xpoint":
+            raise ValueError("read: is below 5 µs: no flash cell is sensed so fast; a write into a buffer may be")
         return self
+
+    @property
+    def read_mean_ns(self) -> float:
+        """Mean time to sense a page."""
+        return sum(self.read) / len(self.read)
+
+    @property
+    def write_amplification(self) -> float:
+        """Units programmed for each unit that the host writes, uniformly at random over the whole drive."""
+        if self.state == "fresh":
+            return 1.0
+        from tiersim.devices.write_amplification import greedy, lru
+
+        block_units = self.block // self.unit
+        if self.collection == "greedy":
+            return greedy(self.over_provisioning, block_units)
+        return lru(self.over_provisioning)
+
+    @property
+    def copy_ns(self) -> int:
+        """Die time that collection needs for a unit: its share of a program and of sensing a page of its victim.
+
+        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u.
+        """
+        valid = 1 - 1 / self.write_amplification
+        units = self.page // self.unit
+        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1
+        return round(self.program * self.unit / self.program_size + senses * self.read_mean_ns)
 
 
 def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     """Put one flash drive into the plant and return its station."""
-    buffer_pages = drive.buffer // drive.page
+    units = drive.buffer // drive.unit
+    amplification = drive.write_amplification
     row = builder.row(
         "flashes",
         queue=builder.queue(),
         queue_depth=drive.queue_depth,
+        unit_bytes=drive.unit,
+        page_units=drive.page // drive.unit,
+        planes=drive.planes,
+        spread=drive.spread,
         channels=drive.channels,
         dies=drive.dies,
-        page_bytes=drive.page,
-        read_ns=drive.read,
+        reads=builder.table(drive.read),
+        read_kinds=len(drive.read),
         program_ns=drive.program,
-        suspend_ns=drive.suspend,
-        channel_ps_per_byte=PS_PER_S // drive.channel_rate,
+        program_units=drive.program_size // drive.unit,
+        suspend_ns=NEVER if drive.suspend is None else drive.suspend,
+        static=int(drive.allocation == "static"),
+        copies_q16=round((amplification - 1) * 2**16),
+        erases_q32=0 if drive.state == "fresh" else round(amplification * drive.unit / drive.block * 2**32),
+        copy_ns=drive.copy_ns,
+        erase_ns=drive.erase,
+        unit_channel_ns=drive.unit * NS_PER_S // drive.channel_rate,
         link_ps_per_byte=PS_PER_S // drive.link_rate,
-        controller_ns=max(1, 10**9 // drive.controller_iops),
+        buffer_ps_per_byte=0 if drive.buffer_rate is None else PS_PER_S // drive.buffer_rate,
+        controller_ns=max(1, NS_PER_S // drive.controller_iops),
         read_latency_ns=drive.read_latency,
         write_latency_ns=drive.write_latency,
         flush_ns=drive.flush,
+        flush_interval_ns=drive.flush_interval or 0,
         protected=int(drive.power_loss_protection),
-        buffer_pages=buffer_pages,
-        channel_free=builder.table([0] * drive.channels),
+        buffer_units=units,
+        host_cpu_ns=drive.host_cpu or 0,
+        host_threads=drive.host_threads or 0,
+        last_flush_ns=-(drive.flush_interval or 0),
+        calendars=builder.table([0] * (drive.channels * ENTRIES)),
+        sense_start=builder.table([0] * drive.dies),
+        sensed=builder.table([0] * drive.dies),
+        sensing_planes=builder.table([0] * drive.dies),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
-        buffer_free=builder.table([0] * buffer_pages),
+        buffer_free=builder.table([0] * units),
+        host_free=builder.table([0] * (drive.host_threads or 0)),
     )
-    resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies}
+    resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
+    if drive.host_threads is not None:
+        resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
 
 
 def describe(drive: Flash) -> dict[str, Any]:
     """Figures that a person checks a drive by: an 8 KiB read alone, and the random rates that the parts allow."""
     size = 8192
-    pages = -(-size // drive.page)
-    transfer_ns = min(size, drive.page) * 10**9 // drive.channel_rate
-    read_ns = (
-        10**9 // drive.controller_iops + drive.read + transfer_ns + size * 10**9 // drive.link_rate + drive.read_latency
-    )
+    units = -(-size // drive.unit)
+    senses = min(units, drive.spread)
+    transfer_ns = -(-units // senses) * (drive.unit * NS_PER_S // drive.channel_rate)
+    command_ns = NS_PER_S // drive.controller_iops
+    read_ns = command_ns + (drive.host_cpu or 0) + drive.read_latency + size * NS_PER_S // drive.link_rate
     reads = min(
-        drive.controller_iops, drive.dies * 10**9 // (pages * (drive.read + transfer_ns)), drive.link_rate // size
+        drive.controller_iops,
+        drive.dies * NS_PER_S / (senses * (drive.read_mean_ns + transfer_ns)),
+        drive.channels * NS_PER_S / (senses * transfer_ns),
+        drive.link_rate // size,
     )
-    writes = min(drive.controller_iops, drive.dies * 10**9 // (pages * drive.program), drive.link_rate // size)
-    return {"random_read_ns": read_ns, "random_reads_per_s": reads, "sustained_random_writes_per_s": writes}
+    amplification = drive.write_amplification
+    erases = 0 if drive.state == "fresh" else amplification * drive.unit / drive.block
+    unit_ns = drive.program * drive.unit / drive.program_size + drive.unit * NS_PER_S / drive.channel_rate
+    unit_ns += (amplification - 1) * drive.copy_ns + erases * drive.erase
+    writes = min(drive.controller_iops, drive.dies * NS_PER_S / (units * unit_ns), drive.link_rate // size)
+    return {
+        "random_read_ns": round(read_ns + max(drive.read) + transfer_ns),
+        "random_reads_per_s": int(reads),
+        "sustained_random_writes_per_s": int(writes),
+    }

@@ -1,19 +1,22 @@
-"""A solid-state drive as a passive machine: controller, link, channels, dies, a write buffer.
+"""A solid-state drive as a passive machine: driver, controller, link, channels, dies, a write buffer, collection.
 
 Each resource keeps the time from which it is free (as FEMU and the analytic models of flash do), so a command's
 completion is known when it is chosen. Reads overtake queued programs but not the one in progress, which a read may
-suspend; a die is occupied until its page has left over the channel. Writes end in the buffer; programs drain it behind
-them, over the dies in turn as a page-mapped FTL writes; when the buffer is full a write waits for the oldest page in it.
+suspend; a die is occupied until its page has left over the channel, and a command to a die needs the channel, too.
+Writes end in the buffer; programs drain it behind them, over the dies in turn as a page-mapped FTL writes; when the
+buffer is full a write waits for the oldest unit in it.
 """
 
 from tiersim.devices import queue
+from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
+from tiersim.random_numbers import FLASH_PLACE, random_bits
 
 PS_PER_NS = 1_000
 #: Resources in ``work_ns``.
-CONTROLLER, CHANNELS, DIES = 0, 1, 2
+CONTROLLER, CHANNELS, DIES, LINK, HOST_CPU = 0, 1, 2, 3, 4
 
 
 @kernel
@@ -21,51 +24,6 @@ def residual_program_ns(at_ns: int, program_free_ns: int, program_ns: int) -> in
     """How long the program in progress at a time still takes: programs of one die run back to back."""
     backlog = program_free_ns - at_ns
     return backlog % program_ns if backlog > 0 else 0
-
-
-@kernel
-def read_page(p: Plant, station: int, flash: int, page: int, length_bytes: int, at_ns: int) -> int:
-    """Read part of a page: wait for the die, sense, send over the channel; returns when the data is out."""
-    f = p.flashes[flash]
-    die = page % f["dies"]
-    channel = f["channel_free"] + page % f["channels"]
-    read_free = f["read_free"] + die
-    program_free = f["program_free"] + die
-    start = max(at_ns, p.pool[read_free])
-    start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
-    transfer = length_bytes * f["channel_ps_per_byte"] // PS_PER_NS
-    # channel time is taken in order of choice; what overtakes inside the drive is not modelled
-    p.pool[channel] = max(p.pool[channel], at_ns) + transfer
-    end = max(start + f["read_ns"] + transfer, p.pool[channel])
-    if p.pool[program_free] > start:
-        p.pool[program_free] += end - start
-        f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
-    p.pool[read_free] = end
-    p.work_ns[station, CHANNELS] += transfer
-    p.work_ns[station, DIES] += end - start
-    return end
-
-
-@kernel
-def buffer_page(p: Plant, station: int, flash: int, length_bytes: int, at_ns: int) -> int:
-    """Put a page into the write buffer and plan its program; returns when the buffer took it."""
-    f = p.flashes[flash]
-    count = f["pages_buffered"]
-    f["pages_buffered"] = count + 1
-    place = f["buffer_free"] + count % f["buffer_pages"]
-    program_free = f["program_free"] + count % f["dies"]
-    channel = f["channel_free"] + count % f["channels"]
-    admitted = max(at_ns, p.pool[place])
-    transfer = length_bytes * f["channel_ps_per_byte"] // PS_PER_NS
-    p.pool[channel] = max(p.pool[channel], admitted) + transfer
-    start = max(p.pool[channel], p.pool[program_free], p.pool[f["read_free"] + count % f["dies"]])
-    end = start + f["program_ns"]
-    p.pool[program_free] = end
-    p.pool[place] = end
-    f["last_program_ns"] = max(f["last_program_ns"], end)
-    p.work_ns[station, CHANNELS] += transfer
-    p.work_ns[station, DIES] += f["program_ns"]
-    return admitted
 
 
 @kernel
@@ -87,37 +45,17 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
     f["in_service"] += 1
     request = p.requests[slot]
     op = request["op"]
-    started = max(now, f["controller_free_ns"]) + f["controller_ns"]
+    started = max(_through_driver(p, station, flash, now), f["controller_free_ns"]) + f["controller_ns"]
     f["controller_free_ns"] = started
     p.work_ns[station, CONTROLLER] += f["controller_ns"]
     if op == FLUSH:
-        done = started + f["flush_ns"]
-        if not f["protected"]:
-            done = max(done, f["last_program_ns"] + f["flush_ns"])
+        done = _flush(p, station, flash, now, started)
     elif op == DISCARD:
         done = started + f["flush_ns"]
+    elif op == READ:
+        done = _read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     else:
-        length = request["length_bytes"]
-        on_link = length * f["link_ps_per_byte"] // PS_PER_NS
-        f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
-        first = request["offset_bytes"]
-        position = first
-        end = first + length
-        page_bytes = f["page_bytes"]
-        ready = started
-        at = started if op == READ else f["link_free_ns"]
-        while position < end:
-            page = position // page_bytes
-            part = min(end, (page + 1) * page_bytes) - position
-            if op == READ:
-                ready = max(ready, read_page(p, station, flash, page, part, at))
-            else:
-                ready = max(ready, buffer_page(p, station, flash, part, at))
-            position += part
-        if op == READ:
-            done = max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
-        else:
-            done = ready + f["write_latency_ns"]
+        done = _write(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     return slot, max(done, now + 1), NEVER
 
 
@@ -126,3 +64,201 @@ def finish_flash(p: Plant, flash: int) -> int:
     """Free a place in the drive's queue; flash makes no children."""
     p.flashes[flash]["in_service"] -= 1
     return 0
+
+
+@kernel
+def _through_driver(p: Plant, station: int, flash: int, now: int) -> int:
+    """When a driver that keeps the drive's map on the host has worked on a command."""
+    f = p.flashes[flash]
+    if f["host_cpu_ns"] == 0:
+        return now
+    earliest = f["host_free"]
+    for thread in range(f["host_free"] + 1, f["host_free"] + f["host_threads"]):
+        if p.pool[thread] < p.pool[earliest]:
+            earliest = thread
+    p.pool[earliest] = max(p.pool[earliest], now) + f["host_cpu_ns"]
+    p.work_ns[station, HOST_CPU] += f["host_cpu_ns"]
+    return p.pool[earliest]
+
+
+@kernel
+def _flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
+    f = p.flashes[flash]
+    done = started + f["flush_ns"]
+    if not f["protected"]:
+        if f["filled_units"] > 0:
+            _program(p, station, flash, now, f["programs"] % f["dies"])
+        done = max(started, f["last_program_ns"]) + f["flush_ns"]
+    if f["flush_interval_ns"] > 0:
+        done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])
+        f["last_flush_ns"] = done
+    return done
+
+
+@kernel
+def _read(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+    """Read units: those of a page that lie on one die are sensed together. Returns when the host has them."""
+    f = p.flashes[flash]
+    on_link = length * f["link_ps_per_byte"] // PS_PER_NS
+    f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
+    p.work_ns[station, LINK] += on_link
+    unit = offset // f["unit_bytes"]
+    end = (offset + length - 1) // f["unit_bytes"] + 1
+    spread = f["spread"]
+    page_units = f["page_units"]
+    group_units = page_units * spread
+    plane_units = page_units // f["planes"]
+    ready = started
+    while unit < end:
+        group = unit // group_units
+        end_here = min(end, (group + 1) * group_units)
+        for first in range(unit, min(end_here, unit + spread)):
+            units = (end_here - 1 - first) // spread + 1
+            place = (first - group * group_units) // spread
+            planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
+            die = _die_of(p, flash, first)
+            ready = max(ready, _read_page(p, station, flash, now, started, die, group, units, planes))
+        unit = end_here
+    return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
+
+
+@kernel
+def _die_of(p: Plant, flash: int, unit: int) -> int:
+    """The die of a unit: groups of pages lie side by side over all dies, each row of them begins on another die."""
+    f = p.flashes[flash]
+    dies = f["dies"]
+    if dies == 1:
+        return 0
+    spread = f["spread"]
+    group = unit // (f["page_units"] * spread)
+    place = group * spread + unit % spread
+    shift = random_bits(p.seed[0], FLASH_PLACE, flash, place // dies)
+    return (place + shift) % dies
+
+
+@kernel
+def _read_page(
+    p: Plant, station: int, flash: int, now: int, at_ns: int, die: int, page: int, units: int, planes: int
+) -> int:
+    """Read units of a page that lie on *planes* (a bit for each); returns when they have left over the channel.
+
+    The die senses when it is free, and with it what waits on its other planes: a read joins the last one that has not begun.
+    """
+    f = p.flashes[flash]
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    read_free = f["read_free"] + die
+    sensed = f["sensed"] + die
+    sensing = f["sensing_planes"] + die
+    transfer = units * f["unit_channel_ns"]
+    busy_from = p.pool[read_free]
+    if f["planes"] > 1 and p.pool[f["sense_start"] + die] > at_ns and p.pool[sensing] & planes == 0:
+        p.pool[sensing] |= planes
+        start = busy_from
+        end = reserve(p, calendar, now, p.pool[sensed], transfer)
+        end = max(end, busy_from)
+    else:
+        program_free = f["program_free"] + die
+        start = max(at_ns, busy_from)
+        start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
+        start = idle_from(p, calendar, start)
+        read = f["reads"]
+        if f["read_kinds"] > 1:
+            read += random_bits(p.seed[0], FLASH_PLACE, die, page) % f["read_kinds"]
+        p.pool[f["sense_start"] + die] = start
+        p.pool[sensed] = start + p.pool[read]
+        p.pool[sensing] = planes
+        end = reserve(p, calendar, now, p.pool[sensed], transfer)
+    if p.pool[f["program_free"] + die] > start:
+        p.pool[f["program_free"] + die] += end - start
+        f["last_program_ns"] = max(f["last_program_ns"], p.pool[f["program_free"] + die])
+    p.pool[read_free] = end
+    p.work_ns[station, CHANNELS] += transfer
+    p.work_ns[station, DIES] += end - start
+    return end
+
+
+@kernel
+def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+    """Put units into the write buffer, programs behind them; returns when the buffer, or flash without one, has all."""
+    f = p.flashes[flash]
+    on_link = length * f["link_ps_per_byte"] // PS_PER_NS
+    f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
+    p.work_ns[station, LINK] += on_link
+    at = max(f["link_free_ns"], f["to_buffer_free_ns"])
+    if f["buffer_ps_per_byte"] > 0:
+        at += length * f["buffer_ps_per_byte"] // PS_PER_NS
+        f["to_buffer_free_ns"] = at
+    unit_bytes = f["unit_bytes"]
+    ready = at
+    for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
+        patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
+        die = _die_of(p, flash, unit) if f["static"] else f["programs"] % f["dies"]
+        ready = max(ready, _write_unit(p, station, flash, now, at, die, patched))
+    if f["buffer_units"] == 0:
+        if f["filled_units"] > 0:
+            ready = max(ready, _program(p, station, flash, now, f["programs"] % f["dies"]))
+    return ready + f["write_latency_ns"]
+
+
+@kernel
+def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: int, patched: bool) -> int:
+    """Take a unit in, and plan the program when it is full; returns when the unit is safe as far as the drive says."""
+    f = p.flashes[flash]
+    admitted = at_ns
+    if f["buffer_units"] > 0:
+        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"]
+        admitted = max(at_ns, p.pool[place])
+        p.pool[place] = NEVER
+        f["units_buffered"] += 1
+    f["filled_ns"] = admitted if f["filled_units"] == 0 else max(f["filled_ns"], admitted)
+    f["filled_units"] += 1
+    f["patched_units"] += patched
+    if f["filled_units"] < f["program_units"]:
+        return admitted
+    programmed = _program(p, station, flash, now, die)
+    return admitted if f["buffer_units"] > 0 else programmed
+
+
+@kernel
+def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
+    """Plan the program of the units that are gathered, and the collection that they cause; returns when it ends."""
+    f = p.flashes[flash]
+    units = f["filled_units"]
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    program_free = f["program_free"] + die
+    read = p.pool[f["reads"]]
+    start = max(f["filled_ns"], p.pool[program_free], p.pool[f["read_free"] + die])
+    at = start + f["patched_units"] * read
+    left = units
+    while left > 0:  # a page at a time, so that reads come in between
+        part = min(left, f["page_units"])
+        at = reserve(p, calendar, now, at, part * f["unit_channel_ns"])
+        left -= part
+    end = at + f["program_ns"]
+    p.pool[program_free] = end + _collect(p, station, flash, now, calendar, end, units)
+    for number in range(f["units_buffered"] - units, f["units_buffered"]):
+        if f["buffer_units"] > 0:
+            p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
+    f["last_program_ns"] = max(f["last_program_ns"], end)
+    f["programs"] += 1
+    f["filled_units"] = 0
+    f["patched_units"] = 0
+    p.work_ns[station, CHANNELS] += units * f["unit_channel_ns"]
+    p.work_ns[station, DIES] += p.pool[program_free] - start
+    return end
+
+
+@kernel
+def _collect(p: Plant, station: int, flash: int, now: int, calendar: int, at_ns: int, units: int) -> int:
+    """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
+    f = p.flashes[flash]
+    owed = f["copies_owed_q16"] + units * f["copies_q16"]
+    copies = owed >> 16
+    f["copies_owed_q16"] = owed & 0xFFFF
+    erases_owed = f["erases_owed_q32"] + units * f["erases_q32"]
+    f["erases_owed_q32"] = erases_owed & 0xFFFF_FFFF
+    if copies > 0:
+        transfer = 2 * copies * f["unit_channel_ns"]
+        reserve(p, calendar, now, at_ns, transfer)
+        p.work_ns[station, CHANNELS] += transfer
+    return copies * f["copy_ns"] + (erases_owed >> 32) * f["erase_ns"]

@@ -50,7 +50,7 @@ class Sourced(StrictModel):
     def _every_number_has_a_source(self) -> "Sourced":
         parameters = type(self).model_fields.keys() - self._plain
         for key in sorted(parameters):
-            if key not in self.sources and getattr(self, key) is not None:
+            if key in self.model_fields_set and key not in self.sources and getattr(self, key) is not None:
                 raise ValueError(f"sources: {key!r} has no source; say where its number comes from")
         for key, source in self.sources.items():
             if key not in parameters:

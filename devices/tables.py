@@ -29,8 +29,8 @@ WAIT = -1  # it waits for a service here to end
 #: at least 1 ns.
 PASS_ON_NS = 1
 
-#: How many resources of a station are accounted apart (a drive has one, flash has three).
-RESOURCES = 3
+#: How many resources of a station are accounted apart (a drive has one, flash has five).
+RESOURCES = 5
 
 
 def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
@@ -171,28 +171,55 @@ FLASH_ROW = _record(
     "queue",
     "in_service",
     "queue_depth",
+    "unit_bytes",  # of the mapping
+    "page_units",  # that a die senses at once
+    "planes",  # that a page is spread over; what waits on several of them is sensed together
+    "spread",  # dies that consecutive units lie on before the first one gets its next
     "channels",
     "dies",  # of all channels
-    "page_bytes",
-    "read_ns",
-    "program_ns",  # die time that one buffered page costs, collection included
+    "reads",  # index into the pool: sensing times, equally likely
+    "read_kinds",  # how many of them there are
+    "program_ns",
+    "program_units",  # that one program writes
     "suspend_ns",  # a read waits for a program no longer than this
-    "channel_ps_per_byte",
+    "static",  # 1: a unit is written to the die that its address names, 0: to the next one in turn
+    "copies_q16",  # units that collection copies for each one written, in 1/65536
+    "erases_q32",  # blocks that it erases for each one written, in 1/2^32
+    "copy_ns",  # die time of a copied unit
+    "erase_ns",
+    "unit_channel_ns",
     "link_ps_per_byte",
+    "buffer_ps_per_byte",
     "controller_ns",  # serial: 1 / its highest rate
     "read_latency_ns",  # fixed, beside the parts above
     "write_latency_ns",
     "flush_ns",
+    "flush_interval_ns",  # flushes end no closer to each other
     "protected",  # 1: the buffer survives a power loss, so a flush does not drain it
-    "buffer_pages",
-    "pages_buffered",  # counts up: ring position and next die
+    "buffer_units",  # 0: a write ends on flash
+    "host_cpu_ns",
+    "host_threads",
+    # from here on: what changes
+    "units_buffered",  # counts up: ring position
+    "programs",  # counts up: next die
+    "filled_units",  # of the program that is being gathered
+    "filled_ns",  # when the last of them was in the buffer
+    "patched_units",  # of them that must be read first: they were written in part
+    "copies_owed_q16",
+    "erases_owed_q32",
     "controller_free_ns",
     "link_free_ns",
+    "to_buffer_free_ns",
     "last_program_ns",
-    "channel_free",  # index into the pool, one entry a channel
+    "last_flush_ns",
+    "calendars",  # index into the pool: what the channels have been promised to, see channel_kernels
+    "sense_start",  # of the last planned sensing; one entry a die
+    "sensed",  # when it is over
+    "sensing_planes",  # a bit for each
     "read_free",  # one entry a die
     "program_free",  # one entry a die
-    "buffer_free",  # one entry a page of the buffer
+    "buffer_free",  # one entry a unit of the buffer
+    "host_free",  # one entry a thread of the host's driver
     indices=("queue",),
 )
 

@@ -1,0 +1,76 @@
+"""What a channel has been promised to: a short calendar of busy times, in order and apart.
+
+A transfer takes the first gap that it fits into from the time on at which its data are there, so one that was planned
+early and is ready late does not keep others from the bus.
+"""
+
+from tiersim.devices.tables import Plant
+from tiersim.kernel import kernel
+
+#: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one.
+_MOST = 24
+#: Entries of a calendar in the pool: how many times there are, then begin and end of each.
+ENTRIES = 1 + 2 * _MOST
+
+
+@kernel
+def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
+    """When the channel is idle first, at *at_ns* or later."""
+    place = calendar + 1
+    end = place + 2 * p.pool[calendar]
+    while place < end and p.pool[place] <= at_ns:
+        at_ns = max(at_ns, p.pool[place + 1])
+        place += 2
+    return at_ns
+
+
+@kernel
+def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> int:
+    """Promise the channel for *length_ns*, from *at_ns* on or as soon after as it fits in; returns when that ends."""
+    end = _forget(p, calendar, now)
+    place = calendar + 1
+    while place < end and at_ns + length_ns > p.pool[place]:
+        at_ns = max(at_ns, p.pool[place + 1])
+        place += 2
+    done = at_ns + length_ns
+    behind = place > calendar + 1 and p.pool[place - 1] == at_ns
+    before = place < end and p.pool[place] == done
+    if behind and before:  # it fills the gap
+        p.pool[place - 1] = p.pool[place + 1]
+        _move(p, place + 2, end, place)
+        end -= 2
+    elif behind:
+        p.pool[place - 1] = done
+    elif before:
+        p.pool[place] = at_ns
+    else:
+        for entry in range(end - 1, place - 1, -1):
+            p.pool[entry + 2] = p.pool[entry]
+        p.pool[place] = at_ns
+        p.pool[place + 1] = done
+        end += 2
+    p.pool[calendar] = (end - calendar) // 2
+    return done
+
+
+@kernel
+def _forget(p: Plant, calendar: int, now: int) -> int:
+    """Drop what is over and make room for one more; returns where the calendar ends then."""
+    first = calendar + 1
+    end = first + 2 * p.pool[calendar]
+    past = first
+    while past < end and p.pool[past + 1] <= now:
+        past += 2
+    if past > first:
+        _move(p, past, end, first)
+        end -= past - first
+    elif end == first + 2 * _MOST:
+        end -= 2
+        p.pool[end - 1] = p.pool[end + 1]
+    return end
+
+
+@kernel
+def _move(p: Plant, start: int, end: int, target: int) -> None:
+    for entry in range(start, end):
+        p.pool[target + entry - start] = p.pool[entry]
