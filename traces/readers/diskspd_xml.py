@@ -191,7 +191,7 @@ def _warnings(asked: _Asked, targets: Sequence[Element], mean_ns: float | None) 
     if any(target.find("Distribution") is not None for target in targets):
         yield "addresses are not uniform (-rd)"
     if any(_number(target, "ThinkTime") for target in targets):
-        yield "threads pause between requests (-i), so fewer than the depth are outstanding"
+        yield "threads pause between requests (-i, -j), so fewer than the depth are outstanding"
     if asked.pattern == "sequential" and any(map(_same_sequence, targets)):
         yield "each thread goes through the same addresses (neither -T nor -si is set), so a cache may answer"
 

@@ -27,8 +27,8 @@ _MOST_VALUES = 2_000_000
 #: So many damaged documents are passed over; each may be as long as the file.
 _MOST_DAMAGED = 8
 _MS_PER_S = 1000
-#: Documents are of one run when it began, by them, less than this apart: fio tells whole seconds.
-_SAME_START_S = 1.0
+#: Documents are of one run when it began, by them, no more than this apart: fio's whole seconds are off by up to one.
+_SAME_START_S = 1.5
 _BLOCK_TOLERANCE = 0.01
 _DEPTH_TOLERANCE = 1.2
 _ALONE_PCT = 99.9
@@ -85,19 +85,29 @@ def _documents(text: str, file: str) -> tuple[list[dict[str, Any]], tuple[str, .
 
 def _final(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out documents of a run that a later one of the same run follows: what is in them is in it, too."""
-    starts = [_start_s(document) for document in documents]
-    return [
-        document
-        for document, start, following in zip(documents, starts, [*starts[1:], None], strict=True)
-        if start is None or following is None or abs(following - start) >= _SAME_START_S
-    ]
+    following = [*documents[1:], None]
+    return [here for here, later in zip(documents, following, strict=True) if not later or not _goes_on(here, later)]
+
+
+def _goes_on(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether a document is of the run of the one before: both say when it began, and no counter falls."""
+    starts = _start_s(before), _start_s(after)
+    if starts[0] is None or starts[1] is None or abs(starts[1] - starts[0]) > _SAME_START_S:
+        return False
+    return all(
+        (number(old.get(operation), key) or 0) <= (number(new.get(operation), key) or 0)
+        for old, new in zip(before["jobs"], after["jobs"], strict=False)
+        for operation in OPERATIONS
+        for key in ("total_ios", "runtime")
+        if isinstance(old, dict) and isinstance(new, dict)
+    )
 
 
 def _start_s(document: Mapping[str, Any]) -> float | None:
     """Return when the run of a document began: whole seconds before its time stamp."""
     stamp_ms = number(document, "timestamp_ms")
     elapsed_s = next((number(job, "elapsed") for job in document["jobs"]), None)
-    return None if stamp_ms is None or elapsed_s is None else stamp_ms / 1000 - elapsed_s
+    return None if stamp_ms is None or elapsed_s is None else stamp_ms / _MS_PER_S - elapsed_s
 
 
 def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]) -> Iterator[Measured]:
@@ -203,7 +213,7 @@ def _point(job: _Job, wanted: Setting | None, operation: Operation) -> Measured:
         job=job.name,
         operation=operation,
         iops=iops,
-        requests=None if requests is None else round(requests),
+        requests=round(requests or 0) or None,
         seconds=runtime_ms / _MS_PER_S or None,
         warnings=tuple(warnings),
         **known,
