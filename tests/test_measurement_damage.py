@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,18 @@ WHOLE = {
 
 
 def try_read(folder: Path, data: bytes) -> list[Measured]:
-    """Read, and check what is said if that fails."""
+    """Read a file that holds *data*, and check what is said if that fails."""
+    (folder / "measured").write_bytes(data)
+    return try_measure(folder / "measured")
+
+
+def try_measure(path: Path) -> list[Measured]:
+    """Read a file, and check what is said if that fails."""
     try:
-        return read(folder, data)
+        return measurements(path)
     except TraceError as error:
         said = str(error)
-        assert said.startswith(str(folder / "measured"))
+        assert said.startswith(str(path))
         assert "\n" not in said
         assert len(said) < 500
         return []
@@ -40,10 +47,12 @@ def try_read(folder: Path, data: bytes) -> list[Measured]:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_cut_off_at_every_byte(tmp_path: Path, kind: str) -> None:
-    data = WHOLE[kind].rstrip().encode()
+    whole = WHOLE[kind].rstrip()
+    data = (whole if kind == "table" else " ".join(whole.replace("note: both", "").split())).encode()
     assert try_read(tmp_path, data)
-    for size in range(len(data)):
-        found = try_read(tmp_path, data[:size])
+    for size in reversed(range(len(data))):
+        os.truncate(tmp_path / "measured", size)
+        found = try_measure(tmp_path / "measured")
         assert not found or kind == "table"  # a cell that lost its end is still a cell
 
 
@@ -144,6 +153,30 @@ def test_hostile_and_wrong_files(tmp_path: Path, text: str, message: str) -> Non
         read(tmp_path, text)
     assert str(error.value).startswith(str(tmp_path / "measured"))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document(job({"rw": "x" * 100_000})),
+        document(job({"bs": "4k-8k"}, name="a" * 100_000)),
+        TABLE.replace("8k", "k" * 100_000),
+        TABLE.replace("40142.7", "x" * 100_000),
+        TABLE.replace("8k", "k" * 200_000),
+        XML.replace("Results>", f"{'R' * 100_000}>").replace("<System>", "<Results>"),
+    ],
+)
+def test_what_is_said_is_short(tmp_path: Path, text: str) -> None:
+    assert try_read(tmp_path, text.encode()) == []
+
+
+def test_many_jobs_take_no_longer_than_their_text(tmp_path: Path) -> None:
+    """20,000 jobs of 20,000 names beside 20,000 options of all: two squares of it would take minutes."""
+    options = {f"option{number}": "1" for number in range(20_000)}
+    jobs = [{"jobname": f"job{number}", "groupid": 0, "read": {"total_ios": 1}} for number in range(20_000)]
+    points = read(tmp_path, document(*jobs, **{"global options": options}))
+    assert len(points) == 20_000
+    assert "'job0' and 19,998 more ran at the same time" in points[-1].warnings[0]
 
 
 def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:

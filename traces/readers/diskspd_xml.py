@@ -1,11 +1,13 @@
 """DiskSpd's results as XML (``-Rxml``, with ``-L`` for latencies): what each direction of each time span measured.
 
-Sources for names and units: ``XmlResultParser/xmlresultparser.cpp``, ``Common/Common.cpp`` (``Target::GetXml``, ``TimeSpan::GetXml``) and
-``UnitTests/XmlResultParser/XmlResultParser.UnitTests.cpp`` of microsoft/diskspd, of several ages: ``Results`` holds ``System``,
-``Profile/TimeSpans/TimeSpan/Targets/Target`` (what was asked for) and a ``TimeSpan`` of results for each of those. ``Latency`` is of the whole time span,
-in milliseconds with three decimals, from before a request is submitted to its completion; its ``Bucket`` of percentile 0 is the least, that of 100 the most.
-``RequestCount`` is ``-o``, of a thread and target, or ``-O``, of a thread; ``Throughput`` (``-g``) is of a thread and target, in bytes a millisecond unless
-its unit says IOPS. ``DisableAllCache`` is what older versions call ``DisableOSCache`` with ``WriteThrough``. PowerShell saves it as UTF-16.
+Sources for names and units: ``XmlResultParser/xmlresultparser.cpp``, ``Common/Common.cpp`` (``Target::GetXml``,
+``TimeSpan::GetXml``) and ``UnitTests/XmlResultParser/XmlResultParser.UnitTests.cpp`` of microsoft/diskspd, of several
+ages: ``Results`` holds ``System``, ``Profile/TimeSpans/TimeSpan/Targets/Target`` (what was asked for) and a
+``TimeSpan`` of results for each of those. ``Latency`` is of the whole time span, in milliseconds with three decimals,
+from before a request is submitted to its completion; its ``Bucket`` of percentile 0 is the least, that of 100 the most.
+``RequestCount`` is ``-o``, of a thread and target, or ``-O``, of a thread; ``Throughput`` (``-g``) is of a thread and
+target, in bytes a millisecond unless its unit says IOPS. ``DisableAllCache`` is what older versions call
+``DisableOSCache`` with ``WriteThrough``. PowerShell saves it as UTF-16.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,8 @@ from tiersim.traces.measurement import Measured
 from tiersim.units import NS_PER_MS
 
 _BEGIN, _END = "<Results>", "</Results>"
-#: So many elements and attributes take about a gigabyte of memory; DiskSpd's own have a thousand a time span, and with -D one a thread and second.
+#: So many elements and attributes take less than a gigabyte of memory; DiskSpd has a thousand a time span, and with -D
+#: one more for each thread and second.
 _MOST_PARTS = 4_000_000
 _MOST = 2.0**53
 _MS_PER_S = 1000
@@ -35,7 +38,8 @@ def looks_like_diskspd(text: str) -> bool:
 def read_diskspd(text: str, file: str) -> list[Measured]:
     """Return what *text*, of the file of that name, says of each direction that did anything.
 
-    Raises TraceError when it is no XML, when targets of a time span differ in more than their names, or when nothing was measured.
+    Raises TraceError when it is no XML, when targets of a time span differ in what was asked of them, or when nothing was
+    measured.
     """
     if text.count("<") + text.count("=") > _MOST_PARTS:
         raise TraceError(f"{file}: has more than {_MOST_PARTS:,} elements; give one run a file, without -D")
@@ -47,8 +51,8 @@ def read_diskspd(text: str, file: str) -> list[Measured]:
             raise TraceError(
                 f"{file}: has results of {len(spans)} time spans and the profiles of {len(asked)}; give all that -Rxml wrote"
             )
-        for profile, span in zip(asked, spans, strict=True):
-            points += _of_span(profile, span, file, f"time span {spans.index(span) + 1}")
+        for number, (profile, span) in enumerate(zip(asked, spans, strict=True), 1):
+            points += _of_span(profile, span, file, f"time span {number}")
     if not points:
         raise TraceError(f"{file}: DiskSpd measured no read and no write there; run it again")
     return points

@@ -1,8 +1,9 @@
 """fio's JSON (``--output-format=json`` or ``json+``), from fio 2.0 on: what each direction of each job measured.
 
-Sources: ``stat.c`` of fio at several ages (no options in the oldest; ``io_bytes`` in KiB and ``clat`` in microseconds up to 2.x;
-``clat_ns`` from 3.0; ``N`` and ``bw_bytes`` from 3.2; ``job_runtime`` sums the jobs of a group), files of fio 3.33. fio begins each document with
-``"fio version"``, prints notes and errors before it and between its lines, and with ``--status-interval`` prints documents of what was so far.
+Sources: ``stat.c`` of fio at several ages (no options in the oldest; ``io_bytes`` in KiB and ``clat`` in microseconds
+up to 2.x; ``clat_ns`` from 3.0; ``N`` and ``bw_bytes`` from 3.2; ``job_runtime`` sums the jobs of a group), files of
+fio 3.33. fio begins each document with ``"fio version"``, prints notes and errors before it and between its lines, and
+with ``--status-interval`` prints documents of what was so far.
 """
 
 import json
@@ -15,17 +16,19 @@ from typing import Any, NamedTuple
 from tiersim.errors import TraceError
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.fio_latency import latency, merged, number
-from tiersim.traces.readers.fio_options import OPERATIONS, Operation, OptionError, Setting, setting
+from tiersim.traces.readers.fio_options import OPERATIONS, OPTIONS, Operation, OptionError, Setting, setting
 from tiersim.units import NS_PER_S
 
 _DOCUMENT = re.compile(r'\{\s*"fio version"')
 _LIKELY = re.compile(r'"(?:fio version|jobs)"\s*:')
 _NOTES = re.compile(r"(?m)^(?:fio|note): .*$")
 _NO_NUMBER = re.compile(r"(?<=[:\s])-?(?:nan|inf)(?=\s*[,}\]])")
-#: A document of this many values takes about a gigabyte of memory; fio's own have some thousand a job, json+ some ten thousand.
+#: This many values take less than a gigabyte of memory; fio has some hundred a job, json+ some thousand.
 _MOST_VALUES = 2_000_000
 #: So many damaged documents are passed over; each may be as long as the file.
 _MOST_DAMAGED = 8
+#: Names and values are cut off at so many characters: fio's own are shorter.
+_LONGEST_NAME = 128
 _MS_PER_S = 1000
 #: Documents are of one run when it began, by them, no more than this apart: fio's whole seconds are off by up to one.
 _SAME_START_S = 1.5
@@ -42,8 +45,8 @@ def looks_like_fio(text: str) -> bool:
 def read_fio(text: str, file: str) -> list[Measured]:
     """Return what *text*, of the file of that name, says of each direction that did anything.
 
-    Jobs of one name, group and options (``numjobs`` without ``group_reporting``) are one. Raises TraceError when no document is whole,
-    when a job is no one setting, or when nothing was measured.
+    Jobs of one name, group and options (``numjobs`` without ``group_reporting``) are one. Raises TraceError when no
+    document is whole, when a job is no one setting, or when nothing was measured.
     """
     documents, damage = _documents(text, file)
     found = [point for document in _final(documents) for point in _of_document(document, file, damage)]
@@ -113,24 +116,33 @@ def _start_s(document: Mapping[str, Any]) -> float | None:
 def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]) -> Iterator[Measured]:
     """Yield what each setting measured; entries of one name, group and options are the jobs of one setting."""
     common = _options(document.get("global options"))
-    settings: dict[tuple[str, str, str], tuple[dict[str, str], list[dict[str, Any]]]] = {}
-    names_of: defaultdict[str, list[str]] = defaultdict(list)
+    settings: dict[tuple[str, str, str], tuple[dict[str, str] | None, list[dict[str, Any]]]] = {}
+    names_of: defaultdict[str, set[str]] = defaultdict(set)
     for entry in document["jobs"]:
         if not isinstance(entry, dict):
             raise TraceError(f"{file}: a job in its JSON is {str(entry)[:20]!r}, not an object; give what fio wrote")
-        job, group = str(entry.get("jobname", "")), str(entry.get("groupid", ""))
-        options = {**common, **_options(entry.get("job options"))}
+        job, group = (str(entry.get(key, ""))[:_LONGEST_NAME] for key in ("jobname", "groupid"))
+        own = _options(entry.get("job options"))
+        options = None if own is common is None else {**(common or {}), **(own or {})}
         settings.setdefault((job, group, str(options)), (options, []))[1].append(entry)
-        names_of[group].append(job)
+        names_of[group].add(job)
+    names = {group: sorted(jobs) for group, jobs in names_of.items()}
     for (job, group, _), (options, entries) in settings.items():
-        others = sorted(set(names_of[group]) - {job}) if group else []
         warnings = list(damage)
-        if others:
-            more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-            warnings.append(f"{others[0]!r}{more} ran at the same time: jobs of a group are not one after another")
+        if group and len(names[group]) > 1:
+            other = next(name for name in names[group] if name != job)
+            more = f" and {len(names[group]) - 2:,} more" if len(names[group]) > 2 else ""
+            warnings.append(f"{other!r}{more} ran at the same time (jobs of one group, without stonewall)")
         if any(number(entry, "error") for entry in entries):
             warnings.append("the job ended with an error")
         yield from _of_setting(f"{file}: job {job!r}", _Job(file, job, options, entries, warnings))
+
+
+def _options(values: Any) -> dict[str, str] | None:
+    """Return the options that are understood; None when there are none at all."""
+    if not isinstance(values, dict) or not values:
+        return None
+    return {key: str(values[key])[:_LONGEST_NAME] for key in values if key in OPTIONS}
 
 
 class _Job(NamedTuple):
@@ -138,14 +150,14 @@ class _Job(NamedTuple):
 
     file: str
     name: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] | None  # None: the file says none
     entries: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
 
 
 def _of_setting(place: str, job: _Job) -> Iterator[Measured]:
     try:
-        wanted = setting(job.options) if job.options else None
+        wanted = None if job.options is None else setting(job.options)
     except OptionError as error:
         raise TraceError(f"{place}: {error}") from None
     if any(_did(entry, "trim") for entry in job.entries):
@@ -155,10 +167,6 @@ def _of_setting(place: str, job: _Job) -> Iterator[Measured]:
         raise TraceError(f"{place}: reads and writes are added up; run it again without unified_rw_reporting")
     for operation in done:
         yield _point(job, wanted, operation)
-
-
-def _options(values: Any) -> dict[str, str]:
-    return {key: str(value) for key, value in values.items()} if isinstance(values, dict) else {}
 
 
 def _did(entry: Mapping[str, Any], name: str) -> bool:

@@ -1,7 +1,8 @@
 """fio's latencies: one object of its JSON, and several of them as one.
 
-Source: ``stat.c`` of fio, 2.0 to 3.33. Up to 2.x objects are called ``clat`` and are in microseconds, from 3.0 on ``clat_ns``. A list of
-percentiles that is shorter than 20 is filled up with ``"0.00": 0``. Without samples all is 0. Bins are the middles of intervals.
+Source: ``stat.c`` of fio, 2.0 to 3.33. Up to 2.x objects are called ``clat`` and are in microseconds, from 3.0 on
+``clat_ns``. A list of percentiles that is shorter than 20 is filled up with ``"0.00": 0``. Without samples all is 0.
+Bins are the middles of intervals.
 """
 
 import math

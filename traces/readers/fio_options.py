@@ -1,7 +1,8 @@
 """fio's options, as its JSON repeats them: what a job was asked to do.
 
-Sources: fio's HOWTO; tried with fio 3.33, which caps the depth of its synchronous engines, reads ``8Ki`` as 8,192 and ``8KiB`` as 8,000
-bytes while ``kb_base`` is 1024, and leaves options without a value (``time_based``, ``group_reporting``) out of its JSON.
+Sources: fio's HOWTO; tried with fio 3.33, which caps the depth of its synchronous engines, reads ``8Ki`` as 8,192 and
+``8KiB`` as 8,000 bytes while ``kb_base`` is 1024, and leaves options without a value (``time_based``,
+``group_reporting``) out of its JSON.
 """
 
 import re
@@ -11,6 +12,17 @@ from typing import Literal
 
 Operation = Literal["read", "write"]
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
+
+_RANGES = ("bssplit", "bsrange", "blocksize_range")
+#: Options that are understood; others do not change what a point is.
+OPTIONS = frozenset(
+    {
+        *_RANGES,
+        *("rw", "readwrite", "rwmixread", "rwmixwrite", "percentage_random", "random_distribution", "thinktime"),
+        *("bs", "blocksize", "kb_base", "iodepth", "numjobs", "ioengine", "direct", "buffered"),
+        *("fsync", "fdatasync", "sync", "rate", "rate_iops"),
+    }
+)
 
 #: Engines that fio says it caps at a depth of 1.
 _SYNCHRONOUS = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "libpmem"})
@@ -55,7 +67,7 @@ class Setting:
 
 def setting(options: Mapping[str, str]) -> Setting:
     """Return what *options* mean; raises OptionError for what is no one setting."""
-    for key in ("bssplit", "bsrange", "blocksize_range"):
+    for key in _RANGES:
         if key in options:
             raise OptionError(f"{key}={options[key]} mixes block sizes; measure one size a job, with bs=")
     warnings = []

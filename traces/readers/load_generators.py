@@ -41,8 +41,8 @@ def measurements(path: Path) -> list[Measured]:
         if format.looks_like(text):
             return format.read(text, str(path))
     raise TraceError(
-        f"{path}: begins with {text[:20]!r} and is no measurement that is known: fio's JSON (--output-format=json), DiskSpd's XML "
-        "(-Rxml), or CSV with a heading of direction, rw, bs, iodepth, iops, mean_us"
+        f"{path}: begins with {text[:20]!r} and is no measurement that is known; known are fio's JSON "
+        "(--output-format=json), DiskSpd's XML (-Rxml), and CSV with the headings direction, rw, bs, iodepth, iops, mean_us"
     )
 
 

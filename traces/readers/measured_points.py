@@ -1,7 +1,8 @@
 """A table of measured points as CSV, which people keep: a heading names the columns.
 
-``direction`` is read or write; ``rw``, ``bs``, ``iodepth``, ``numjobs`` and ``rwmixread`` are fio's options; ``iops``; ``mean_us``; columns such
-as ``p99_us``, ``p999_us`` or ``p99.9_us`` are percentiles. ``file`` names a row. Other columns are not read.
+``direction`` is read or write; ``rw``, ``bs``, ``iodepth``, ``numjobs`` and ``rwmixread`` are fio's options; ``iops``;
+``mean_us``; columns such as ``p99_us``, ``p999_us`` or ``p99.9_us`` are percentiles. ``file`` names a row. Other
+columns are not read.
 """
 
 import csv
@@ -20,6 +21,7 @@ _OPTIONS = ("rw", "bs", "iodepth", "numjobs", "rwmixread")
 _PERCENTILE = re.compile(r"p(\d\d?)(?:\.?(\d{1,7}))?_us")
 _MOST = Decimal(10**15)
 _MOST_LINES = 100_000
+_LONGEST_CELL = 100
 
 
 def looks_like_points(text: str) -> bool:
@@ -28,7 +30,7 @@ def looks_like_points(text: str) -> bool:
 
 
 def read_points(text: str, file: str) -> list[Measured]:
-    """Return the points of a table, of the file of that name; raises TraceError for a row that is none, or when there is none."""
+    """Return the points of a table, of the file of that name; raises TraceError when a row is none, or there is no row."""
     headings = _headings(text)
     twice = next((name for name in headings if name and headings.count(name) > 1), None)
     if twice:
@@ -45,7 +47,7 @@ def read_points(text: str, file: str) -> list[Measured]:
                     raise TraceError(
                         f"{file}:{rows.line_num}: has {len(row)} columns, the heading {len(headings)}; correct the row"
                     )
-                cells = {name: cell.strip() for name, cell in zip(headings, row, strict=True)}
+                cells = {name: cell.strip()[:_LONGEST_CELL] for name, cell in zip(headings, row, strict=True)}
                 points.append(_point(cells, file, f"{file}:{rows.line_num}"))
     except csv.Error as error:
         raise TraceError(f"{file}:{rows.line_num}: is not CSV ({error}); save the table as CSV") from None
