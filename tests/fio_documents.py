@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.traces.measurement import Measured
-from tiersim.traces.readers import measurements
+from tiersim.traces.readers.load_generators import measurements
 
 DATA = Path(__file__).parent / "data" / "measurements"
 OPTIONS = {"rw": "randread", "bs": "8k", "iodepth": "4", "ioengine": "libaio", "direct": "1"}

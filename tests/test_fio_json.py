@@ -13,7 +13,7 @@ import pytest
 
 from tests.fio_documents import DATA, direction, document, job, latency_ns, read, read_one
 from tiersim.errors import TraceError
-from tiersim.traces.readers import measurements
+from tiersim.traces.readers.load_generators import measurements
 
 
 def raw_jobs(name: str) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.fio_documents import DATA
 from tiersim.scenarios import library
-from tiersim.traces.readers import measurements
 from tiersim.traces.readers.fio_options import setting
+from tiersim.traces.readers.load_generators import measurements
 
 FIT_FIO = library.path_of("fit").with_suffix(".fio")
 FIT_DISKSPD = FIT_FIO.with_name("fit-diskspd.cmd")

@@ -7,7 +7,8 @@ import pytest
 
 from tests.fio_documents import read
 from tiersim.errors import TraceError
-from tiersim.traces.readers import measured_points, measurements
+from tiersim.traces.readers import measured_points
+from tiersim.traces.readers.load_generators import measurements
 
 TABLE = """file,rw,bs,iodepth,numjobs,rwmixread,direction,iops,mean_us,p50_us,p95_us,p99_us,p999_us
 a.json,randread,8k,32,2,,read,40142.7,794.44,847.87,1236.99,1384.45,1548.291

@@ -15,8 +15,9 @@ from tests.test_fio_layouts import FIO_2_21
 from tests.test_measured_points import TABLE
 from tiersim.errors import TraceError
 from tiersim.traces.measurement import Measured
-from tiersim.traces.readers import load_generators, measurements
+from tiersim.traces.readers import load_generators
 from tiersim.traces.readers.fio_json import read_fio
+from tiersim.traces.readers.load_generators import measurements
 
 #: Of each kind one, as small as can be.
 WHOLE = {

@@ -43,10 +43,10 @@ rem random writes by depth
 for %%q in (1 4 16 64) do (
   diskspd -b8K -d%3 %ALL% -Su -r -w100 -t1 -o%%q -Z64M "%TARGET%" > fit-w8k-d%%q.xml || exit /b 1
 )
-rem commits: one log, then sixteen, each thread in a place of its own
+rem commits: one log, in order, then sixteen writers
 for %%b in (4 8) do (
   diskspd -b%%bK -d%3 %ALL% -Suw -s -w100 -t1 -o1 -Z64M "%TARGET%" > fit-sync%%bk-j1.xml || exit /b 1
-  diskspd -b%%bK -d%3 %ALL% -Suw -s -w100 -t16 -o1 -T64M -Z64M "%TARGET%" > fit-sync%%bk-j16.xml || exit /b 1
+  diskspd -b%%bK -d%3 %ALL% -Suw -r -w100 -t16 -o1 -Z64M "%TARGET%" > fit-sync%%bk-j16.xml || exit /b 1
 )
 rem reads among writes
 for %%q in (1 8 32 128) do (

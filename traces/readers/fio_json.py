@@ -61,10 +61,13 @@ def _documents(text: str, file: str) -> tuple[list[dict[str, Any]], tuple[str, .
         raise TraceError(f"{file}: holds more than {_MOST_VALUES:,} values; split it into one file a run")
     text = _NO_NUMBER.sub("null", _NOTES.sub("", text))
     decoder = json.JSONDecoder(parse_constant=lambda _name: None)
-    starts = [match.start() for match in _DOCUMENT.finditer(text)] or [text.find("{")]
+    marked = (match.start() for match in _DOCUMENT.finditer(text))
+    starts = marked if _DOCUMENT.search(text) else iter([text.find("{")])
     documents, problem, damaged, end = [], "", 0, 0
     for start in starts:
-        if start < end or damaged > _MOST_DAMAGED:
+        if damaged > _MOST_DAMAGED:
+            break
+        if start < end:
             continue
         try:
             document, end = decoder.raw_decode(text, start)
@@ -82,7 +85,9 @@ def _documents(text: str, file: str) -> tuple[list[dict[str, Any]], tuple[str, .
         else:
             problem = problem or "holds no jobs"
     if not documents:
-        raise TraceError(f"{file}: its JSON {problem}; give the whole of what fio --output-format=json wrote")
+        raise TraceError(
+            f"{file}: its JSON {problem or 'has no beginning'}; give the whole of what fio --output-format=json wrote"
+        )
     return documents, (f"a part of the file {problem} and was left out",) if problem else ()
 
 

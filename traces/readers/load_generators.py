@@ -1,5 +1,6 @@
 """What load generators measured, of any known format: fio's JSON, DiskSpd's XML, a table of points."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from tiersim.traces.readers.opened import Opened
 #: A file that is longer, unpacked, is refused.
 MOST_BYTES = 256 << 20
 
+_SOMETHING = re.compile(r"[^\0\s]")
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 
 
@@ -35,7 +37,7 @@ def measurements(path: Path) -> list[Measured]:
     Raises TraceError when it cannot be read, is of no known format, or says nothing that was measured.
     """
     text = _text(path)
-    if not text.strip("\0 \t\r\n"):
+    if not _SOMETHING.search(text):
         raise TraceError(f"{path}: is empty; measure again")
     for format in _FORMATS:
         if format.looks_like(text):

@@ -22,6 +22,7 @@ _PERCENTILE = re.compile(r"p(\d\d?)(?:\.?(\d{1,7}))?_us")
 _MOST = Decimal(10**15)
 _MOST_LINES = 100_000
 _LONGEST_CELL = 100
+_LONGEST_HEADING = 1 << 16
 
 
 def looks_like_points(text: str) -> bool:
@@ -58,7 +59,7 @@ def read_points(text: str, file: str) -> list[Measured]:
 
 def _headings(text: str) -> list[str]:
     try:
-        return [name.strip().lower() for name in next(csv.reader([text.partition("\n")[0]]), [])]
+        return [name.strip().lower() for name in next(csv.reader([text[:_LONGEST_HEADING].partition("\n")[0]]), [])]
     except csv.Error:
         return []
 
