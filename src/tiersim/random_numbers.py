@@ -10,8 +10,8 @@ from tiersim.kernel import kernel
 #: What a stream of numbers is for; two uses never share one.
 (
     ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS,
-    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION,
-) = range(8)  # fmt: skip
+    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_STATE, RANDOM_WRITES,
+) = range(10)  # fmt: skip
 
 _MASK = 0xFFFF_FFFF
 
