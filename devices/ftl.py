@@ -1,5 +1,6 @@
 """The tables of a page-mapped flash translation layer, with nothing written or in the steady state of random writes."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,7 +32,8 @@ class PageMapping:
     @property
     def sealed_blocks(self) -> int:
         """Blocks of a die besides the one that is being filled: whole ones, so as to have at least the spare space."""
-        return int(np.ceil(self.units * (1 + self.over_provisioning) / (self.dies * self.block_units) * (1 - 1e-12)))
+        blocks = self.units * (1 + self.over_provisioning) / (self.dies * self.block_units)
+        return math.ceil(round(blocks, 9))  # 100 x 1.07 is a little more than 107
 
     @property
     def spare_share(self) -> float:
@@ -124,10 +126,10 @@ def add_ftl(builder: PlantBuilder, mapping: PageMapping, *, steady: bool) -> int
 def _steady_units(mapping: PageMapping, rng: np.random.Generator) -> NDArray[np.int64]:
     """Valid units of each block (dies, blocks): one of each die is being filled, one cleaned; dies are out of step."""
     size, sealed = mapping.block_units, mapping.sealed_blocks
-    law, rate = (greedy_valid_units, greedy(mapping.spare_share, size)) if mapping.collection == "greedy" else (
-        lru_valid_units, lru(mapping.spare_share)
-    )  # fmt: skip
-    others = law(mapping.spare_share, size, sealed - 1)
+    if mapping.collection == "greedy":
+        rate, others = greedy(mapping.spare_share, size), greedy_valid_units(mapping.spare_share, size, sealed - 1)
+    else:
+        rate, others = lru(mapping.spare_share), lru_valid_units(mapping.spare_share, size, sealed - 1)
     valid = np.empty((mapping.dies, sealed + 1), np.int64)
     for die in range(mapping.dies):
         units = mapping.units // mapping.dies + int(die < mapping.units % mapping.dies)

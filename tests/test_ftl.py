@@ -257,6 +257,14 @@ def test_mapped_is_as_published(spare: float, collection: Any, block_units: int,
 
 @needs_jit
 @pytest.mark.parametrize("collection", ["greedy", "lru"])
+def test_mapped_is_analytic_with_few_large_blocks_too(collection: Any) -> None:
+    mapping = exact_mapping(collection, 0.28, 1024, dies=8, blocks=16)
+    expected = greedy(0.28, 1024) if collection == "greedy" else lru(0.28)
+    assert mapped(mapping, 2, 6) == pytest.approx(expected, rel=0.02)
+
+
+@needs_jit
+@pytest.mark.parametrize("collection", ["greedy", "lru"])
 @pytest.mark.parametrize("spare", [0.07, 0.28, 1.0])
 def test_the_steady_start_is_steady(collection: Any, spare: float) -> None:
     """From the first writes on, as after many."""

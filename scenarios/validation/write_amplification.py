@@ -87,7 +87,7 @@ def experiment() -> Experiment:
     return Experiment(
         "write-amplification",
         "Write amplification of random overwrites of a full drive, page-mapped",
-        "P. Desnoyers, SYSTOR 2012, and B. Van Houdt, SIGMETRICS 2013 (values of their equations)",
+        "P. Desnoyers, SYSTOR 2012, and B. Van Houdt, SIGMETRICS 2013 (values of their equations); hot and cold: a separate simulation",
         "nothing",
         tuple(claims()),
     )
