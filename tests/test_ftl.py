@@ -203,6 +203,24 @@ def test_copies_are_paced() -> None:
     assert np.mean(moved) == pytest.approx(greedy(0.28, 64) - 1, rel=0.03)
 
 
+def test_a_block_whose_units_went_stale_while_it_was_filled_is_cleaned_first() -> None:
+    plant, ftl = plant_with(PageMapping(640, 1, 8, 0.1), steady=True)
+    d, first = plant.ftl_dies[plant.ftls[ftl]["first_die"]], int(plant.ftls[ftl]["first_block"])
+    rng = np.random.default_rng(1)
+    while plant.ftls[ftl]["host_units"] < 1000 or d["filled_units"] < 8:
+        write_unit(plant, ftl, 0, int(rng.integers(640)))
+    assert d["lowest"] > 0
+    filled = int(d["active"])
+    for unit, place in places(plant, ftl).items():
+        if first + place // 8 == filled:
+            trim_unit(plant, ftl, unit)
+    assert write_unit(plant, ftl, 0, 0) == 0
+    assert int(d["active"]) != filled
+    assert plant.mapped_blocks[filled]["valid_units"] == 0
+    assert plant.ftl_dies["free_blocks"][1] == 1  # it was erased at once: nothing had to be copied
+    assert_consistent(plant, ftl)
+
+
 def test_mappings_that_cannot_be_are_refused_with_a_reason() -> None:
     assert PageMapping(64, 1, 64, 0.07).problem() is None
     assert "fewer than three blocks a die" in str(PageMapping(59, 1, 64, 0.07).problem())
