@@ -8,6 +8,8 @@ import numpy as np
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.flash_cache import Caching, add_flash_cache
+from tiersim.devices.ftl import PageMapping, add_ftl
+from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
@@ -16,6 +18,7 @@ from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -48,6 +51,7 @@ def _plant() -> tuple[Plant, int, list[int]]:
 def compile_all() -> None:
     """Compile all kernels into the cache folder."""
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
+    _map_units()
     compile_for_commands()
 
 
@@ -55,6 +59,16 @@ def compile_for_commands() -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
     _run(reference=False)
     _import_describe_and_replay()
+
+
+def _map_units() -> None:
+    builder = PlantBuilder(1)
+    units = 64
+    ftl = add_ftl(builder, PageMapping(units, 1, 8, 0.25), steady=True)
+    plant = builder.build()
+    write_random(plant, ftl, 0, units, units, 2**32)
+    die_of(plant, ftl, place_of(plant, ftl, 0))
+    trim_unit(plant, ftl, 0)
 
 
 def _run(*, reference: bool) -> None:

@@ -10,8 +10,8 @@ from tiersim.kernel import kernel
 #: What a stream of numbers is for; two uses never share one.
 (
     ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS,
-    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_PLACE,
-) = range(9)  # fmt: skip
+    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_PLACE, FLASH_STATE, RANDOM_WRITES,
+) = range(11)  # fmt: skip
 
 _MASK = 0xFFFF_FFFF
 
