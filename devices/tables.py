@@ -171,6 +171,7 @@ FLASH_ROW = _record(
     "queue",
     "in_service",
     "queue_depth",
+    "ftl",  # row of FTL, or NONE: then what is written lies where its address says
     "unit_bytes",  # of the mapping
     "page_units",  # that a die senses at once
     "planes",  # that a page is spread over; what waits on several of them is sensed together
@@ -221,7 +222,7 @@ FLASH_ROW = _record(
     "program_free",  # one entry a die
     "buffer_free",  # one entry a unit of the buffer
     "host_free",  # one entry a thread of the host's driver
-    indices=("queue",),
+    indices=("queue", "ftl"),
 )
 
 #: A page-mapped flash translation layer. Places of units are counted over the blocks of all dies, one after the other.

@@ -51,7 +51,9 @@ REQUEST_COLUMNS = (
     Column("issue_ns", "int64", False, True, "when the device got it (the last time, if it was given back)"),
     Column("command", "int64", False, True, "rows of the same number went to the device as one command"),
     Column("latency_ns", "int64", False, True, "from queue to completion; null when it was not measured"),
-    Column("flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata, 16 low priority"),
+    Column(
+        "flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata, 16 low priority"
+    ),
 )
 
 REFERENCE_COLUMNS = (
