@@ -8,7 +8,7 @@ from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one.
-_MOST = 24
+_MOST = 48
 #: Entries of a calendar in the pool: how many times there are, then begin and end of each.
 ENTRIES = 1 + 2 * _MOST
 

@@ -260,9 +260,8 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
         if f["ftl"] != NONE:
             _map_unit(p, flash, die, unit)
         ready = max(ready, _write_unit(p, station, flash, now, at, die, patched))
-    if f["buffer_units"] == 0:
-        if f["filled_units"] > 0:
-            ready = max(ready, _program(p, station, flash, now, f["programs"] % f["dies"]))
+    if f["buffer_units"] == 0 and f["filled_units"] > 0:
+        ready = max(ready, _program(p, station, flash, now, f["programs"] % f["dies"]))
     return ready + f["write_latency_ns"]
 
 
@@ -310,19 +309,14 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     """Plan the program of the units that are gathered, and the collection that they cause; returns when it ends."""
     f = p.flashes[flash]
     units = f["filled_units"]
-    calendar = f["calendars"] + die % f["channels"] * ENTRIES
     program_free = f["program_free"] + die
     read = p.pool[f["reads"]]
     start = max(f["filled_ns"], p.pool[program_free], p.pool[f["read_free"] + die])
-    at = start + f["patched_units"] * read
-    left = units
-    while left > 0:  # a page at a time, so that reads come in between
-        part = min(left, f["page_units"])
-        at = reserve(p, calendar, now, at, part * f["unit_channel_ns"])
-        left -= part
+    soon = start <= now + f["program_ns"]
+    at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
     end = at + f["program_ns"]
     _into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
-    p.pool[program_free] = end + _collect(p, station, flash, now, calendar, end, units)
+    p.pool[program_free] = end + _collect(p, station, flash, now, die, soon, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
             p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
@@ -336,7 +330,26 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
 
 
 @kernel
-def _collect(p: Plant, station: int, flash: int, now: int, calendar: int, at_ns: int, units: int) -> int:
+def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
+    """Take *units* over the channel of a die, a page at a time, so that reads come in between; returns when the last is over.
+
+    What does not begin *soon* takes its turn behind others like it, and reads do not see it: nobody knows yet what lies between.
+    """
+    f = p.flashes[flash]
+    channel = die % f["channels"]
+    if not soon:
+        free = f["channel_free"] + channel
+        p.pool[free] = max(p.pool[free], at_ns) + units * f["unit_channel_ns"]
+        return p.pool[free]
+    while units > 0:
+        part = min(units, f["page_units"])
+        at_ns = reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, part * f["unit_channel_ns"])
+        units -= part
+    return at_ns
+
+
+@kernel
+def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
     """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
     f = p.flashes[flash]
     owed = f["copies_owed_q16"] + units * f["copies_q16"]
@@ -344,8 +357,13 @@ def _collect(p: Plant, station: int, flash: int, now: int, calendar: int, at_ns:
     f["copies_owed_q16"] = owed & 0xFFFF
     erases_owed = f["erases_owed_q32"] + units * f["erases_q32"]
     f["erases_owed_q32"] = erases_owed & 0xFFFF_FFFF
-    if copies > 0:
-        transfer = 2 * copies * f["unit_channel_ns"]
-        reserve(p, calendar, now, at_ns, transfer)
-        p.work_ns[station, CHANNELS] += transfer
+    if not soon:
+        _transfer(p, flash, now, die, soon, at_ns, 2 * copies)
+    copied = 0
+    while soon and copied < copies:  # a page at a time, out of its block and into another
+        part = min(copies - copied, f["page_units"])
+        _transfer(p, flash, now, die, soon, at_ns + copied * f["copy_ns"], part)
+        _transfer(p, flash, now, die, soon, at_ns + (copied + part) * f["copy_ns"], part)
+        copied += part
+    p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
     return copies * f["copy_ns"] + (erases_owed >> 32) * f["erase_ns"]
