@@ -7,6 +7,7 @@ buffer's latency in place of a cell's ("2 µs" was printed of an ioDrive Duo's r
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from tiersim.units import NS_PER_S, format_bytes, format_ns
@@ -151,7 +152,7 @@ def hdd_reasons(values: Mapping[str, Any]) -> list[str]:
     if given["rpm"] > RPM_MOST:
         reasons.append(f"rpm: {given['rpm']:,.0f} is more than the 15,000 of the fastest disks")
     seeks = [(key, given[key]) for key in ("seek_single_cylinder", "seek_average", "seek_full_stroke") if key in given]
-    for (short, less), (far, more) in zip(seeks, seeks[1:], strict=False):
+    for (short, less), (far, more) in pairwise(seeks):
         if less >= more:
             reasons.append(f"{far}: {format_ns(more)} is not longer than {short} = {format_ns(less)}")
     for key, time_ns in seeks:
