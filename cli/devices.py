@@ -87,7 +87,7 @@ def list_devices(
         interface = (d["interface"] or "").replace("NVMe PCIe", "NVMe")
         size, reads = format_bytes(d["capacity_bytes"]), _count(d["random_reads_per_s"])
         rows.append([d["id"], d["kind"], interface, size, _figure(d, sort), reads])
-    note = f"{len(chosen)} of {len(devices)}; reads are random ones of 8 KiB: one alone, and as many as the parts allow"
+    note = f"{len(chosen)} of {len(devices)}; random 8 KiB requests: one alone, and as many as the parts allow"
     terminal.show_table("catalogue", columns, rows, note, words=3)
 
 

@@ -14,6 +14,8 @@ from tiersim.devices.plausible import claim_reasons, flash_reasons, hdd_reasons,
 from tiersim.errors import ScenarioError
 from tiersim.units import NS_PER_S
 
+from tests.catalogue_table import BEGIN, DOCUMENT, END, table
+
 #: What is published of each drive; the source of each figure stands in its file. Times in µs of a read alone of so many bytes,
 #: reads a second of so many bytes at random, writes a second of 4 KiB at random for long, MB/s in order.
 PUBLISHED = {
@@ -188,3 +190,9 @@ def test_the_schema_of_a_kind_has_its_keys(kind: str) -> None:
 def test_there_is_no_schema_of_an_unknown_kind() -> None:
     with pytest.raises(ScenarioError, match=r"'flsh' is not one of hdd, .*; did you mean 'flash'"):
         schema("flsh")
+
+
+def test_the_table_in_the_documentation_is_up_to_date() -> None:
+    """If it is not: ``python -m tests.catalogue_table``."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0] == table()
