@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.catalogue_table import BEGIN, DOCUMENT, END, table
 from tiersim.devices import catalogue
 from tiersim.devices.catalogue import kinds, load_device, names, schema
 from tiersim.devices.flash import Flash
@@ -13,8 +14,6 @@ from tiersim.devices.hdd import Hdd
 from tiersim.devices.plausible import claim_reasons, flash_reasons, hdd_reasons, interface_bytes_per_s
 from tiersim.errors import ScenarioError
 from tiersim.units import NS_PER_S
-
-from tests.catalogue_table import BEGIN, DOCUMENT, END, table
 
 #: What is published of each drive; the source of each figure stands in its file. Times in µs of a read alone of so many bytes,
 #: reads a second of so many bytes at random, writes a second of 4 KiB at random for long, MB/s in order.
