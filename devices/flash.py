@@ -146,6 +146,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         sense_start=builder.table([0] * drive.dies),
         sensed=builder.table([0] * drive.dies),
         sensing_planes=builder.table([0] * drive.dies),
+        registers=builder.table([NEVER] * (drive.dies * drive.planes)),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
         buffer_free=builder.table([0] * units),

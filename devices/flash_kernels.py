@@ -142,39 +142,69 @@ def _read_page(
 ) -> int:
     """Read units of a page that lie on *planes* (a bit for each); returns when they have left over the channel.
 
-    The die senses when it is free, and with it what waits on its other planes: a read joins the last one that has not begun.
+    What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun, when that
+    leaves its planes alone; or else the die senses anew when it is free.
     """
     f = p.flashes[flash]
     calendar = f["calendars"] + die % f["channels"] * ENTRIES
     read_free = f["read_free"] + die
+    program_free = f["program_free"] + die
     sensed = f["sensed"] + die
     sensing = f["sensing_planes"] + die
-    transfer = units * f["unit_channel_ns"]
-    busy_from = p.pool[read_free]
-    if f["planes"] > 1 and p.pool[f["sense_start"] + die] > at_ns and p.pool[sensing] & planes == 0:
+    start = p.pool[read_free]
+    if _in_registers(p, flash, die, page, planes):
+        start = max(start, at_ns)
+    elif p.pool[f["sense_start"] + die] > at_ns and p.pool[sensing] & planes == 0:
         p.pool[sensing] |= planes
-        start = busy_from
-        end = reserve(p, calendar, now, p.pool[sensed], transfer)
-        end = max(end, busy_from)
     else:
-        program_free = f["program_free"] + die
-        start = max(at_ns, busy_from)
+        start = max(start, at_ns)
         start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
         start = idle_from(p, calendar, start)
-        read = f["reads"]
-        if f["read_kinds"] > 1:
-            read += random_bits(p.seed[0], FLASH_PLACE, die, page) % f["read_kinds"]
         p.pool[f["sense_start"] + die] = start
-        p.pool[sensed] = start + p.pool[read]
+        p.pool[sensed] = start + _sensing_ns(p, flash, die, page)
         p.pool[sensing] = planes
-        end = reserve(p, calendar, now, p.pool[sensed], transfer)
-    if p.pool[f["program_free"] + die] > start:
-        p.pool[f["program_free"] + die] += end - start
-        f["last_program_ns"] = max(f["last_program_ns"], p.pool[f["program_free"] + die])
+    _into_registers(p, flash, die, page, planes)
+    transfer = units * f["unit_channel_ns"]
+    end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
+    if p.pool[program_free] > start:
+        p.pool[program_free] += end - start
+        f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
     p.pool[read_free] = end
     p.work_ns[station, CHANNELS] += transfer
     p.work_ns[station, DIES] += end - start
     return end
+
+
+@kernel
+def _sensing_ns(p: Plant, flash: int, die: int, page: int) -> int:
+    """Time to sense a page: which page of its cells it is decides."""
+    f = p.flashes[flash]
+    if f["read_kinds"] == 1:
+        return p.pool[f["reads"]]
+    return p.pool[f["reads"] + random_bits(p.seed[0], FLASH_PLACE, die, page) % f["read_kinds"]]
+
+
+@kernel
+def _in_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> bool:
+    f = p.flashes[flash]
+    register = f["registers"] + die * f["planes"]
+    while planes > 0:
+        if planes & 1 and p.pool[register] != page:
+            return False
+        planes >>= 1
+        register += 1
+    return True
+
+
+@kernel
+def _into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> None:
+    f = p.flashes[flash]
+    register = f["registers"] + die * f["planes"]
+    while planes > 0:
+        if planes & 1:
+            p.pool[register] = page
+        planes >>= 1
+        register += 1
 
 
 @kernel
@@ -235,6 +265,7 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
         at = reserve(p, calendar, now, at, part * f["unit_channel_ns"])
         left -= part
     end = at + f["program_ns"]
+    _into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     p.pool[program_free] = end + _collect(p, station, flash, now, calendar, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:

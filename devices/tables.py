@@ -216,6 +216,7 @@ FLASH_ROW = _record(
     "sense_start",  # of the last planned sensing; one entry a die
     "sensed",  # when it is over
     "sensing_planes",  # a bit for each
+    "registers",  # page that is in them; one entry a plane of each die
     "read_free",  # one entry a die
     "program_free",  # one entry a die
     "buffer_free",  # one entry a unit of the buffer

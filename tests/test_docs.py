@@ -1,5 +1,6 @@
 """What the documents say is so."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
+from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +68,12 @@ def test_every_format_is_documented() -> None:
     text = (ROOT / "docs" / "formats.md").read_text()
     for key in FORMATS:
         assert f"| `{key}` |" in text, key
+
+
+def test_every_field_of_a_measured_point_is_documented() -> None:
+    text = (ROOT / "docs" / "measurements.md").read_text()
+    for field in fields(Measured):
+        assert f"`{field.name}`" in text, field.name
 
 
 @pytest.mark.parametrize("document", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])

@@ -25,7 +25,7 @@ class Loop:
     offset_bytes: NDArray[np.int64]
     op: Any
     station: Any
-    length_bytes: int
+    length_bytes: Any
     depth: int
 
 

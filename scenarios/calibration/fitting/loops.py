@@ -1,0 +1,66 @@
+"""Runs a load generator's setting on a device model."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.plant import PlantBuilder
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting
+from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential
+from tiersim.units import NS_PER_S
+
+#: Where a load generator's requests lie: a file of this size, as a rule far larger than any buffer.
+SPAN_BYTES = 16 << 30
+#: Commands of a run, fewer when they are large; the first quarter is left out while queues fill.
+_COMMANDS, _LEAST_COMMANDS, _MOST_BYTES = 24_000, 3_000, 1 << 29
+_SETTLING = 0.25
+
+
+def simulate(
+    drive: Flash, setting: Setting, percents: Iterable[float], commands: int = _COMMANDS
+) -> tuple[float, dict[str, Latencies]]:
+    """Requests a second, and latencies by operation, of a closed loop on the *drive*; the same every time."""
+    builder = PlantBuilder(1)
+    station = add_flash(builder, drive, "drive")
+    count = max(_LEAST_COMMANDS, min(commands, _MOST_BYTES // setting.block_bytes))
+    loops = [_loop(setting, station, count // _loops(setting), index) for index in range(_loops(setting))]
+    streams = run_closed(builder, loops)
+    settled_ns = np.sort(streams.done_ns)[int(len(streams.done_ns) * _SETTLING)]
+    counted = (streams.done_ns > settled_ns) & (streams.op != FLUSH)
+    took_ns = streams.done_ns - streams.started_ns
+    rate = float(counted.sum()) * NS_PER_S / float(streams.done_ns.max() - settled_ns)
+    latencies = {}
+    for name, operation in (("read", READ), ("write", WRITE)):
+        own = took_ns[counted & (streams.op == operation)]
+        if len(own):
+            latencies[name] = Latencies(
+                float(own.mean()), {percent: float(np.quantile(own, percent / 100)) for percent in percents}
+            )
+    return rate, latencies
+
+
+def _loops(setting: Setting) -> int:
+    """One loop for all jobs, but where each has flushes of its own to wait for."""
+    return setting.jobs if setting.sync_every else 1
+
+
+def _loop(setting: Setting, station: int, count: int, index: int) -> Loop:
+    size = setting.block_bytes
+    if setting.pattern == "random":
+        offsets = at_random(count, 0, size, SPAN_BYTES, seed=index + 1)
+    else:
+        offsets = sequential(count, index * (SPAN_BYTES // 64 // size) * size, size) % SPAN_BYTES
+    operations = np.where(_shares(count, index) < setting.read_share, READ, WRITE)
+    depth = setting.depth
+    if setting.sync_every:
+        depth = max(1, setting.depth // setting.jobs)
+        operations[setting.sync_every :: setting.sync_every + 1] = FLUSH
+    lengths = np.where(operations == FLUSH, 0, size)
+    return Loop(np.where(operations == FLUSH, 0, offsets), operations, station, lengths, depth)
+
+
+def _shares(count: int, index: int) -> NDArray[np.float64]:
+    return np.random.default_rng([index, count]).random(count)
