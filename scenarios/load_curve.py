@@ -115,12 +115,15 @@ def _requests(device: Device, read_share: float, count: int) -> tuple[NDArray[np
 def _saturated_per_s(device: Device, read_share: float) -> float:
     """The highest rate of arrivals that *device* keeps up with.
 
-    Not the rate of a closed loop: that depends on how many are outstanding, and a deep queue can be slower than a short one.
+    Not the rate of a closed loop: that depends on how many are outstanding, and a queue that grows can be served slower than a short one (a
+    disk that has let requests wait too long takes them in their order).
     """
     builder, station = _built(device)
     offsets, op = _requests(device, read_share, _count(device))
     low = settled_bytes_per_s(run_closed(builder, [Loop(offsets, op, station, LENGTH_BYTES, _DEPTH)])) / LENGTH_BYTES
     high = 2 * low
+    while not _keeps_up(device, read_share, low):
+        low, high = low / 2, low
     while _keeps_up(device, read_share, high):
         low, high = high, 2 * high
     for _ in range(_STEPS):
