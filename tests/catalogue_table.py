@@ -43,7 +43,8 @@ def _text(value: Any) -> str:
 
 
 def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+    """Three digits: more would only say how a figure was rounded."""
+    return "" if value is None else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def main() -> None:

@@ -11,8 +11,6 @@ from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios import load_curve as module
 from tiersim.scenarios.load_curve import LOADS, load_curve, title
 
-pytestmark = pytest.mark.kernels
-
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,6 +18,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_REQUESTS_OF_A_DISK", 4_000)
 
 
+@pytest.mark.kernels
 def test_a_column_of_bits_is_that_of_the_counters() -> None:
     column = np.zeros(5, np.int64)
     fill_random_bits(column, 3, LOAD_GAP, 7)
