@@ -156,7 +156,7 @@ def _add_cache(
     lists = 1 << (lines - 1).bit_length()
     row = builder.row(
         "write_caches",
-        first_line=builder.lines(lines),
+        first_line=builder.reserve("lines", lines),
         lines=lines,
         free=NONE,
         heads=builder.table(np.full(lists, NONE)),

@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from tiersim.devices.channel_kernels import ENTRIES
+from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import FLASH, NEVER
+from tiersim.devices.tables import FLASH, NEVER, NONE, Plant
+from tiersim.devices.write_amplification import greedy, lru
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S
 
@@ -72,6 +74,8 @@ class Flash(Sourced):
             raise ValueError("allocation: 'static' needs programs of one unit each")
         if (self.host_cpu is None) != (self.host_threads is None):
             raise ValueError("host_cpu: needs host_threads, and the other way round")
+        if self.mapping == "mapped" and (problem := self.page_mapping.problem()):
+            raise ValueError(f"mapping: 'mapped' {problem}")
         if self.read_mean_ns < 5_000 and self.cell != "3d-xpoint":
             raise ValueError("read: is below 5 µs: no flash cell is sensed so fast; a write into a buffer may be")
         return self
@@ -82,16 +86,16 @@ class Flash(Sourced):
         return sum(self.read) / len(self.read)
 
     @property
-    def write_amplification(self) -> float:
-        """Units programmed for each unit that the host writes, uniformly at random over the whole drive."""
-        if self.state == "fresh":
-            return 1.0
-        from tiersim.devices.write_amplification import greedy, lru
-
-        block_units = self.block // self.unit
+    def steady_amplification(self) -> float:
+        """Units programmed for each one that the host writes uniformly at random over a full drive."""
         if self.collection == "greedy":
-            return greedy(self.over_provisioning, block_units)
+            return greedy(self.over_provisioning, self.block // self.unit)
         return lru(self.over_provisioning)
+
+    @property
+    def write_amplification(self) -> float:
+        """The same in the state that the drive is in when a run begins."""
+        return self.steady_amplification if self.state == "steady" else 1.0
 
     @property
     def copy_ns(self) -> int:
@@ -99,20 +103,28 @@ class Flash(Sourced):
 
         Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u.
         """
-        valid = 1 - 1 / self.write_amplification
+        valid = 1 - 1 / self.steady_amplification
         units = self.page // self.unit
-        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1
+        senses = (1 - (1 - valid) ** units) / (valid * units)
         return round(self.program * self.unit / self.program_size + senses * self.read_mean_ns)
+
+    @property
+    def page_mapping(self) -> PageMapping:
+        """The map that a mapped drive has."""
+        units, block_units = self.capacity // self.unit, self.block // self.unit
+        return PageMapping(units, self.dies, block_units, self.over_provisioning, self.collection)
 
 
 def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     """Put one flash drive into the plant and return its station."""
     units = drive.buffer // drive.unit
-    amplification = drive.write_amplification
+    mapped = drive.mapping == "mapped"
+    amplification = 1.0 if mapped else drive.write_amplification  # a map counts for itself
     row = builder.row(
         "flashes",
         queue=builder.queue(),
         queue_depth=drive.queue_depth,
+        ftl=add_ftl(builder, drive.page_mapping, steady=drive.state == "steady") if mapped else NONE,
         unit_bytes=drive.unit,
         page_units=drive.page // drive.unit,
         planes=drive.planes,
@@ -126,7 +138,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         suspend_ns=NEVER if drive.suspend is None else drive.suspend,
         static=int(drive.allocation == "static"),
         copies_q16=round((amplification - 1) * 2**16),
-        erases_q32=0 if drive.state == "fresh" else round(amplification * drive.unit / drive.block * 2**32),
+        erases_q32=0 if mapped or drive.state == "fresh" else round(amplification * drive.unit / drive.block * 2**32),
         copy_ns=drive.copy_ns,
         erase_ns=drive.erase,
         unit_channel_ns=drive.unit * NS_PER_S // drive.channel_rate,
@@ -156,6 +168,16 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
+
+
+def flash_figures(plant: Plant, row: int) -> dict[str, Any]:
+    """Units that were programmed for each one that the host wrote; None while it has written nothing to a mapped drive."""
+    drive = plant.flashes[row]
+    if drive["ftl"] == NONE:
+        return {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}
+    ftl = plant.ftls[drive["ftl"]]
+    host = int(ftl["host_units"])
+    return {"write_amplification": 1 + int(ftl["copied_units"]) / host if host else None}
 
 
 def describe(drive: Flash) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def add_flash_cache(
         block_bytes=caching.block_bytes,
         blocks=blocks,
         backing_blocks=backing_blocks,
-        first=builder.cached_blocks(blocks + 2),
+        first=builder.reserve("cached_blocks", blocks + 2),
         write_back=int(caching.mode == "write-back"),
         cutoff_bytes=caching.sequential_cutoff_bytes,
         streams=builder.table([-1, 0] * STREAMS),

@@ -9,6 +9,7 @@ buffer is full a write waits for the oldest unit in it.
 
 from tiersim.devices import queue
 from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
@@ -51,7 +52,7 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
     if op == FLUSH:
         done = _flush(p, station, flash, now, started)
     elif op == DISCARD:
-        done = started + f["flush_ns"]
+        done = _discard(p, flash, started, request["offset_bytes"], request["length_bytes"])
     elif op == READ:
         done = _read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     else:
@@ -89,9 +90,8 @@ def _flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
         if f["filled_units"] > 0:
             _program(p, station, flash, now, f["programs"] % f["dies"])
         done = max(started, f["last_program_ns"]) + f["flush_ns"]
-    if f["flush_interval_ns"] > 0:
-        done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])
-        f["last_flush_ns"] = done
+    done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])
+    f["last_flush_ns"] = done
     return done
 
 
@@ -104,11 +104,22 @@ def _read(p: Plant, station: int, flash: int, now: int, started: int, offset: in
     p.work_ns[station, LINK] += on_link
     unit = offset // f["unit_bytes"]
     end = (offset + length - 1) // f["unit_bytes"] + 1
+    if f["ftl"] == NONE:
+        ready = _read_placed(p, station, flash, now, started, unit, end)
+    else:
+        ready = _read_mapped(p, station, flash, now, started, unit, end)
+    return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
+
+
+@kernel
+def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units that lie where their address says; returns when the last has left its die."""
+    f = p.flashes[flash]
     spread = f["spread"]
     page_units = f["page_units"]
     group_units = page_units * spread
     plane_units = page_units // f["planes"]
-    ready = started
+    ready = at_ns
     while unit < end:
         group = unit // group_units
         end_here = min(end, (group + 1) * group_units)
@@ -117,9 +128,32 @@ def _read(p: Plant, station: int, flash: int, now: int, started: int, offset: in
             place = (first - group * group_units) // spread
             planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
             die = _die_of(p, flash, first)
-            ready = max(ready, _read_page(p, station, flash, now, started, die, group, units, planes))
+            ready = max(ready, _read_page(p, station, flash, now, at_ns, die, group, units, planes))
         unit = end_here
-    return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
+    return ready
+
+
+@kernel
+def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units that lie where the map says; what was never written needs no die. Returns when the last has left its die."""
+    f = p.flashes[flash]
+    page_units = f["page_units"]
+    plane_units = page_units // f["planes"]
+    ready = at_ns
+    while unit < end:
+        place = place_of(p, f["ftl"], unit)
+        unit += 1
+        if place != NONE:
+            page = place // page_units
+            planes = 1 << place % page_units // plane_units
+            units = 1
+            while unit < end and place_of(p, f["ftl"], unit) == place + units and (place + units) // page_units == page:
+                planes |= 1 << (place + units) % page_units // plane_units
+                units += 1
+                unit += 1
+            die = die_of(p, f["ftl"], place)
+            ready = max(ready, _read_page(p, station, flash, now, at_ns, die, page, units, planes))
+    return ready
 
 
 @kernel
@@ -223,11 +257,33 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
     for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
         patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
         die = _die_of(p, flash, unit) if f["static"] else f["programs"] % f["dies"]
+        if f["ftl"] != NONE:
+            _map_unit(p, flash, die, unit)
         ready = max(ready, _write_unit(p, station, flash, now, at, die, patched))
     if f["buffer_units"] == 0:
         if f["filled_units"] > 0:
             ready = max(ready, _program(p, station, flash, now, f["programs"] % f["dies"]))
     return ready + f["write_latency_ns"]
+
+
+@kernel
+def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
+    """Give a unit its next place, and owe what the collection behind it does."""
+    f = p.flashes[flash]
+    ftl = p.ftls[f["ftl"]]
+    erased = ftl["erased_blocks"]
+    f["copies_owed_q16"] += write_unit(p, f["ftl"], die, unit) << 16
+    f["erases_owed_q32"] += (ftl["erased_blocks"] - erased) << 32
+
+
+@kernel
+def _discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
+    """Forget whole units, where there is a map; it takes as long as a flush of nothing."""
+    f = p.flashes[flash]
+    if f["ftl"] != NONE:
+        for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):
+            trim_unit(p, f["ftl"], unit)
+    return started + f["flush_ns"]
 
 
 @kernel

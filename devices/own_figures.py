@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from tiersim.devices.flash import flash_figures
 from tiersim.devices.flash_cache import cache_figures
-from tiersim.devices.tables import FLASH_CACHE, TIERS, Plant
+from tiersim.devices.tables import FLASH, FLASH_CACHE, TIERS, Plant
 from tiersim.devices.tiers import tiers_figures
 
 _FIGURES: dict[int, tuple[str, Callable[[Plant, int], dict[str, Any]]]] = {
+    FLASH: ("flash", flash_figures),
     FLASH_CACHE: ("cache", cache_figures),
     TIERS: ("tiers", tiers_figures),
 }

@@ -1,6 +1,6 @@
 """Builds the tables of a plant: each ``add_`` function of the devices puts its rows here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,12 @@ class PlantBuilder:
         self._station_rows: list[tuple[int, int]] = []
         self._rows: dict[str, list[Mapping[str, int]]] = {}
         self._queues = 0
-        self._lines = 0
+        self._reserved: dict[str, int] = {}
+        self._written_first: list[Callable[[Plant], None]] = []
         self._pool: list[NDArray[np.int64]] = []
         self._pool_size = 0
         self._shared: dict[Any, int] = {}
         self._most_children = 1
-        self._cached_blocks = 0
 
     def row(self, table: str, /, **values: int) -> int:
         """Append a row to the table of that name in Plant; columns not given are 0."""
@@ -49,10 +49,18 @@ class PlantBuilder:
         self._queues += 1
         return self._queues - 1
 
-    def lines(self, count: int) -> int:
-        """Make room for *count* lines of a write cache; returns the index of the first."""
-        self._lines += count
-        return self._lines - count
+    def reserve(self, table: str, count: int) -> int:
+        """Make room for *count* rows of zeros in ``lines``, ``cached_blocks``, ``mapped_blocks`` or ``units``; returns the first.
+
+        Memory is taken when they are written to.
+        """
+        first = self._reserved.get(table, 0)
+        self._reserved[table] = first + count
+        return first
+
+    def write_first(self, write: Callable[[Plant], None]) -> None:
+        """Let *write* fill what was reserved, when the plant is made."""
+        self._written_first.append(write)
 
     def table(self, values: Sequence[int] | NDArray[np.int64], share: Any = None) -> int:
         """Put values into the pool and return their index; tables with the same *share* key are stored once."""
@@ -65,11 +73,6 @@ class PlantBuilder:
         if share is not None:
             self._shared[share] = index
         return index
-
-    def cached_blocks(self, count: int) -> int:
-        """Reserve empty rows for the blocks of a cache; returns the first. Memory is taken when they are written to."""
-        self._cached_blocks += count
-        return self._cached_blocks - count
 
     def rows(self, table: str, rows: Sequence[Mapping[str, int]], share: Any = None) -> int:
         """Append rows to a table and return the first one's index; rows with the same *share* key are stored once."""
@@ -131,22 +134,32 @@ class PlantBuilder:
             "rebuilds": tables.REBUILD_ROW,
             "flash_caches": tables.FLASH_CACHE_ROW,
             "tiers": tables.TIERS_ROW,
+            "ftls": tables.FTL_ROW,
+            "ftl_dies": tables.FTL_DIE,
+        }
+        reserved = {
+            "lines": tables.LINE,
+            "cached_blocks": tables.CACHED_BLOCK,
+            "mapped_blocks": tables.MAPPED_BLOCK,
+            "units": np.dtype(np.uint32),
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
-        return Plant(
+        filled |= {name: np.zeros(max(self._reserved.get(name, 0), 1), kind) for name, kind in reserved.items()}
+        plant = Plant(
             stations=stations,
             requests=np.zeros(slots, tables.REQUEST),
             links=np.zeros(slots, tables.LINK),
             holds=np.zeros(slots, tables.HOLD),
-            lines=np.zeros(max(self._lines, 1), tables.LINE),
             queues=queues,
-            cached_blocks=np.zeros(max(self._cached_blocks, 1), tables.CACHED_BLOCK),
             children=np.zeros(self._most_children, tables.CHILD),
             pool=np.concatenate([np.zeros(1, np.int64), *self._pool])[1:] if self._pool else np.zeros(1, np.int64),
             work_ns=np.zeros((len(self.stations), RESOURCES), np.int64),
             seed=np.array([self.seed], np.int64),
             **filled,
         )
+        for write in self._written_first:
+            write(plant)
+        return plant
 
     def _fill(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
         rows = self._rows.get(name, [])

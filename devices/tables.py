@@ -171,6 +171,7 @@ FLASH_ROW = _record(
     "queue",
     "in_service",
     "queue_depth",
+    "ftl",  # row of FTL, or NONE: then what is written lies where its address says
     "unit_bytes",  # of the mapping
     "page_units",  # that a die senses at once
     "planes",  # that a page is spread over; what waits on several of them is sensed together
@@ -221,7 +222,44 @@ FLASH_ROW = _record(
     "program_free",  # one entry a die
     "buffer_free",  # one entry a unit of the buffer
     "host_free",  # one entry a thread of the host's driver
-    indices=("queue",),
+    indices=("queue", "ftl"),
+)
+
+#: A page-mapped flash translation layer. Places of units are counted over the blocks of all dies, one after the other.
+FTL_ROW = _record(
+    "logical_units",
+    "block_units",
+    "dies",
+    "die_blocks",
+    "greedy",  # 1: the block with the fewest valid units is cleaned; 0: the one that was filled longest ago
+    "most_valid",  # units that a die may hold; more go to the next die
+    "places",  # index into units: where each logical unit lies, plus 1; 0: nowhere
+    "holds",  # index into units: the logical unit last written to each place
+    "lists",  # of blocks, of a die
+    "first_list",  # index into MAPPED_BLOCK: the heads of the lists of all dies, then the blocks
+    "first_block",
+    "first_die",  # index into FTL_DIE
+    "host_units",  # written
+    "copied_units",
+    "erased_blocks",
+)
+
+FTL_DIE = _record(
+    "active",  # block that is being filled
+    "filled_units",  # of it
+    "victim",  # block that is being cleaned, or NONE
+    "scanned_units",  # of it
+    "free_blocks",
+    "valid_units",
+    "lowest",  # no sealed block has fewer valid units, if the collector is greedy
+)
+
+#: An erase block and the head of a list of them; a block that is being filled or cleaned is in none.
+MAPPED_BLOCK = _record(
+    "valid_units",
+    "newer",  # in its list, by when it came there
+    "older",
+    indices=("newer", "older"),
 )
 
 BUCKET_ROW = _record(
@@ -527,6 +565,10 @@ class Plant(NamedTuple):
     flash_caches: NDArray[Any]
     cached_blocks: NDArray[Any]  # CACHED_BLOCK
     tiers: NDArray[Any]
+    ftls: NDArray[Any]
+    ftl_dies: NDArray[Any]
+    mapped_blocks: NDArray[Any]  # MAPPED_BLOCK
+    units: NDArray[np.uint32]  # maps of flash translation layers, by index
     children: NDArray[Any]  # CHILD: what `finish` or `resume` just made
     pool: NDArray[np.int64]  # tables and per-die, per-member values, by index
     work_ns: NDArray[np.int64]  # (stations, RESOURCES): service time handed out

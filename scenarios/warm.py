@@ -8,6 +8,8 @@ import numpy as np
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.flash_cache import Caching, add_flash_cache
+from tiersim.devices.ftl import PageMapping, add_ftl
+from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
@@ -17,6 +19,7 @@ from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -49,6 +52,7 @@ def _plant() -> tuple[Plant, int, list[int]]:
 def compile_all() -> None:
     """Compile all kernels into the cache folder."""
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
+    _map_units()
     compile_for_commands()
 
 
@@ -57,6 +61,16 @@ def compile_for_commands() -> None:
     _run(reference=False)
     fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
     _import_describe_and_replay()
+
+
+def _map_units() -> None:
+    builder = PlantBuilder(1)
+    units = 64
+    ftl = add_ftl(builder, PageMapping(units, 1, 8, 0.25), steady=True)
+    plant = builder.build()
+    write_random(plant, ftl, 0, units, units, 2**32)
+    die_of(plant, ftl, place_of(plant, ftl, 0))
+    trim_unit(plant, ftl, 0)
 
 
 def _run(*, reference: bool) -> None:

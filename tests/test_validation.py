@@ -11,9 +11,9 @@ from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
+from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.validation import backup, perc6
 from tiersim.scenarios.validation.claims import Claim
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 
 MS = 1_000_000
 

@@ -13,7 +13,7 @@ PURPOSES = ("data read", "data write", "log write", "checkpoint write", "temp", 
 DATA_READ, DATA_WRITE, LOG_WRITE, CHECKPOINT_WRITE, TEMP, BACKUP, UNKNOWN = range(7)
 
 #: Bits of the ``flags`` column.
-FLAG_SYNC, FLAG_FUA, FLAG_READAHEAD, FLAG_META = 1, 2, 4, 8
+FLAG_SYNC, FLAG_FUA, FLAG_READAHEAD, FLAG_META, FLAG_HELD_BACK = 1, 2, 4, 8, 16
 
 #: What a measured latency is when it was not measured, inside numpy columns (Parquet holds null).
 NOT_MEASURED = -1
@@ -51,7 +51,9 @@ REQUEST_COLUMNS = (
     Column("issue_ns", "int64", False, True, "when the device got it (the last time, if it was given back)"),
     Column("command", "int64", False, True, "rows of the same number went to the device as one command"),
     Column("latency_ns", "int64", False, True, "from queue to completion; null when it was not measured"),
-    Column("flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata"),
+    Column(
+        "flags", "uint8", False, False, "1 synchronous, 2 forced unit access, 4 read-ahead, 8 metadata, 16 low priority"
+    ),
 )
 
 REFERENCE_COLUMNS = (

@@ -2,7 +2,8 @@
 
 Ruemmler & Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: the root mean square of the horizontal
 distance between two distributions of response times. With as many simulated as measured values it is the root mean square of the
-difference of both, sorted. Reads and writes are scored apart, too: errors of opposite sign cancel in the mix.
+difference of both, sorted. Reads and writes are scored apart, too: errors of opposite sign cancel in the mix. What has a low
+priority is replayed and not scored: its host may have held it back.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from tiersim.scenarios.recorded import load_recorded
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import Survey
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_MS
 
 #: Runs whose scores are averaged: where a platter stands when a trace begins is not recorded.
@@ -40,14 +42,14 @@ def score(
     device, or has no latency of some of its reads or writes.
     """
     trace = load_recorded(Bundle(found.path))
-    scored = (trace.op == READ) | (trace.op == WRITE)
+    scored = ((trace.op == READ) | (trace.op == WRITE)) & (trace.flags & FLAG_HELD_BACK == 0)
     missing = int(np.count_nonzero(scored & (trace.latency_ns < 0)))
     if missing or not scored.any():
         raise ScenarioError(
             f"{found.path}: {missing:,} of its reads and writes have no measured latency to compare with; "
             "give a trace in which all were measured"
         )
-    groups = {"all": scored, "read": trace.op == READ, "write": trace.op == WRITE}
+    groups = {"all": scored, "read": scored & (trace.op == READ), "write": scored & (trace.op == WRITE)}
     runs: list[dict[str, dict[str, float]]] = []
     for seed in range(1, SEEDS + 1):
         model = Scenario.model_validate({"volumes": {"data": {"device": name}}, "replay": {"seed": seed}})

@@ -13,10 +13,10 @@ import numpy as np
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
+from tiersim.scenarios.closed import Loop, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.closed import Loop, run_closed, sequential, settled_bytes_per_s
 
 DRIVE = "seagate-cheetah-15k5-300"
 #: Of a backup.

@@ -4,8 +4,8 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.volume import add_device
 from tiersim.operations import READ
-from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
+from tiersim.scenarios.validation.claims import Claim, Experiment
 
 DEVICE = "seagate-cheetah-15k7-300"
 LENGTH_BYTES, SPAN_BYTES = 4096, 1 << 30

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tiersim.scenarios.validation import backup, demerits, depth_sweep, perc6
+from tiersim.scenarios.validation import backup, demerits, depth_sweep, perc6, write_amplification
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
-NAMES = ("drives", "depth", "perc6", "backup")
+NAMES = ("drives", "depth", "perc6", "backup", "write-amplification")
 
 
 def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
@@ -16,6 +16,7 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "depth": depth_sweep.experiment,
         "perc6": perc6.experiment,
         "backup": backup.experiment,
+        "write-amplification": write_amplification.experiment,
     }
     for name in names:
         yield every[name]()

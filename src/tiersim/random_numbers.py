@@ -12,9 +12,9 @@ from tiersim.kernel import kernel
 #: What a stream of numbers is for; two uses never share one.
 (
     ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS,
-    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_PLACE,
+    NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_PLACE, FLASH_STATE, RANDOM_WRITES,
     LOAD_GAP, LOAD_PLACE, LOAD_OPERATION,
-) = range(12)  # fmt: skip
+) = range(14)  # fmt: skip
 
 _MASK = 0xFFFF_FFFF
 

@@ -1,7 +1,8 @@
 """Disk IO of Windows: what ``wpaexporter`` writes of the table Disk Usage, in any locale and order of columns.
 
 Source of the meaning: the headings, which carry the units. Disk Service Time is an estimate of the tool, not a measurement, and
-is not read; queue depths follow from the times.
+is not read; queue depths follow from the times. Windows holds back what has a low priority, for up to a second, and counts that
+into its IO Time.
 """
 
 import csv
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 from tiersim.traces.readers.delimited import DECIMAL, HEX, WHOLE, Field, Lines, sniffed_lines
 from tiersim.traces.readers.ordered import Rows
 from tiersim.traces.readers.tables import SET_ASIDE, RequestTable
-from tiersim.traces.schema import FLUSH, READ, WRITE
+from tiersim.traces.schema import FLAG_HELD_BACK, FLUSH, READ, WRITE
 from tiersim.units import NS_PER_S
 
 _PEEKED_LINES = 10
 _NS_PER_UNIT = {"s": NS_PER_S, "ms": 1_000_000, "µs": 1000, "μs": 1000, "us": 1000, "ns": 1}
+_LOW_PRIORITIES = (b"Low", b"Very Low")
 _HEADING = re.compile(r"([^(]+?)(?: \((\S+)\))?")
 #: Columns that are read: by their headings without the unit, the names that they have here.
 _NAMES = {
@@ -31,6 +33,7 @@ _NAMES = {
     "min offset": "offset_bytes",
     "disk": "disk",
     "count": "count",
+    "priority": "priority",
 }
 _NEEDED = {"op", "process", "time_ns", "latency_ns", "length_bytes", "offset_bytes", "disk"}
 #: What stands between thousands somewhere in the world.
@@ -81,7 +84,9 @@ class Etw(RequestTable):
         return b"IO Type" in line and b"Init Time" in line
 
     def adjust(self, rows: Rows, lines: Lines, well: NDArray[np.bool_]) -> None:
-        """Set aside what is a sum."""
+        """Set aside what is a sum, and mark what may have been held back."""
+        if "priority" in lines.words:
+            rows["flags"] = lines.words["priority"].map(lambda word: FLAG_HELD_BACK if word in _LOW_PRIORITIES else 0)
         if "count" in lines.words:
             rows["op"][lines.words["count"].map(lambda word: word not in (b"1", b"")) > 0] = SET_ASIDE
 

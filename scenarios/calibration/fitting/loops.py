@@ -1,6 +1,6 @@
 """Runs a load generator's setting on a device model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting
+from tiersim.scenarios.calibration.fitting.model import device
+from tiersim.scenarios.calibration.fitting.residuals import Residual
+from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target
 from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential
 from tiersim.units import NS_PER_S
 
@@ -17,6 +19,37 @@ SPAN_BYTES = 16 << 30
 #: Commands of a run, fewer when they are large; the first quarter is left out while queues fill.
 _COMMANDS, _LEAST_COMMANDS, _MOST_BYTES = 24_000, 3_000, 1 << 29
 _SETTLING = 0.25
+
+#: Weight of a mean, or a rate, beside that of a percentile: it is measured better.
+_MEAN_WEIGHT = 4.0
+#: A loop that takes this many times as long as the shortest of its sort has saturated the drive: how that shares itself
+#: out among what waits decides its percentiles, which weigh less.
+_SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
+
+
+def residuals_of_loops(targets: Sequence[Target], values: Mapping[str, float]) -> list[Residual]:
+    """What a drive of these numbers does, beside what was measured."""
+    drive = device(values)
+    alone: dict[tuple[str, int], float] = {}
+    for target in targets:
+        for operation, measured in target.latencies.items():
+            key = (operation, target.setting.block_bytes)
+            alone[key] = min(alone.get(key, measured.mean_ns), measured.mean_ns)
+    found = []
+    for target in targets:
+        percents = sorted({percent for one in target.latencies.values() for percent in one.percentiles_ns})
+        rate, latencies = simulate(drive, target.setting, percents)
+        what = str(target.setting)
+        if not target.latencies:
+            found.append(Residual(what, "", "rate", target.requests_per_s, rate, _MEAN_WEIGHT))
+        for operation, measured in target.latencies.items():
+            own = latencies[operation]
+            saturated = measured.mean_ns > _SATURATED * alone[operation, target.setting.block_bytes]
+            weight = _SATURATED_WEIGHT if saturated else 1.0
+            found.append(Residual(what, operation, "mean", measured.mean_ns, own.mean_ns, _MEAN_WEIGHT))
+            for percent, ns in measured.percentiles_ns.items():
+                found.append(Residual(what, operation, f"p{percent:g}", ns, own.percentiles_ns[percent], weight))
+    return found
 
 
 def simulate(

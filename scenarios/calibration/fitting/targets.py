@@ -10,6 +10,7 @@ from typing import Literal
 
 from tiersim.errors import ScenarioError
 from tiersim.traces.measurement import Measured
+from tiersim.units import format_bytes
 
 #: Percentiles that count, where they were measured.
 PERCENTS = (50.0, 95.0, 99.0)
@@ -25,6 +26,12 @@ class Setting:
     jobs: int
     read_share: float
     sync_every: int  # a flush after so many writes; 0: none
+
+    def __str__(self) -> str:
+        """Say it as a person would."""
+        mix = {1.0: "reads", 0.0: "writes"}.get(self.read_share, f"{self.read_share:.0%} reads")
+        synchronous = f", flushed after {self.sync_every}" if self.sync_every else ""
+        return f"{self.pattern} {mix}, {format_bytes(self.block_bytes)}, depth {self.depth}{synchronous}"
 
 
 @dataclass(frozen=True)
@@ -83,9 +90,9 @@ def _setting(points: Sequence[Measured]) -> Setting | str:
         return "went through the page cache"
     if any(point.rate_limit_iops for point in points):
         return "its rate was limited"
-    if any(point.mean_ns is None or not point.iops for point in points):
-        return "rate or mean latency is not known"
     synchronous = first.sync_every or 0
+    if any(not point.iops or (point.mean_ns is None and not synchronous) for point in points):
+        return "rate or mean latency is not known"
     outstanding = sum((point.iops or 0) * (point.mean_ns or 0) for point in points) / 1e9
     if not synchronous and outstanding > first.depth * (1 + _CONTRADICTION):
         return f"rate x latency is {outstanding:.1f}, more than the {first.depth} outstanding that its depth allows"
@@ -94,9 +101,11 @@ def _setting(points: Sequence[Measured]) -> Setting | str:
 
 def _run(setting: Setting, points: Sequence[Measured]) -> tuple[float, dict[str, Latencies]]:
     rate = sum(point.iops or 0 for point in points)
+    if setting.sync_every:  # what a load generator counts into the latency of such a write differs: the rate tells
+        return rate, {}
     completion_ns = sum((point.iops or 0) * (point.mean_ns or 0) for point in points) / rate
     submission_ns = 0.0
-    if setting.sync_every == 0 and any(point.completion_only is not False for point in points):
+    if any(point.completion_only is not False for point in points):
         submission_ns = max(0.0, setting.depth * 1e9 / rate - completion_ns)
     latencies = {}
     for point in points:

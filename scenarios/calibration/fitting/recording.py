@@ -1,0 +1,206 @@
+"""A recording with latencies as what a fit must come to: requests come when they came, and take as long as they took.
+
+Half of the recording, in alternate stretches, is for fitting; the other half judges the fit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
+from tiersim.scenarios.calibration.fitting.fit import (
+    FLUSH as FLUSH_PARAMETERS,
+)
+from tiersim.scenarios.calibration.fitting.fit import (
+    LARGE_BYTES,
+    SHAPE,
+    Fit,
+    Progress,
+    Values,
+    fit_flushes,
+    fit_shape,
+    fit_sizes,
+    fit_writes,
+    limits,
+)
+from tiersim.scenarios.calibration.fitting.model import device, start
+from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
+from tiersim.scenarios.calibration.fitting.search import compass
+from tiersim.scenarios.recorded import Recorded
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.schema import FLAG_HELD_BACK
+from tiersim.units import NS_PER_S
+
+#: Longer recordings are fitted to this many of their requests, from the start.
+_MOST_REQUESTS = 150_000
+#: Into how many stretches a recording is cut; every other one is for fitting.
+STRETCHES = 40
+#: A group of requests counts from this many on; an operation, too.
+_LEAST = 200
+#: Outstanding requests at arrival, in classes.
+_DEPTHS = (2, 3, 5, 9, 17, 33)
+#: The rate of a link shows where data come fastest within this time.
+_WINDOW_NS = 10_000_000
+
+
+@dataclass(frozen=True)
+class _Group:
+    what: str
+    operation: int
+    rows: NDArray[np.int64]
+    weight: float
+    figures: tuple[str, ...]
+
+
+class Recording:
+    """Requests of one device, those that are fitted to, and those that judge."""
+
+    def __init__(self, trace: Recorded) -> None:
+        """Take the first requests of a trace; raises ScenarioError when too few of them have a latency."""
+        self.trace = trace.take(np.arange(min(len(trace), _MOST_REQUESTS)))
+        data = (self.trace.op == READ) | (self.trace.op == WRITE) | (self.trace.op == FLUSH)
+        self.measured = data & (self.trace.latency_ns > 0) & (self.trace.flags & FLAG_HELD_BACK == 0)
+        if self.measured.sum() < 2 * _LEAST:
+            raise ScenarioError(
+                f"{int(self.measured.sum())} of its requests have a measured latency; a fit needs {2 * _LEAST} at least"
+            )
+        stretch = np.arange(len(self.trace)) * STRETCHES // len(self.trace)
+        self.fitted_to = self.measured & (stretch % 2 == 0)
+        self.judging = self.measured & (stretch % 2 == 1)
+        self.groups = self._groups()
+        self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
+
+    def simulate(self, drive: Flash) -> NDArray[np.int64]:
+        """Latency of each request on the *drive*, from when it had to wait for nothing else, ns."""
+        trace = self.trace
+        builder = PlantBuilder(1)
+        station = add_flash(builder, drive, "drive")
+        times = trace.time_ns - trace.time_ns[0]
+        count = len(trace)
+        commands = Commands(
+            time_ns=times,
+            intended_ns=trace.intended_ns - trace.time_ns[0],
+            station=np.full(count, station, np.int32),
+            op=trace.op,
+            offset_bytes=trace.offset_bytes,
+            length_bytes=trace.length_bytes,
+            category=np.zeros(count, np.uint8),
+        )
+        metrics = new_metrics(1, len(builder.stations), RESOURCES, 2, int(times[-1]) + 1)
+        _, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
+        assert outcome.done_ns is not None
+        return outcome.done_ns - commands.intended_ns
+
+    def residuals(
+        self, values: Mapping[str, float], operations: tuple[int, ...] = (READ, WRITE, FLUSH)
+    ) -> list[Residual]:
+        """Means and percentiles of groups of requests that are fitted to, beside what a drive of these numbers does."""
+        simulated = self.simulate(device(values))
+        found = []
+        for group in self.groups:
+            if group.operation in operations:
+                found += _residuals(group, self.trace.latency_ns[group.rows], simulated[group.rows])
+        return found
+
+    def judge(self, drive: Flash) -> list[Residual]:
+        """Means, medians and percentiles of the half that was not fitted to, by operation."""
+        simulated = self.simulate(drive)
+        found = []
+        for operation in (READ, WRITE, FLUSH):
+            rows = np.flatnonzero(self.judging & (self.trace.op == operation))
+            if len(rows) >= _LEAST:
+                group = _Group("the other half", operation, rows, 1.0, ("mean", "p50", "p95", "p99"))
+                found += _residuals(group, self.trace.latency_ns[rows], simulated[rows])
+        return found
+
+    def count(self, operation: int) -> int:
+        """How many requests of an operation are fitted to."""
+        return int((self.fitted_to & (self.trace.op == operation)).sum())
+
+    def misfit(self, *operations: int) -> Misfit:
+        """The misfit of requests of these operations."""
+        return measure(lambda values: self.residuals(values, operations))
+
+    def _groups(self) -> list[_Group]:
+        """All of an operation, for its mean; and those of a size that found about as many outstanding.
+
+        The mean weighs as much as all percentiles of the groups together.
+        """
+        trace = self.trace
+        depth = np.digitize(_outstanding(trace), _DEPTHS)
+        groups = []
+        for operation in (READ, WRITE, FLUSH):
+            own = self.fitted_to & (trace.op == operation)
+            if own.sum() < _LEAST:
+                continue
+            groups.append(_Group(f"all {OPERATIONS[operation]}s", operation, np.flatnonzero(own), 2.0, ("mean",)))
+            sizes = np.ceil(np.log2(np.maximum(trace.length_bytes, 512))).astype(int)
+            for size, level in sorted(set(zip(sizes[own].tolist(), depth[own].tolist(), strict=True))):
+                rows = np.flatnonzero(own & (sizes == size) & (depth == level))
+                if len(rows) >= _LEAST:
+                    what = f"{OPERATIONS[operation]}s to {2**size} B, class {level} of depth"
+                    groups.append(_Group(what, operation, rows, len(rows) / int(own.sum()), ("p50", "p90")))
+        return groups
+
+    def limits(self) -> Values:
+        """Link and controller as fast as data and requests came at the fastest."""
+        trace = self.trace
+        window = (trace.time_ns + np.maximum(trace.latency_ns, 0) - trace.time_ns[0]) // _WINDOW_NS
+        large = (trace.length_bytes >= LARGE_BYTES) & (trace.op != DISCARD)
+        bandwidth = np.bincount(window, weights=np.where(large, trace.length_bytes, 0)).max() if large.any() else 0
+        return limits(*(float(most) * NS_PER_S / _WINDOW_NS for most in (bandwidth, np.bincount(window).max())))
+
+
+def _residuals(group: _Group, measured: NDArray[np.int64], simulated: NDArray[np.int64]) -> list[Residual]:
+    found = []
+    for figure in group.figures:
+        values = [
+            float(every.mean()) if figure == "mean" else float(np.quantile(every, float(figure[1:]) / 100))
+            for every in (measured, simulated)
+        ]
+        found.append(Residual(group.what, OPERATIONS[group.operation], figure, *values, group.weight))
+    return found
+
+
+def _outstanding(trace: Recorded) -> NDArray[np.int64]:
+    """How many requests were outstanding when each came, itself included."""
+    ended = np.sort(trace.time_ns + np.maximum(trace.latency_ns, 0))
+    before = np.searchsorted(ended, trace.time_ns, side="right")
+    return np.arange(1, len(trace) + 1) - before
+
+
+def fit_recording(recording: Recording, progress: Progress = lambda what: None) -> Fit:
+    """Fit a flash drive to half of a recording; the same recording gives the same fit."""
+    values, told = start() | recording.limits(), set[str]()
+    reads, writes, flushes = (recording.count(operation) >= _LEAST for operation in (READ, WRITE, FLUSH))
+    if reads:
+        progress("reads by depth")
+        found = recording.misfit(READ)
+        alone = recording.fitted_to & (recording.trace.op == READ) & (_outstanding(recording.trace) <= 1)
+        unloaded = float(np.median(recording.trace.latency_ns[alone if alone.any() else recording.fitted_to]))
+        values = fit_shape(values, found, unloaded, 4e9 / unloaded)
+        progress("reads by size")
+        values = fit_sizes(values, found)
+        values, _ = compass(found, values, (*SHAPE, "transfer_ns", "link_bytes_per_s"))
+        told |= {*SHAPE, "dies", "planes", "transfer_ns", "page_units", "spread", "link_bytes_per_s"}
+    if writes:
+        progress("writes")
+        found = recording.misfit(READ, WRITE)
+        values = fit_writes(values, found)
+        values, _ = compass(found, values, ("program_ns", "write_ns", *([] if reads else ["link_bytes_per_s"])))
+        told |= {"program_ns", "program_units", "write_ns", "link_bytes_per_s"}
+    if flushes:
+        progress("flushes")
+        values = fit_flushes(values, recording.misfit(FLUSH))
+        told |= set(FLUSH_PARAMETERS)
+    progress("how sure each number is")
+    every = recording.misfit(READ, WRITE, FLUSH)
+    return Fit(values, ranges(values, told, every), tuple(recording.residuals(values)))
