@@ -10,7 +10,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
 from tiersim.cli.warmup import compile_if_cold
-from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.errors import ScenarioError, TraceError, did_you_mean
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns, parse_bytes
 
@@ -113,9 +113,7 @@ def _size(capacity: str) -> int:
 
 def _fit(files: Sequence[Path], capacity_bytes: int | None) -> _Fitted:
     """Fit to measurements, or to a recording, as the content of the files tells."""
-    from tiersim.traces.readers.load_generators import looks_like_measurement
-
-    recordings = [path for path in files if path.is_dir() or not looks_like_measurement(path)]
+    recordings = [path for path in files if _is_recording(path)]
     if not recordings:
         return _fit_measurements(files, capacity_bytes)
     if len(files) > 1:
@@ -123,16 +121,28 @@ def _fit(files: Sequence[Path], capacity_bytes: int | None) -> _Fitted:
     return _fit_recording(files[0], capacity_bytes)
 
 
+def _is_recording(path: Path) -> bool:
+    from tiersim.traces.readers import detect_format
+    from tiersim.traces.readers.load_generators import looks_like_measurement
+
+    if path.is_dir():
+        return True
+    try:
+        return not looks_like_measurement(path) and bool(detect_format(path))
+    except TraceError:
+        return False  # neither: what reads measurements says what is wrong
+
+
 def _fit_measurements(files: Sequence[Path], capacity_bytes: int | None) -> _Fitted:
     from tiersim.scenarios.calibration.fitting.fit import fit_loops
     from tiersim.scenarios.calibration.fitting.targets import targets
     from tiersim.traces.readers.load_generators import measurements
 
+    points = [point for path in files for point in measurements(path)]
     if capacity_bytes is None:
         raise ScenarioError(
             "--capacity: a load generator does not say how large the drive is; give it, for example --capacity '800 GB'"
         )
-    points = [point for path in files for point in measurements(path)]
     names = ", ".join(path.name for path in files[:_MOST_NAMES])
     if len(files) > _MOST_NAMES:
         names += f" and {len(files) - _MOST_NAMES} more"

@@ -51,6 +51,6 @@ def flushes(values: Mapping[str, float], settings: Iterable[Setting]) -> str:
     for setting in settings:
         rate, _ = simulate(drive, setting, PERCENTS)
         options = {"rw": "randwrite", "bs": "4k", "iodepth": "1", "numjobs": str(setting.jobs), "fdatasync": "1"}
-        write = direction(block_bytes=4096, iops=rate, clat_ns=latency_ns(20_000.0))
+        write = direction(round(rate), 4096, clat_ns=latency_ns(20_000.0))
         jobs.append(job({**options, "ioengine": "psync"}, f"sync{setting.jobs}", read=direction(0), write=write))
     return document(*jobs)

@@ -7,19 +7,19 @@ from tiersim.scenarios.calibration.fitting.fit import Fit
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, UNIT_BYTES, Parameter, device_values
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
-_BY_DEPTH = "random reads of one size at depths 1 to 128"
-_BY_SIZE = "random reads of 4 KiB to 1 MiB"
-_MIX = "a 70:30 mix of random reads and writes at depths 1 to 128"
-_FLUSHES = "writes with fdatasync=1, by one job and by sixteen"
+_BY_DEPTH = "measure random reads of one size at depths 1 to 128"
+_BY_SIZE = "measure random reads of 4 KiB to 1 MiB"
+_MIX = "measure a 70:30 mix of random reads and writes at depths 1 to 128"
+_FLUSHES = "measure writes with fdatasync=1, by one job and by sixteen"
 
-#: Which further measurement would tell a parameter.
+#: What would tell a parameter.
 WOULD_TELL = {
     **dict.fromkeys(("unloaded_read_ns", "sense_ns", "fast_page", "slow_page", "dies", "planes"), _BY_DEPTH),
     **dict.fromkeys(("transfer_ns", "page_units", "spread"), _BY_SIZE),
-    "write_ns": "random writes at depth 1",
+    "write_ns": "measure random writes at depth 1",
     **dict.fromkeys(("program_ns", "program_units"), _MIX),
     **dict.fromkeys(("flush_ns", "flush_interval_ns"), _FLUSHES),
-    **dict.fromkeys(("link_bytes_per_s", "controller_iops", "buffer_units"), "the datasheet, not by a measurement"),
+    **dict.fromkeys(("link_bytes_per_s", "controller_iops", "buffer_units"), "the datasheet may say it"),
 }
 
 #: What the model takes for granted, and within what it lies in drives of the last fifteen years; see the catalogue.
@@ -76,11 +76,11 @@ def device_file(fit: Fit, name: str, capacity_bytes: int, capacity_source: str, 
 
 
 def what_is_open(fit: Fit) -> list[str]:
-    """What could not be told, and which further measurement would tell it, a sentence for each such measurement."""
+    """What could not be told, and what would tell it, a sentence for each such measurement."""
     open_by: dict[str, list[str]] = {}
     for name in fit.unknown:
         open_by.setdefault(WOULD_TELL[name], []).append(name)
-    return [f"Not told: {', '.join(names)}. It would be by {further}." for further, names in open_by.items()]
+    return [f"Not told: {', '.join(names)}; {further}." for further, names in open_by.items()]
 
 
 def _notes(fit: Fit, measured: str) -> str:
