@@ -20,8 +20,6 @@ from tiersim.scenarios.calibration.fitting import loops
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, start
 from tiersim.scenarios.loading import load_scenario
 
-pytestmark = pytest.mark.kernels
-
 GIB = 1 << 30
 
 
@@ -171,10 +169,13 @@ def test_a_target_that_exists_is_replaced_by_force_only(table: str) -> None:
 def test_a_recording_that_cannot_be_fitted_to(table: str, tmp_path: Path) -> None:
     columns = closed_recording(1, 500, 100_000, 1000) | {"latency_ns": np.full(500, -1)}
     path = write_recording(tmp_path, rows_of(**columns), streams=["one"])
+    Path("empty").mkdir()
     assert re.fullmatch(
         r".*made-up\.trace: 0 of its requests have a measured latency; a fit needs \d+ at least",
         refused(path, "-o", "x.toml"),
     )
+    empty = write_recording(Path("empty"), rows_of([], []))
+    assert refused(empty, "-o", "x.toml") == f"{empty}: holds no requests; give a recording that does"
     Path("points.csv").write_text(table)
     assert "is no measurement; give measurements alone, or one recording" in refused("points.csv", path, "-o", "x.toml")
 

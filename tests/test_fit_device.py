@@ -27,8 +27,6 @@ from tiersim.scenarios.calibration.fitting.residuals import Range, Residual
 from tiersim.scenarios.calibration.fitting.targets import Setting, Target, targets
 from tiersim.traces.readers.load_generators import measurements
 
-pytestmark = pytest.mark.kernels
-
 #: The drive that was "measured".
 KNOWN = start() | {
     "unloaded_read_ns": 95_000, "sense_ns": 68_000, "fast_page": 0.85, "slow_page": 1.2, "transfer_ns": 8_000, "link_bytes_per_s": 2e9,
@@ -201,12 +199,14 @@ def pm981a(shared: Path) -> list[Target]:
 
 @pytest.fixture(scope="module")
 def of_pm981a(pm981a: list[Target]) -> Fit:
-    return fit_loops(pm981a)
+    with commands(LONG):
+        return fit_loops(pm981a)
 
 
 def errors_pct(fit: Fit, target: Target) -> dict[tuple[str, str], float]:
-    """Errors in percent, by operation and figure."""
-    found = loops.residuals_of_loops([target], fit.values)
+    """Errors in percent, by operation and figure, of runs as long as fits have."""
+    with commands(LONG):
+        found = loops.residuals_of_loops([target], fit.values)
     return {(one.operation, one.figure): abs(one.error_pct) for one in found}
 
 
