@@ -185,10 +185,6 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
     """Fit a flash drive to half of a recording; the same recording gives the same fit."""
     values, told = start() | recording.limits(), set[str]()
     reads, writes, flushes = (recording.count(operation) >= least for operation, least in _LEAST.items())
-    if flushes:
-        progress("flushes")
-        values = fit_flushes(values, recording.misfit(FLUSH))
-        told |= set(FLUSH_PARAMETERS)
     if reads:
         found = recording.misfit(READ)
         alone = recording.fitted_to & (recording.trace.op == READ) & (_outstanding(recording.trace) <= 1)
@@ -206,6 +202,10 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
         values = fit_writes(values, found)
         values, _ = compass(found, values, ("program_ns", "write_ns", *([] if reads else ["link_bytes_per_s"])))
         told |= {"program_ns", "program_units", "write_ns", "link_bytes_per_s"}
+    if flushes:
+        progress("flushes")
+        values = fit_flushes(values, recording.misfit(FLUSH))
+        told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     every = recording.misfit(READ, WRITE, FLUSH)
     return Fit(values, ranges(values, told, every), tuple(recording.residuals(values)))
