@@ -237,7 +237,7 @@ def _show(fitted: _Fitted, name: str) -> None:
     terminal.show_table(f"{name}: fitted to {fitted.measured}", columns, rows, "\n".join(what_is_open(found)), words=2)
     misfit = f"Weighted root mean square of relative errors: {100 * found.misfit:.1f} %."
     notes = [misfit, *(f"Left out: {sentence}." for sentence in (*found.left_out, *fitted.left_out))]
-    _show_residuals("what it was fitted to", found.residuals, "\n".join(notes))
+    _show_residuals("measured, and what the fitted drive does", found.residuals, "\n".join(notes))
     if fitted.judged:
         _show_residuals("the half that it was not fitted to", fitted.judged)
 
