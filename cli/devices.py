@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tiersim.cli import terminal
+from tiersim.cli import fit, terminal
 from tiersim.cli.traces import open_trace
 from tiersim.units import format_bytes, format_ns
 
@@ -181,6 +181,9 @@ def import_device(
         f"{output}: {drive.name}, {format_bytes(drive.capacity)}, {len(drive.zones)} zones, {runs:,} runs of sectors, "
         f"a seek curve of {len(drive.seek_curve)} points"
     )
+
+
+app.command("fit")(fit.fit)
 
 
 @app.command("demerit")

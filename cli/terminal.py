@@ -68,6 +68,18 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=max(total, 1))
 
 
+@contextmanager
+def stages(what: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that says which stage work is in, where somebody watches a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, markup=False).status(what) as status:
+        yield lambda stage: status.update(f"{what}: {stage}")
+
+
 def figure_text(figure: dict[str, Any] | None) -> str:
     """Write a figure: its value, or the range that it lies in when the sample does not resolve it, or why neither."""
     if figure is None:

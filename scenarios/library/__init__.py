@@ -3,6 +3,9 @@
 from importlib.resources import files
 from pathlib import Path
 
+#: What fitting a device needs, measured with each load generator.
+JOBS = {"fio": "fit.fio", "diskspd": "fit-diskspd.cmd"}
+
 
 def _folder() -> Path:
     return Path(str(files("tiersim.scenarios.library")))
@@ -16,3 +19,8 @@ def names() -> list[str]:
 def path_of(name: str) -> Path:
     """File of a ready scenario."""
     return _folder() / f"{name}.toml"
+
+
+def job_of(generator: str) -> str:
+    """Text of the job file for a load generator of JOBS."""
+    return (_folder() / JOBS[generator]).read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def ranges(values: Mapping[str, float], names: set[str], found: Misfit) -> dict[
         probes = _COUNT_PROBES if PARAMETERS[name].count else _PROBES
         for direction in (-1, 1):
             moved = [values[name] * probe**direction for probe in probes]
-            first = next((place for place in moved if found(values | {name: place}) > least + _TRACE), None)
+            first = next((place for place in moved if found({**values, name: place}) > least + _TRACE), None)
             ends.append(moved[-1] if first is None else first)
             held.append(first is not None)
         every[name] = Range(ends[0], ends[1], all(held))

@@ -100,14 +100,14 @@ def _setting(points: Sequence[Measured]) -> Setting | str:
 
 
 def _run(setting: Setting, points: Sequence[Measured]) -> tuple[float, dict[str, Latencies]]:
-    rate = sum(point.iops or 0 for point in points)
+    rate = sum(point.iops or 0.0 for point in points)
     if setting.sync_every:  # what a load generator counts into the latency of such a write differs: the rate tells
         return rate, {}
     completion_ns = sum((point.iops or 0) * (point.mean_ns or 0) for point in points) / rate
     submission_ns = 0.0
     if any(point.completion_only is not False for point in points):
         submission_ns = max(0.0, setting.depth * 1e9 / rate - completion_ns)
-    latencies = {}
+    latencies: dict[str, Latencies] = {}
     for point in points:
         percentiles = {percent: ns + submission_ns for percent, ns in point.percentiles if percent in PERCENTS}
         latencies[point.operation] = Latencies((point.mean_ns or 0) + submission_ns, percentiles)
