@@ -127,7 +127,6 @@ def test_flushes_of_other_numbers_of_jobs_are_predicted(tmp_path: Path) -> None:
     assert {"sense_ns", "program_ns"} <= set(fit.unknown)
 
 
-@pytest.mark.xfail(reason="fitting flushes moves the time of a write, which unflushed writes have told")
 def test_flushes_leave_what_writes_have_told(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text(points(KNOWN, [mix(1, 0.0), mix(4, 0.0)]))
     (tmp_path / "sync.json").write_text(flushes(KNOWN, [flushed(1), flushed(16)]))

@@ -79,7 +79,7 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
         told |= {"write_ns", "program_ns", "program_units"}
     if synchronous:
         progress("flushes")
-        values = fit_flushes(values, _measure(synchronous))
+        values = fit_flushes(values, _measure(synchronous), alone=not writes)
         told |= set(FLUSH)
     progress("how sure each number is")
     judged = [*reads, *writes, *synchronous]
@@ -154,9 +154,10 @@ def fit_writes(values: Values, found: Misfit) -> Values:
     return _best(found, tried, ("program_ns", "program_units", "write_ns"))
 
 
-def fit_flushes(values: Values, found: Misfit) -> Values:
-    """Fit what a flush costs alone, and how close flushes can follow each other."""
-    return compass(found, values, FLUSH, steps=(4.0, 2.0, 1.25, 1.1, 1.04, 1.015), rounds=12)[0]
+def fit_flushes(values: Values, found: Misfit, *, alone: bool) -> Values:
+    """Fit what a flush costs, and how close flushes can follow each other; *alone*: nothing else tells of writes."""
+    free = FLUSH if alone else FLUSH[1:]
+    return compass(found, values, free, steps=(4.0, 2.0, 1.25, 1.1, 1.04, 1.015), rounds=12)[0]
 
 
 def _best(

@@ -213,7 +213,7 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
         told |= {"program_ns", "program_units", "write_ns", "link_bytes_per_s"}
     if flushes:
         progress("flushes")
-        values = fit_flushes(values, recording.misfit(FLUSH))
+        values = fit_flushes(values, recording.misfit(FLUSH), alone=not writes)
         told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     every = recording.misfit(READ, WRITE, FLUSH)
