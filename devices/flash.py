@@ -68,6 +68,11 @@ class Flash(Sourced):
         for key, part in (("page", self.unit), ("program_size", self.unit), ("block", self.program_size)):
             if getattr(self, key) % part:
                 raise ValueError(f"{key}: {getattr(self, key)} bytes is not a multiple of the {part} bytes in it")
+        if self.page % (self.planes * self.unit):
+            raise ValueError(
+                f"planes: a page of {self.page} bytes on {self.planes} planes does not hold whole units of"
+                f" {self.unit} bytes on each"
+            )
         if 0 < self.buffer < self.program_size:
             raise ValueError(f"buffer: {self.buffer} bytes is less than one program writes")
         if self.allocation == "static" and self.program_size != self.unit:
@@ -111,7 +116,7 @@ class Flash(Sourced):
     @property
     def page_mapping(self) -> PageMapping:
         """The map that a mapped drive has."""
-        units, block_units = self.capacity // self.unit, self.block // self.unit
+        units, block_units = -(-self.capacity // self.unit), self.block // self.unit  # the last may be a part of one
         return PageMapping(units, self.dies, block_units, self.over_provisioning, self.collection)
 
 
