@@ -214,7 +214,7 @@ FLASH_ROW = _record(
     "last_program_ns",
     "last_flush_ns",
     "calendars",  # index into the pool: what the channels have been promised to, see channel_kernels
-    "channel_free",  # when what does not begin soon has left each
+    "channel_free",  # when each would have done all that does not begin soon, if it did nothing else
     "sense_start",  # of the last planned sensing; one entry a die
     "sensed",  # when it is over
     "sensing_planes",  # a bit for each
