@@ -202,9 +202,16 @@ def describe(drive: Flash) -> dict[str, Any]:
     )
     amplification = drive.write_amplification
     erases = 0 if drive.state == "fresh" else amplification * drive.unit / drive.block
-    unit_ns = drive.program * drive.unit / drive.program_size + drive.unit * NS_PER_S / drive.channel_rate
+    unit_channel_ns = drive.unit * NS_PER_S / drive.channel_rate
+    unit_ns = drive.program * drive.unit / drive.program_size + unit_channel_ns
     unit_ns += (amplification - 1) * drive.copy_ns + erases * drive.erase
-    writes = min(drive.controller_iops, drive.dies * NS_PER_S / (units * unit_ns), drive.link_rate // size)
+    writes = min(
+        drive.controller_iops,
+        drive.dies * NS_PER_S / (units * unit_ns),
+        drive.channels * NS_PER_S / (units * unit_channel_ns * (2 * amplification - 1)),  # a copy goes out and in
+        drive.link_rate // size,
+        (drive.buffer_rate or drive.link_rate) // size,
+    )
     return {
         "random_read_ns": round(read_ns + max(drive.read) + transfer_ns),
         "random_reads_per_s": int(reads),
