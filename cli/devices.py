@@ -1,5 +1,7 @@
 """``tiersim devices``: the catalogue."""
 
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,27 +16,79 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+
+class _Order(StrEnum):
+    """What a list is sorted by."""
+
+    ID = "id"
+    CAPACITY = "capacity"
+    LATENCY = "latency"
+    READS = "reads"
+    WRITES = "writes"
+    PRICE = "price"
+    RELEASED = "released"
+
+
+_KEYS = {
+    _Order.CAPACITY: "capacity_bytes",
+    _Order.LATENCY: "random_read_ns",
+    _Order.READS: "random_reads_per_s",
+    _Order.WRITES: "sustained_random_writes_per_s",
+    _Order.PRICE: "price",
+    _Order.RELEASED: "released",
+}
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")]
 
 
 @app.command("list")
-def list_devices(json: _Json = False) -> None:
+def list_devices(
+    kind: Annotated[str | None, typer.Option("--kind", help="Only this kind, such as flash.")] = None,
+    interface: Annotated[
+        str | None, typer.Option("--interface", help="Only where the interface has this in its name, such as nvme.")
+    ] = None,
+    at_least_reads: Annotated[
+        int, typer.Option("--at-least-reads", min=0, help="Only with so many random 8 KiB reads a second.")
+    ] = 0,
+    protected: Annotated[
+        bool, typer.Option("--protected", help="Only drives whose write buffer survives a loss of power.")
+    ] = False,
+    sort: Annotated[
+        _Order, typer.Option("--sort", help="What to sort by: names, fast and cheap first, otherwise most first.")
+    ] = _Order.ID,
+    json: _Json = False,
+) -> None:
     """List the devices of the catalogue.
 
-    Example: tiersim devices list
+    Example: tiersim devices list --kind flash --interface nvme --protected --sort price
     """
-    from tiersim.devices.catalogue import load_device, names
+    from tiersim.devices.catalogue import kinds, load_device, names
+    from tiersim.errors import ScenarioError, did_you_mean
 
+    if kind is not None and kind not in kinds():
+        raise ScenarioError(f"--kind: {kind!r} is not one of {', '.join(kinds())}{did_you_mean(kind, kinds())}")
     devices = [{"id": name, **_figures(load_device(name))} for name in names()]
+    chosen = [
+        device
+        for device in devices
+        if (kind is None or device["kind"] == kind)
+        and (interface is None or interface.lower() in (device["interface"] or "").lower())
+        and (device["random_reads_per_s"] or 0) >= at_least_reads
+        and (device["power_loss_protection"] is True or not protected)
+    ]
+    _sort(chosen, sort)
     if json:
-        terminal.print_json({"schema": "tiersim.devices/1", "devices": devices})
+        terminal.print_json({"schema": "tiersim.devices/1", "devices": chosen})
         return
-    columns = ["device", "name", "kind", "capacity", "8 KiB random read alone", "random reads/s"]
-    rows = [
-        [d["id"], d["name"], d["kind"], format_bytes(d["capacity_bytes"]), format_ns(d["random_read_ns"]), f"{d['random_reads_per_s']:,}"]
-        for d in devices
-    ]  # fmt: skip
-    terminal.show_table("catalogue", columns, rows, words=3)
+    # a line has room for one figure beside the rate, in a terminal of 100 characters
+    figure = {_Order.WRITES: "writes/s", _Order.PRICE: "price", _Order.RELEASED: "released"}.get(sort, "8 KiB read")
+    columns = ["device", "kind", "interface", "capacity", figure, "reads/s"]
+    rows = []
+    for d in chosen:
+        interface = (d["interface"] or "").replace("NVMe PCIe", "NVMe")
+        size, reads = format_bytes(d["capacity_bytes"]), _count(d["random_reads_per_s"])
+        rows.append([d["id"], d["kind"], interface, size, _figure(d, sort), reads])
+    note = f"{len(chosen)} of {len(devices)}; random 8 KiB requests: one alone, and as many as the parts allow"
+    terminal.show_table("catalogue", columns, rows, note, words=3)
 
 
 @app.command("show")
@@ -42,15 +96,32 @@ def show_device(
     name: Annotated[
         str, typer.Argument(help="A device of the catalogue, a .toml file, or DiskSim's .parv or .diskspecs.")
     ],
+    load: Annotated[
+        bool, typer.Option("--load", help="Simulate it alone: latency of random 8 KiB requests against load.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Page to draw that on (.html).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
     json: _Json = False,
 ) -> None:
-    """Show every number of a device with its source.
+    """Show every number of a device with its source, and how it behaves under load.
 
-    Example: tiersim devices show intel-p3700-800
+    Example: tiersim devices show intel-p3700-800 --load --plot p3700.html
     """
     from tiersim.devices.catalogue import load_device
+    from tiersim.errors import ScenarioError
+    from tiersim.files import check_target, whole_file
 
+    if plot is not None:
+        if plot.suffix != ".html":
+            raise ScenarioError(f"{plot}: a plot is a page; choose a name that ends in .html")
+        check_target(plot, force=force)
     device = load_device(name)
+    curves = _curves(device) if load or plot is not None else []
+    if plot is not None:
+        from tiersim.cli.page.load_figures import build_load_page
+
+        with whole_file(plot, force=force) as place:
+            place.write_text(build_load_page(curves, device.name), encoding="utf-8")
     if json:
         document = {
             "schema": "tiersim.device/1",
@@ -58,11 +129,28 @@ def show_device(
             **_figures(device),
             "parameters": device.model_dump(mode="json"),
         }
+        if load:
+            document["load"] = [asdict(curve) for curve in curves]
         terminal.print_json(document)
         return
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
-    rows = [[key, device.text_of(key), device.sources[key]] for key in values]
+    rows = [[key, device.text_of(key), device.sources.get(key, "default")] for key in values]
     terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes, words=3)
+    if load:
+        _show_load(curves)
+
+
+@app.command("schema")
+def show_schema(
+    kind: Annotated[str, typer.Argument(help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume.")],
+) -> None:
+    """Print the JSON schema of device files of a kind, by which an editor completes and checks them.
+
+    Example: tiersim devices schema flash
+    """
+    from tiersim.devices.catalogue import schema
+
+    terminal.print_json(schema(kind))
 
 
 @app.command("import")
@@ -145,4 +233,52 @@ def _score_row(name: str, found: dict[str, Any]) -> list[str]:
 def _figures(device: Any) -> dict[str, Any]:
     from tiersim.devices.volume import describe
 
-    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **describe(device)}
+    sold = ("interface", "enclosure", "released", "price", "price_date", "power_loss_protection")
+    known = {key: getattr(device, key, None) for key in sold}
+    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **describe(device)}
+
+
+def _sort(devices: list[dict[str, Any]], order: _Order) -> None:
+    """Sort by name, or by a figure, those that lack it last."""
+    if order is _Order.ID:
+        return
+    key = _KEYS[order]
+    sign = 1 if order in (_Order.LATENCY, _Order.PRICE) else -1
+    devices.sort(key=lambda device: (device.get(key) is None, sign * (device.get(key) or 0)))
+
+
+def _figure(device: dict[str, Any], order: _Order) -> str:
+    """What a list shows beside the rate: what it is sorted by, or the time of a read."""
+    if order is _Order.WRITES:
+        return _count(device.get("sustained_random_writes_per_s"))
+    if order is _Order.PRICE:
+        return "" if device["price"] is None else f"{device['price']:,.0f} USD"
+    if order is _Order.RELEASED:
+        return str(device["released"] or "")
+    return format_ns(device["random_read_ns"])
+
+
+def _count(number: float | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _curves(device: Any) -> list[Any]:
+    from tiersim.scenarios.load_curve import MIXES, load_curve
+
+    with terminal.progress_bar("simulating") as progress:
+        return [load_curve(device, share, progress) for share in MIXES]
+
+
+def _show_load(curves: list[Any]) -> None:
+    from tiersim.scenarios.load_curve import title
+
+    for curve in curves:
+        names = ("read", "write") if curve.points[0].writes else ("read",)
+        columns = ["load", "requests/s", *(f"{name} {what}" for name in names for what in ("mean", "p50", "p99"))]
+        rows = []
+        for point in curve.points:
+            sides = [side for side in (point.reads, point.writes) if side is not None]
+            times = [format_ns(ns) for side in sides for ns in (side.mean_ns, side.p50_ns, side.p99_ns)]
+            rows.append([f"{point.load:.0%}", f"{point.per_s:,.0f}", *times])
+        note = f"Poisson arrivals; the load is of {curve.saturated_per_s:,.0f} a second, the highest rate that it keeps up with."
+        terminal.show_table(title(curve.read_share), columns, rows, note)

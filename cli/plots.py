@@ -3,6 +3,7 @@
 The numbers are those of ``tiersim report`` and ``tiersim describe -o``. plotly is imported when a plot is made.
 """
 
+from tiersim.cli.page.load_figures import load_latency
 from tiersim.cli.page.result_figures import (
     comparison,
     latency_over_time,
@@ -31,6 +32,7 @@ __all__ = [
     "latency_cdf",
     "latency_over_time",
     "latency_percentiles",
+    "load_latency",
     "rates",
     "re_reference",
     "sizes",

@@ -2,6 +2,7 @@
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from tiersim.devices import disksim
 from tiersim.devices.cloud_volume import CloudVolume
@@ -47,6 +48,18 @@ def load_instance(name: str) -> Instance:
             f"{name!r} is not an instance of the catalogue{hint or '; it has ' + ', '.join(instances())}"
         )
     return read_model(Instance, _folder() / "instances" / f"{name}.toml")
+
+
+def kinds() -> list[str]:
+    """Kinds of device."""
+    return list(_KINDS)
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """JSON schema of the files of one kind of device, as editors take it; raises ScenarioError."""
+    if kind not in _KINDS:
+        raise ScenarioError(f"{kind!r} is not one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
+    return _KINDS[kind].model_json_schema()
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:

@@ -7,8 +7,8 @@ early and is ready late does not keep others from the bus.
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 
-#: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one.
-_MOST = 48
+#: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
+_MOST = 96
 #: Entries of a calendar in the pool: how many times there are, then begin and end of each.
 ENTRIES = 1 + 2 * _MOST
 
@@ -66,7 +66,7 @@ def _forget(p: Plant, calendar: int, now: int) -> int:
         end -= past - first
     elif end == first + 2 * _MOST:
         end -= 2
-        p.pool[end - 1] = p.pool[end + 1]
+        p.pool[end - 1] += p.pool[end + 1] - p.pool[end]
     return end
 
 

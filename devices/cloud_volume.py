@@ -65,6 +65,8 @@ class CloudVolume(Sourced):
     accounting_unit: Bytes | None = Field(default=None, gt=0)
     merged_from: Bytes | None = Field(default=None, gt=0)
     flush: Nanoseconds | None = Field(default=None, gt=0)
+    price_per_gib_month: float | None = Field(default=None, gt=0)  # USD
+    price_per_iops_month: float | None = Field(default=None, gt=0)  # USD, of what is provisioned
 
     @model_validator(mode="after")
     def _sizes_ascend(self) -> "CloudVolume":

@@ -16,6 +16,7 @@ from tiersim.devices.hdd_buffer_kernels import (
 from tiersim.devices.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
 from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.plausible import hdd_reasons
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.tables import DRIVE, NONE
 from tiersim.random_numbers import ROTATION_PHASE, random_below
@@ -97,6 +98,8 @@ class Hdd(Drive):
             raise ValueError("seek times must rise: seek_single_cylinder < seek_average < seek_full_stroke")
         if self.inner_rate > self.outer_rate:
             raise ValueError("inner_rate is above outer_rate; outer tracks hold more sectors")
+        for reason in hdd_reasons(dict(self)):
+            raise ValueError(reason)
         return self
 
     @property

@@ -5,11 +5,20 @@ from typing import ClassVar
 
 from pydantic import Field, model_validator
 
-from tiersim.toml_files import StrictModel
+from tiersim.toml_files import Bytes, StrictModel
 from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns
 
 #: How a number can be known. ``assumed`` gives the range that it may lie in.
 SOURCE = re.compile(r"(datasheet|document|measured|derived): .+|fitted: .+|assumed: \S.* \.\. .+")
+
+#: Units of plain numbers.
+_UNITS = {
+    "price": "USD",
+    "power_idle": "W",
+    "power_active": "W",
+    "price_per_gib_month": "USD",
+    "price_per_iops_month": "USD",
+}
 
 
 def _format_rate(bytes_per_s: float) -> str:
@@ -24,10 +33,23 @@ class Sourced(StrictModel):
     name: str
     notes: str = ""
     sources: dict[str, str] = Field(repr=False)
+    # what a buyer asks; nothing of it is simulated
+    released: int | None = Field(default=None, ge=1950, le=2100)  # year
+    interface: str | None = None
+    enclosure: str | None = None
+    price: float | None = Field(default=None, gt=0)  # USD
+    price_date: str | None = None
+    power_idle: float | None = Field(default=None, gt=0)  # W
+    power_active: float | None = Field(default=None, gt=0)
+    endurance: Bytes | None = Field(default=None, gt=0)  # bytes that may be written
 
     def text_of(self, parameter: str) -> str:
         """Write a parameter for a person, with its unit."""
         value = getattr(self, parameter)
+        if parameter == "released":
+            return str(value)
+        if parameter in _UNITS:
+            return f"{value:,.10g} {_UNITS[parameter]}"
         if isinstance(value, list | tuple) and not all(isinstance(part, int) for part in value):
             return f"{len(value)} entries"
         if isinstance(value, tuple):
@@ -45,6 +67,13 @@ class Sourced(StrictModel):
     def caveats(self) -> list[str]:
         """What a person must know before believing a result on this device, one sentence each."""
         return []
+
+    @model_validator(mode="after")
+    def _a_price_has_a_date(self) -> "Sourced":
+        prices = [key for key, unit in _UNITS.items() if unit == "USD" and getattr(self, key, None) is not None]
+        if bool(prices) != (self.price_date is not None):
+            raise ValueError("price_date: a price needs the date that it is of, and the other way round")
+        return self
 
     @model_validator(mode="after")
     def _every_number_has_a_source(self) -> "Sourced":

@@ -17,6 +17,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
+from tiersim.random_numbers import LOAD_GAP, fill_random_bits
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.commands import Commands
@@ -58,6 +59,7 @@ def compile_all() -> None:
 def compile_for_commands() -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
     _run(reference=False)
+    fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
     _import_describe_and_replay()
 
 

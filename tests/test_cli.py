@@ -27,7 +27,18 @@ from tiersim.cli.warmup import compile_if_cold
 DATA = Path(__file__).parent / "data"
 CAPTURE = DATA / "vda.blktrace.0"
 ROWS = 140  # of the capture, both files
-COMMANDS = ["demo", "import", "describe", "replay", "report", "devices", "devices list", "devices show", "warmup"]
+COMMANDS = [
+    "demo",
+    "import",
+    "describe",
+    "replay",
+    "report",
+    "devices",
+    "devices list",
+    "devices show",
+    "devices schema",
+    "warmup",
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -229,16 +240,82 @@ def test_report(shell: Shell) -> None:
 
 def test_devices(shell: Shell) -> None:
     said = shell("devices", "list")
+    assert max(map(len, said.out.splitlines())) <= 100
     listed = shell("devices", "list", "--json").document()
     assert listed["schema"] == "tiersim.devices/1"
     for device in listed["devices"]:
         assert re.search(rf"^ {device['id']} +", said.out, re.MULTILINE)
         assert device["capacity_bytes"] > 0
     shown = shell("devices", "show", "micron-s650dc-800")
-    assert "derived: 64 dies at about 80,000 sustained random writes a second, itself assumed" in shown.out
+    assert "assumed: " in shown.out
     document = shell("devices", "show", "micron-s650dc-800", "--json").document()
     assert document["schema"] == "tiersim.device/1"
     assert document["parameters"]["channels"] == 8
+
+
+def _listed(shell: Shell, *options: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = shell("devices", "list", *options, "--json").document()["devices"]
+    assert found
+    return found
+
+
+def test_a_list_holds_what_was_asked_for(shell: Shell) -> None:
+    assert {device["kind"] for device in _listed(shell, "--kind", "hdd")} == {"hdd"}
+    assert all("NVMe" in device["interface"] for device in _listed(shell, "--interface", "nvme"))
+    assert all(device["random_reads_per_s"] >= 200_000 for device in _listed(shell, "--at-least-reads", 200_000))
+    protected = {device["id"] for device in _listed(shell, "--protected")}
+    assert "samsung-pm9a3-7680" in protected
+    assert not protected & {"crucial-t500-2000", "seagate-cheetah-15k7-300", "aws-gp3"}
+    empty = shell("devices", "list", "--kind", "hdd", "--protected")
+    assert (empty.code, "\n0 of " in empty.out) == (0, True)
+    says = shell.fails("devices", "list", "--kind", "flsh")
+    assert (
+        "--kind: 'flsh' is not one of hdd, measured-hdd, flash, token-bucket, cloud-volume; did you mean 'flash'?"
+        in says
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "key", "sign"),
+    [
+        ("capacity", "capacity_bytes", -1), ("latency", "random_read_ns", 1), ("reads", "random_reads_per_s", -1),
+        ("writes", "sustained_random_writes_per_s", -1), ("price", "price", 1), ("released", "released", -1),
+    ],
+)  # fmt: skip
+def test_a_list_is_sorted(shell: Shell, order: str, key: str, sign: int) -> None:
+    values = [device.get(key) for device in _listed(shell, "--sort", order)]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, key=lambda value: sign * value)
+    assert values[len(known) :] == [None] * (len(values) - len(known))
+    said = shell("devices", "list", "--sort", order)
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_a_device_under_load(shell: Shell) -> None:
+    said = shell("devices", "show", "aws-i3-local-1900", "--load", "--plot", "load.html")
+    assert "\n 95% " in said.out
+    page = (shell.folder / "load.html").read_text()
+    assert "reads alone: p99" in page
+    assert 'src="http' not in page
+    assert "load.html: is already there" in shell.fails("devices", "show", "aws-i3-local-1900", "--plot", "load.html")
+    document = shell("devices", "show", "aws-i3-local-1900", "--load", "--json").document()
+    assert [curve["read_share"] for curve in document["load"]] == [1.0, 0.7]
+    assert [len(curve["points"]) for curve in document["load"]] == [11, 11]
+    first = document["load"][0]["points"][0]["reads"]
+    assert first["mean_ns"] == pytest.approx(document["random_read_ns"], rel=0.01)
+    shell("devices", "show", "aws-i3-local-1900", "--plot", "load.html", "--force")
+    assert (shell.folder / "load.html").read_text() == page
+
+
+def test_a_load_that_cannot_be_drawn(shell: Shell) -> None:
+    says = shell.fails("devices", "show", "intel-p3700-800", "--plot", "load.png")
+    assert "load.png: a plot is a page; choose a name that ends in .html" in says
+    assert "a load curve needs limits" in shell.fails("devices", "show", "azure-ultra", "--load")
+
+
+def test_the_schema_of_a_kind(shell: Shell) -> None:
+    assert shell("devices", "schema", "flash").document()["properties"]["kind"]["const"] == "flash"
+    assert "'flsh' is not one of hdd, measured-hdd, flash" in shell.fails("devices", "schema", "flsh")
 
 
 def test_warm_up(shell: Shell) -> None:
@@ -476,8 +553,12 @@ def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -
     ("old", "new", "says"),
     [
         ("channels = 8", "chanels = 8", "chanels: unknown key 'chanels'; did you mean 'channels'?"),
-        ('read = "75 us"', 'read = "75 GiB"', "d.toml:8: read: '75 GiB' is not a duration; write for example '3.4 ms'"),
-        ('page = "8 KiB"', 'page = "0 B"', "d.toml:7: page: 0: input should be greater than 0"),
+        (
+            'read = "75 us"',
+            'read = "75 GiB"',
+            "d.toml:18: read.0: '75 GiB' is not a duration; write for example '3.4 ms'",
+        ),
+        ('page = "16 KiB"', 'page = "0 B"', "d.toml:15: page: 0: input should be greater than 0"),
         (
             'kind = "flash"',
             'kind = "flsh"',

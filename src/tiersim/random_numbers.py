@@ -5,13 +5,16 @@ scenario the same luck. The mixer is the 32-bit xorshift-multiply of C. Wellons'
 735a2d97; bias 0.107), chosen because its products stay below 2^63 and so need no unsigned arithmetic.
 """
 
+from typing import Any
+
 from tiersim.kernel import kernel
 
 #: What a stream of numbers is for; two uses never share one.
 (
     ROTATION_PHASE, SERVICE, SAMPLING, CLONES, CHOSEN_SESSIONS,
     NEIGHBOUR_GAP, NEIGHBOUR_PLACE, NEIGHBOUR_OPERATION, FLASH_PLACE, FLASH_STATE, RANDOM_WRITES,
-) = range(11)  # fmt: skip
+    LOAD_GAP, LOAD_PLACE, LOAD_OPERATION,
+) = range(14)  # fmt: skip
 
 _MASK = 0xFFFF_FFFF
 
@@ -45,3 +48,10 @@ def random_below(limit: int, seed: int, stream: int, entity: int, counter: int) 
     if limit < 0x8000_0000:
         return (high * limit + (low * limit >> 31)) >> 31
     return (high << 31 | low) % limit
+
+
+@kernel
+def fill_random_bits(column: Any, seed: int, stream: int, entity: int) -> None:
+    """Fill a column of integers with the random bits of counters 0, 1, 2, …"""
+    for counter in range(column.size):
+        column[counter] = random_bits(seed, stream, entity, counter)

@@ -63,7 +63,7 @@ def format_bytes(size_bytes: float) -> str:
     """Write a size for a person: ``65536`` becomes ``"64 KiB"``, ``800000000000`` ``"800 GB"``."""
     value = float(size_bytes)
     if value >= 1e6 and value % 1e6 == 0 and value % (1 << 20):  # it was given in decimal units
-        for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        for unit, factor in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
             if value >= factor:
                 return f"{value / factor:.4g} {unit}"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):

@@ -20,8 +20,9 @@ SPAN_BYTES = 16 << 30
 _COMMANDS, _LEAST_COMMANDS, _MOST_BYTES = 24_000, 3_000, 1 << 29
 _SETTLING = 0.25
 
-#: Weight of a mean, or a rate, beside that of a percentile: it is measured better.
-_MEAN_WEIGHT = 4.0
+#: Weight of a mean, or a rate, beside that of a percentile: it is measured better. What is rare is most often rare for a
+#: reason that no parameter here stands for.
+_MEAN_WEIGHT, _RARE_WEIGHT, _RARE_PERCENT = 4.0, 0.5, 99.0
 #: A loop that takes this many times as long as the shortest of its sort has saturated the drive: how that shares itself
 #: out among what waits decides its percentiles, which weigh less.
 _SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
@@ -48,7 +49,8 @@ def residuals_of_loops(targets: Sequence[Target], values: Mapping[str, float]) -
             weight = _SATURATED_WEIGHT if saturated else 1.0
             found.append(Residual(what, operation, "mean", measured.mean_ns, own.mean_ns, _MEAN_WEIGHT))
             for percent, ns in measured.percentiles_ns.items():
-                found.append(Residual(what, operation, f"p{percent:g}", ns, own.percentiles_ns[percent], weight))
+                rare = _RARE_WEIGHT if percent >= _RARE_PERCENT else 1.0
+                found.append(Residual(what, operation, f"p{percent:g}", ns, own.percentiles_ns[percent], weight * rare))
     return found
 
 
