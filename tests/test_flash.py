@@ -127,7 +127,9 @@ def test_random_reads_saturate_at_the_weakest_part(part: str) -> None:
 def test_reads_wait_longer_the_busier_the_drive() -> None:
     drive = flash()
     offsets = random_offsets(20_000, 8192, drive.capacity)
-    means = [run_flash(drive, poisson(20_000, rate), READ, offsets).latency_ns.mean() for rate in (1000, 20_000, 40_000)]
+    means = [
+        run_flash(drive, poisson(20_000, rate), READ, offsets).latency_ns.mean() for rate in (1000, 20_000, 40_000)
+    ]
     assert means[0] < means[1] < means[2]
 
 

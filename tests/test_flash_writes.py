@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from tests.flash_runs import command_ns, in_loop, latencies, link_ns, per_s, random_offsets, read_ns, run_flash, transfer_ns
+from tests.flash_runs import (
+    command_ns,
+    in_loop,
+    latencies,
+    link_ns,
+    per_s,
+    random_offsets,
+    read_ns,
+    run_flash,
+    transfer_ns,
+)
 from tests.plants import flash
 from tiersim.devices.flash import Flash, describe, flash_figures
 from tiersim.devices.flash_kernels import DIES
@@ -107,9 +117,14 @@ def test_a_flush_waits_for_the_buffer_only_without_power_loss_protection() -> No
     assert latencies(protected, [0, 100_000], [WRITE, FLUSH], 0, 8192)[1] == command_ns(protected) + protected.flush
     bare = flash(power_loss_protection=False, controller_iops=10**6, state="fresh")
     # two units of the four that a program writes: the flush does not wait for more
-    assert latencies(bare, [0, 100_000], [WRITE, FLUSH], 0, 8192)[1] == (
-        command_ns(bare) + link_ns(bare, 8192) - 100_000
-    ) + command_ns(bare) - command_ns(bare) + _programmed_after_ns(bare) + bare.flush
+    assert (
+        latencies(bare, [0, 100_000], [WRITE, FLUSH], 0, 8192)[1]
+        == (command_ns(bare) + link_ns(bare, 8192) - 100_000)
+        + command_ns(bare)
+        - command_ns(bare)
+        + _programmed_after_ns(bare)
+        + bare.flush
+    )
     assert latencies(bare, [0], FLUSH) == [command_ns(bare) + bare.flush]
 
 
