@@ -167,6 +167,8 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         registers=builder.table([NEVER] * (drive.dies * drive.planes)),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
+        copies_owed=builder.table(_out_of_step(drive.dies, 2**16)),
+        erases_owed=builder.table(_out_of_step(drive.dies, 2**32)),
         buffer_free=builder.table([0] * units),
         host_free=builder.table([0] * (drive.host_threads or 0)),
     )
@@ -174,6 +176,11 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
+
+
+def _out_of_step(dies: int, whole: int) -> list[int]:
+    """What each die owes at the start, less than one: so they do not all collect at once."""
+    return [die * whole // dies for die in range(dies)]
 
 
 def flash_figures(plant: Plant, row: int) -> dict[str, Any]:

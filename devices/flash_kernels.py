@@ -271,8 +271,8 @@ def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
     f = p.flashes[flash]
     ftl = p.ftls[f["ftl"]]
     erased = ftl["erased_blocks"]
-    f["copies_owed_q16"] += write_unit(p, f["ftl"], die, unit) << 16
-    f["erases_owed_q32"] += (ftl["erased_blocks"] - erased) << 32
+    p.pool[f["copies_owed"] + die] += write_unit(p, f["ftl"], die, unit) << 16
+    p.pool[f["erases_owed"] + die] += (ftl["erased_blocks"] - erased) << 32
 
 
 @kernel
@@ -353,11 +353,14 @@ def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, 
 def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
     """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
     f = p.flashes[flash]
-    owed = f["copies_owed_q16"] + units * f["copies_q16"]
-    copies = owed >> 16
-    f["copies_owed_q16"] = owed & 0xFFFF
-    erases_owed = f["erases_owed_q32"] + units * f["erases_q32"]
-    f["erases_owed_q32"] = erases_owed & 0xFFFF_FFFF
+    copies_owed = f["copies_owed"] + die
+    erases_owed = f["erases_owed"] + die
+    p.pool[copies_owed] += units * f["copies_q16"]
+    p.pool[erases_owed] += units * f["erases_q32"]
+    copies = p.pool[copies_owed] >> 16
+    erases = p.pool[erases_owed] >> 32
+    p.pool[copies_owed] &= 0xFFFF
+    p.pool[erases_owed] &= 0xFFFF_FFFF
     if not soon:
         _transfer(p, flash, now, die, soon, at_ns, 2 * copies)
     copied = 0
@@ -367,4 +370,4 @@ def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool,
         _transfer(p, flash, now, die, soon, at_ns + (copied + part) * f["copy_ns"], part)
         copied += part
     p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
-    return copies * f["copy_ns"] + (erases_owed >> 32) * f["erase_ns"]
+    return copies * f["copy_ns"] + erases * f["erase_ns"]
