@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tiersim.devices.channel_kernels import ENTRIES
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.plausible import flash_reasons
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.tables import FLASH, NEVER, NONE, Plant
 from tiersim.devices.write_amplification import greedy, lru
@@ -81,8 +82,8 @@ class Flash(Sourced):
             raise ValueError("host_cpu: needs host_threads, and the other way round")
         if self.mapping == "mapped" and (problem := self.page_mapping.problem()):
             raise ValueError(f"mapping: 'mapped' {problem}")
-        if self.read_mean_ns < 5_000 and self.cell != "3d-xpoint":
-            raise ValueError("read: is below 5 µs: no flash cell is sensed so fast; a write into a buffer may be")
+        if reasons := flash_reasons(self.model_dump()):
+            raise ValueError(reasons[0])
         return self
 
     @property

@@ -118,6 +118,8 @@ def fit_shape(values: Values, found: Misfit, unloaded_ns: float, fastest_per_s: 
     def shaped(dies: int, planes: int) -> list[tuple[float, int, int, Values]]:
         # the dies must carry the highest rate; what waits on other planes of a die comes almost for nothing
         sense = min(0.85 * unloaded_ns, dies * math.sqrt(planes) * 1e9 / fastest_per_s) - values["transfer_ns"]
+        if values["page_units"] < planes:
+            return []
         if sense <= PARAMETERS["sense_ns"].low:
             return []
         shape = {"dies": dies, "planes": planes, "spread": min(dies, values["spread"])}

@@ -60,13 +60,20 @@ def bounded(values: Mapping[str, float]) -> bool:
         return False
     if values["spread"] > values["dies"] or values["planes"] > values["page_units"]:
         return False
+    if values["program_ns"] < values["sense_ns"] * values["slow_page"]:
+        return False
     return _fixed_ns(values) >= _LEAST_FIXED_NS
+
+
+def _controller_iops(values: Mapping[str, float]) -> float:
+    """No more commands than the link could carry units."""
+    return min(values["controller_iops"], values["link_bytes_per_s"] / UNIT_BYTES)
 
 
 def _fixed_ns(values: Mapping[str, float]) -> float:
     """What is left of an unloaded read when sensing, channel, link and controller are taken off."""
     parts = values["sense_ns"] + values["transfer_ns"] + UNIT_BYTES * NS_PER_S / values["link_bytes_per_s"]
-    return values["unloaded_read_ns"] - parts - NS_PER_S / values["controller_iops"]
+    return values["unloaded_read_ns"] - parts - NS_PER_S / _controller_iops(values)
 
 
 def device_values(values: Mapping[str, float]) -> dict[str, Any]:
@@ -77,7 +84,7 @@ def device_values(values: Mapping[str, float]) -> dict[str, Any]:
     program_bytes = round(values["program_units"]) * UNIT_BYTES
     return {
         "kind": "flash",
-        "cell": "tlc" if sense >= 20_000 else "slc" if sense >= 5_000 else "3d-xpoint",
+        "cell": "tlc" if min(reads) >= 20_000 else "slc" if max(reads) > 8_900 else "3d-xpoint",
         "channels": min(dies, 8),
         "dies": dies,
         "page": f"{round(values['page_units']) * UNIT_BYTES} B",
@@ -93,7 +100,7 @@ def device_values(values: Mapping[str, float]) -> dict[str, Any]:
         "state": "fresh",
         "channel_rate": f"{round(UNIT_BYTES * NS_PER_S / values['transfer_ns'])} B/s",
         "link_rate": f"{round(values['link_bytes_per_s'])} B/s",
-        "controller_iops": round(values["controller_iops"]),
+        "controller_iops": round(_controller_iops(values)),
         "read_latency": f"{round(_fixed_ns(values))} ns",
         "write_latency": f"{round(values['write_ns'])} ns",
         "buffer": f"{max(round(values['buffer_units']), round(values['program_units'])) * UNIT_BYTES} B",

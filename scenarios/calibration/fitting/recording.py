@@ -43,10 +43,12 @@ from tiersim.units import NS_PER_S
 _MOST_REQUESTS = 150_000
 #: Into how many stretches a recording is cut; every other one is for fitting.
 STRETCHES = 40
-#: A group of requests counts from this many on; an operation, too.
-_LEAST = 200
+#: A group of requests counts from this many on; an operation, too. Flushes are few.
+_LEAST = {READ: 200, WRITE: 200, FLUSH: 50}
 #: Outstanding requests at arrival, in classes.
 _DEPTHS = (2, 3, 5, 9, 17, 33)
+#: How large requests lie and how many dies there are decide each other where sizes are mixed.
+_PASSES = 2
 #: The rate of a link shows where data come fastest within this time.
 _WINDOW_NS = 10_000_000
 
@@ -56,8 +58,7 @@ class _Group:
     what: str
     operation: int
     rows: NDArray[np.int64]
-    weight: float
-    figures: tuple[str, ...]
+    weights: dict[str, float]  # by figure
 
 
 class Recording:
@@ -68,9 +69,9 @@ class Recording:
         self.trace = trace.take(np.arange(min(len(trace), _MOST_REQUESTS)))
         data = (self.trace.op == READ) | (self.trace.op == WRITE) | (self.trace.op == FLUSH)
         self.measured = data & (self.trace.latency_ns > 0) & (self.trace.flags & FLAG_HELD_BACK == 0)
-        if self.measured.sum() < 2 * _LEAST:
+        if self.measured.sum() < 2 * _LEAST[READ]:
             raise ScenarioError(
-                f"{int(self.measured.sum())} of its requests have a measured latency; a fit needs {2 * _LEAST} at least"
+                f"{int(self.measured.sum())} of its requests have a measured latency; a fit needs {2 * _LEAST[READ]} at least"
             )
         stretch = np.arange(len(self.trace)) * STRETCHES // len(self.trace)
         self.fitted_to = self.measured & (stretch % 2 == 0)
@@ -116,8 +117,8 @@ class Recording:
         found = []
         for operation in (READ, WRITE, FLUSH):
             rows = np.flatnonzero(self.judging & (self.trace.op == operation))
-            if len(rows) >= _LEAST:
-                group = _Group("the other half", operation, rows, 1.0, ("mean", "p50", "p95", "p99"))
+            if len(rows) >= _LEAST[operation]:
+                group = _Group("the other half", operation, rows, dict.fromkeys(("mean", "p50", "p95", "p99"), 1.0))
                 found += _residuals(group, self.trace.latency_ns[rows], simulated[rows])
         return found
 
@@ -132,22 +133,25 @@ class Recording:
     def _groups(self) -> list[_Group]:
         """All of an operation, for its mean; and those of a size that found about as many outstanding.
 
-        The mean weighs as much as all percentiles of the groups together.
+        Percentiles of a group weigh as its requests do, its mean as its latencies add to those of all.
         """
         trace = self.trace
         depth = np.digitize(_outstanding(trace), _DEPTHS)
         groups = []
         for operation in (READ, WRITE, FLUSH):
             own = self.fitted_to & (trace.op == operation)
-            if own.sum() < _LEAST:
+            if own.sum() < _LEAST[operation]:
                 continue
-            groups.append(_Group(f"all {OPERATIONS[operation]}s", operation, np.flatnonzero(own), 2.0, ("mean",)))
+            groups.append(_Group(f"all {OPERATIONS[operation]}s", operation, np.flatnonzero(own), {"mean": 1.0}))
+            total_ns = float(trace.latency_ns[own].sum())
             sizes = np.ceil(np.log2(np.maximum(trace.length_bytes, 512))).astype(int)
             for size, level in sorted(set(zip(sizes[own].tolist(), depth[own].tolist(), strict=True))):
                 rows = np.flatnonzero(own & (sizes == size) & (depth == level))
-                if len(rows) >= _LEAST:
+                if len(rows) >= _LEAST[operation]:
                     what = f"{OPERATIONS[operation]}s to {2**size} B, class {level} of depth"
-                    groups.append(_Group(what, operation, rows, len(rows) / int(own.sum()), ("p50", "p90")))
+                    share = len(rows) / int(own.sum())
+                    of_time = float(trace.latency_ns[rows].sum()) / total_ns
+                    groups.append(_Group(what, operation, rows, {"p50": share, "p90": share, "mean": of_time}))
         return groups
 
     def limits(self) -> Values:
@@ -161,12 +165,12 @@ class Recording:
 
 def _residuals(group: _Group, measured: NDArray[np.int64], simulated: NDArray[np.int64]) -> list[Residual]:
     found = []
-    for figure in group.figures:
+    for figure, weight in group.weights.items():
         values = [
             float(every.mean()) if figure == "mean" else float(np.quantile(every, float(figure[1:]) / 100))
             for every in (measured, simulated)
         ]
-        found.append(Residual(group.what, OPERATIONS[group.operation], figure, *values, group.weight))
+        found.append(Residual(group.what, OPERATIONS[group.operation], figure, *values, weight))
     return found
 
 
@@ -180,15 +184,20 @@ def _outstanding(trace: Recorded) -> NDArray[np.int64]:
 def fit_recording(recording: Recording, progress: Progress = lambda what: None) -> Fit:
     """Fit a flash drive to half of a recording; the same recording gives the same fit."""
     values, told = start() | recording.limits(), set[str]()
-    reads, writes, flushes = (recording.count(operation) >= _LEAST for operation in (READ, WRITE, FLUSH))
+    reads, writes, flushes = (recording.count(operation) >= least for operation, least in _LEAST.items())
+    if flushes:
+        progress("flushes")
+        values = fit_flushes(values, recording.misfit(FLUSH))
+        told |= set(FLUSH_PARAMETERS)
     if reads:
-        progress("reads by depth")
         found = recording.misfit(READ)
         alone = recording.fitted_to & (recording.trace.op == READ) & (_outstanding(recording.trace) <= 1)
         unloaded = float(np.median(recording.trace.latency_ns[alone if alone.any() else recording.fitted_to]))
-        values = fit_shape(values, found, unloaded, 4e9 / unloaded)
-        progress("reads by size")
-        values = fit_sizes(values, found)
+        for _ in range(_PASSES):
+            progress("reads by depth")
+            values = fit_shape(values, found, unloaded, 4e9 / unloaded)
+            progress("reads by size")
+            values = fit_sizes(values, found)
         values, _ = compass(found, values, (*SHAPE, "transfer_ns", "link_bytes_per_s"))
         told |= {*SHAPE, "dies", "planes", "transfer_ns", "page_units", "spread", "link_bytes_per_s"}
     if writes:
@@ -197,10 +206,6 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
         values = fit_writes(values, found)
         values, _ = compass(found, values, ("program_ns", "write_ns", *([] if reads else ["link_bytes_per_s"])))
         told |= {"program_ns", "program_units", "write_ns", "link_bytes_per_s"}
-    if flushes:
-        progress("flushes")
-        values = fit_flushes(values, recording.misfit(FLUSH))
-        told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     every = recording.misfit(READ, WRITE, FLUSH)
     return Fit(values, ranges(values, told, every), tuple(recording.residuals(values)))
