@@ -333,7 +333,7 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
 
 @kernel
 def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
-    """Take *units* over the channel of a die, a page at a time, so that reads come in between; returns when the last is over.
+    """Take *units* over the channel of a die; returns when the last is over.
 
     What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at the
     earliest; reads do not see it: nobody knows yet what lies between.
@@ -344,11 +344,7 @@ def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, 
         free = f["channel_free"] + channel
         p.pool[free] = max(p.pool[free], now) + units * f["unit_channel_ns"]
         return max(p.pool[free], at_ns + units * f["unit_channel_ns"])
-    while units > 0:
-        part = min(units, f["page_units"])
-        at_ns = reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, part * f["unit_channel_ns"])
-        units -= part
-    return at_ns
+    return reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, units * f["unit_channel_ns"])
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""The calendar of a channel: a transfer takes the first gap that it fits into."""
+"""The calendar of a channel: a transfer takes what is left of it."""
 
-from itertools import pairwise
+from itertools import count, islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -36,20 +36,9 @@ def busy(plant: Plant, start: int) -> list[tuple[int, int]]:
     return list(zip(times[::2], times[1::2], strict=True))
 
 
-def first_gap(taken: list[tuple[int, int]], at: int, length: int) -> int:
-    """Begin of the first time from *at* on in which the channel is free for so long, by trying all that it can be."""
-    begins = [at, *(end for _, end in taken if end > at)]
-    return min(b for b in begins if all(b + length <= begin or end <= b for begin, end in taken))
-
-
-def joined(taken: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(taken):
-        if found and found[-1][1] == begin:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((begin, end))
-    return found
+def each(taken: list[tuple[int, int]]) -> list[int]:
+    """Every single ns."""
+    return [ns for begin, end in taken for ns in range(begin, end)]
 
 
 #: How far the clock goes on, how long after it a transfer is ready, how long it takes.
@@ -58,18 +47,18 @@ STEPS = st.tuples(st.integers(0, 30), st.integers(0, 200), st.integers(1, 20))
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(STEPS, max_size=MOST), st.integers(0, 400))
-def test_each_transfer_takes_the_first_gap_that_it_fits_into(steps: list[tuple[int, int, int]], asked: int) -> None:
-    """Against a list that forgets nothing: what is over is in nobody's way."""
+def test_each_transfer_takes_the_first_time_that_is_left(steps: list[tuple[int, int, int]], asked: int) -> None:
+    """Against a set of every ns that was promised."""
     plant, start = calendar()
-    taken: list[tuple[int, int]] = []
+    taken: set[int] = set()
     now = 0
     for passed, after, length in steps:
         now += passed
-        begin = first_gap(taken, now + after, length)
-        assert reserve(plant, start, now, now + after, length) == begin + length
-        taken.append((begin, begin + length))
-        assert [time for time in busy(plant, start) if time[1] > now] == [t for t in joined(taken) if t[1] > now]
-        assert idle_from(plant, start, now + asked) == first_gap(taken, now + asked, 1)
+        own = list(islice((ns for ns in count(now + after) if ns not in taken), length))
+        assert reserve(plant, start, now, now + after, length) == own[-1] + 1
+        taken.update(own)
+        assert [ns for ns in each(busy(plant, start)) if ns >= now] == sorted(ns for ns in taken if ns >= now)
+        assert idle_from(plant, start, now + asked) == next(ns for ns in count(now + asked) if ns not in taken)
 
 
 @settings(max_examples=100, deadline=None)
@@ -102,8 +91,9 @@ def test_only_the_farthest_gap_of_a_full_calendar_is_lost() -> None:
     apart = [(100 * place, 100 * place + 10) for place in range(MOST + 1)]
     joined_begin = apart[MOST - 2][0]
     assert busy(plant, start) == [*apart[: MOST - 2], (joined_begin, joined_begin + 20), apart[MOST]]
-    assert reserve(plant, start, 0, 100, 80) == 190  # between the second and the third
+    assert reserve(plant, start, 0, 100, 80) == 190  # behind the second
     assert idle_from(plant, start, 100) == 190
+    assert reserve(plant, start, 0, 100, 30) == 230  # 10 before the third, 20 behind it
 
 
 def test_what_is_over_makes_room() -> None:
