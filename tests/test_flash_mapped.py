@@ -21,8 +21,8 @@ UNIT = 4096
 
 
 def small(**changes: Any) -> Flash:
-    """128 MiB on eight dies, in blocks of 64 units; the controller and the link do not count."""
-    shape = {"capacity": 128 << 20, "channels": 4, "dies": 8, "block": 64 * UNIT, "buffer": 1 << 20}
+    """512 MiB on eight dies, in 64 blocks of 256 units each; the controller and the link do not count."""
+    shape = {"capacity": 512 << 20, "channels": 4, "dies": 8, "block": 256 * UNIT, "buffer": 4 << 20}
     return flash(**shape | {"controller_iops": 10**6, "link_rate": 10**10, "mapping": "mapped"} | changes)
 
 
@@ -34,12 +34,11 @@ def programmed(drive: Flash, op: Any, offsets: Any, lengths: Any) -> tuple[int, 
 
 @needs_jit
 @pytest.mark.parametrize("collection", ["greedy", "lru"])
-@pytest.mark.parametrize("spare", [0.12, 0.28])
+@pytest.mark.parametrize("spare", [0.125, 0.25])  # of 64 blocks on each die whole ones
 def test_mapped_and_analytic_drives_agree(collection: str, spare: float) -> None:
     """The same amplification, the same sustained rate, the same latency of reads among writes below saturation."""
     both = [
-        small(mapping=mapping, collection=collection, over_provisioning=spare, block=64 * UNIT)
-        for mapping in ("mapped", "analytic")
+        small(mapping=mapping, collection=collection, over_provisioning=spare) for mapping in ("mapped", "analytic")
     ]
     mapped, analytic = both
     host, copied = programmed(mapped, WRITE, random_offsets(100_000, UNIT, mapped.capacity), UNIT)
@@ -67,7 +66,8 @@ def test_mapped_and_analytic_drives_agree(collection: str, spare: float) -> None
 def test_a_fresh_drive_slows_down_to_its_steady_state() -> None:
     drive = small(state="fresh")
     count = 4 * drive.capacity // UNIT
-    streams = in_loop(drive, WRITE, random_offsets(count, UNIT, drive.capacity), UNIT, 64)
+    in_order, at_random = np.arange(count // 4) * UNIT, random_offsets(count - count // 4, UNIT, drive.capacity)
+    streams = in_loop(drive, WRITE, np.concatenate([in_order, at_random]), UNIT, 64)
     at_first, at_last = per_s(streams, 0.02, 0.2), per_s(streams, 0.8, 0.98)
     assert at_first == pytest.approx(2 * describe(drive)["sustained_random_writes_per_s"], rel=0.03)
     steady = describe(small())["sustained_random_writes_per_s"]
@@ -77,20 +77,18 @@ def test_a_fresh_drive_slows_down_to_its_steady_state() -> None:
 
 @needs_jit
 def test_space_that_was_trimmed_is_spare_space() -> None:
-    drive = small(over_provisioning=0.12)
+    drive = small(over_provisioning=0.125)
     half = drive.capacity // 2
     pieces = np.arange(half, drive.capacity, 1 << 20)
-    places = random_offsets(200_000, UNIT, half)
+    places = random_offsets(400_000, UNIT, half)
     operations = np.concatenate([np.full(len(pieces), DISCARD), np.full(len(places), WRITE)])
     lengths = np.where(operations == DISCARD, 1 << 20, UNIT)
     offsets = np.concatenate([pieces, places])
     settled, whole = (
-        programmed(drive, *(part[:count] for part in (operations, offsets, lengths))) for count in (100_000, None)
+        programmed(drive, *(part[:count] for part in (operations, offsets, lengths))) for count in (300_000, None)
     )
     trimmed = 1 + (whole[1] - settled[1]) / (whole[0] - settled[0])
-    assert trimmed == pytest.approx(
-        flash(over_provisioning=2 * 1.12 - 1, block=64 * UNIT).steady_amplification, rel=0.05
-    )
+    assert trimmed == pytest.approx(small(over_provisioning=2 * 1.125 - 1).steady_amplification, rel=0.05)
     assert trimmed < drive.steady_amplification / 2
 
 
@@ -116,12 +114,12 @@ def test_units_that_were_written_together_are_read_with_one_sensing() -> None:
 
 
 def test_a_drive_that_ends_within_a_unit_keeps_the_part() -> None:
-    drive = small(capacity=(128 << 20) - 512)
+    drive = small(capacity=(512 << 20) - 512)
     last = drive.capacity // UNIT * UNIT
     found = latencies(drive, [0, 10 * MS, 20 * MS], [READ, WRITE, READ], last, UNIT - 512)
     assert found[0] == read_ns(drive, UNIT - 512)
     assert found[2] <= found[0]
-    assert drive.page_mapping.units == (128 << 20) // UNIT
+    assert drive.page_mapping.units == (512 << 20) // UNIT
 
 
 def test_its_figures_are_what_it_did() -> None:
