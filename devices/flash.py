@@ -111,7 +111,7 @@ class Flash(Sourced):
         """
         valid = 1 - 1 / self.steady_amplification
         units = self.page // self.unit
-        senses = (1 - (1 - valid) ** units) / (valid * units)
+        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1  # so small blocks have no valid unit left
         return round(self.program * self.unit / self.program_size + senses * self.read_mean_ns)
 
     @property

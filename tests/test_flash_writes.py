@@ -116,6 +116,14 @@ def test_the_amplification_of_an_analytic_drive_is_the_closed_form() -> None:
         assert flash_figures(plant, 0)["write_amplification"] == pytest.approx(expected, abs=1e-4)
 
 
+def test_small_blocks_with_much_spare_space_are_cleaned_without_a_copy() -> None:
+    drive = flash(over_provisioning=1.0, program_size=4096, block=2 * 4096)
+    assert drive.steady_amplification == 1
+    assert drive.copy_ns == drive.program + drive.read[0]
+    plant = run_flash(drive, [0], WRITE).plant
+    assert flash_figures(plant, 0) == {"write_amplification": 1.0}
+
+
 def test_a_flush_waits_for_the_buffer_only_without_power_loss_protection() -> None:
     protected = flash(power_loss_protection=True)
     assert latencies(protected, [0, 100_000], [WRITE, FLUSH], 0, 8192)[1] == command_ns(protected) + protected.flush
