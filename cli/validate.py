@@ -12,11 +12,12 @@ from tiersim.files import check_target, whole_file
 
 
 def validate(
-    name: Annotated[
-        str | None, typer.Argument(help="One experiment: drives, depth, perc6 or backup; all without it.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="One experiment, such as depth or mqsim; all without it.")] = None,
     traces: Annotated[
-        Path | None, typer.Option("--traces", help="Folder of DiskSim's validation traces and parameters, for drives.")
+        Path | None,
+        typer.Option(
+            "--traces", help="Folder with recordings that are not part of this: DiskSim's validation traces, others."
+        ),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the tables to this file, replacing it.")

@@ -85,7 +85,7 @@ def test_arrivals_are_poisson_at_uniform_places_and_seeded() -> None:
         server = add_server(builder, "server", 1, MS)
         entry = add_neighbour(builder, "others", Neighbour(150, 50, 16384), GIB, 10 * GIB + 5000, server)
         fed = commands([0, *range(1, ours), 40_000 * MS], entry)
-        ReferenceEngine(builder.build(), [fed], new_metrics(1, 2, 3, 2, 10**12), {0: Witness}).run()
+        ReferenceEngine(builder.build(), [fed], new_metrics(1, 2, RESOURCES, 2, 10**12), {0: Witness}).run()
         return seen[ours:-1]
 
     first = requests(1)

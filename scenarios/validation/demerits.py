@@ -1,6 +1,7 @@
 """Four drives of DiskSim's validation suite against their measured response times, and DiskSim beside them.
 
-The traces are not part of this project: give the folder that holds them, with the parameter files (``valid/`` of DiskSim 4.0).
+The traces are not part of this project: give a folder that holds them somewhere, with the parameter files (``valid/`` of
+DiskSim 4.0).
 """
 
 import tempfile
@@ -27,11 +28,16 @@ def experiment(folder: Path | None) -> Experiment:
     title = "Response times of four drives (DiskSim's validation traces)"
     source = "measured on the drives: DiskSim 4.0, valid/*.trace; DiskSim's own figures from its response times on the same traces"
     fitted = "nothing: the parameters are the published ones"
-    if folder is None:
+    places = [] if folder is None else sorted(folder.rglob("atlas_III.parv"))
+    if not places:
         return Experiment(
-            "drives", title, source, fitted, missing="the traces are not part of the project; give --traces"
+            "drives",
+            title,
+            source,
+            fitted,
+            missing="the traces are not part of the project; give their folder as --traces",
         )
-    claims = [claim for drive in DISKSIM_MS for claim in _claims(drive, folder)]
+    claims = [claim for drive in DISKSIM_MS for claim in _claims(drive, places[0].parent)]
     return Experiment("drives", title, source, fitted, tuple(claims))
 
 

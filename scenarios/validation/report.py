@@ -3,20 +3,34 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tiersim.scenarios.validation import backup, demerits, depth_sweep, perc6, write_amplification
+from tiersim.scenarios.validation import (
+    backup,
+    commits,
+    demerits,
+    depth_sweep,
+    flash_drive,
+    halves,
+    mqsim,
+    perc6,
+    write_amplification,
+)
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
-NAMES = ("drives", "depth", "perc6", "backup", "write-amplification")
+NAMES = ("drives", "depth", "perc6", "backup", "write-amplification", "mqsim", "flash", "commits", "halves")
 
 
 def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
-    """Run experiments by name; *traces* is the folder of DiskSim's validation traces."""
+    """Run experiments by name; *traces* is a folder that has what is not part of the project."""
     every: dict[str, Callable[[], Experiment]] = {
         "drives": lambda: demerits.experiment(traces),
         "depth": depth_sweep.experiment,
         "perc6": perc6.experiment,
         "backup": backup.experiment,
         "write-amplification": write_amplification.experiment,
+        "mqsim": mqsim.experiment,
+        "flash": flash_drive.experiment,
+        "commits": commits.experiment,
+        "halves": lambda: halves.experiment(traces),
     }
     for name in names:
         yield every[name]()

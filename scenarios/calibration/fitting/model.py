@@ -28,7 +28,7 @@ class Parameter:
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        Parameter("unloaded_read_ns", 90_000, 8_000, 400_000, "read_latency"),
+        Parameter("unloaded_read_ns", 90_000, 8_000, 10_000_000, "read_latency"),
         Parameter("sense_ns", 60_000, 1_000, 200_000, "read"),
         Parameter("fast_page", 0.9, 0.7, 1.0, "read"),
         Parameter("slow_page", 1.1, 1.0, 1.5, "read"),
@@ -39,7 +39,7 @@ PARAMETERS = {
         Parameter("spread", 4, 1, 16, "spread", count=True),
         Parameter("link_bytes_per_s", 3.2e9, 1e8, 1.4e10, "link_rate"),
         Parameter("controller_iops", 400_000, 1_000, 3_000_000, "controller_iops"),
-        Parameter("write_ns", 12_000, 3_000, 200_000, "write_latency"),
+        Parameter("write_ns", 12_000, 3_000, 5_000_000, "write_latency"),
         Parameter("program_ns", 1_000_000, 20_000, 5_000_000, "program"),
         Parameter("program_units", 24, 1, 256, "program_size"),
         Parameter("buffer_units", 4096, 64, 65_536, "buffer"),

@@ -58,7 +58,8 @@ class _Group:
     what: str
     operation: int
     rows: NDArray[np.int64]
-    weights: dict[str, float]  # by figure
+    measured: dict[str, float]  # by figure
+    weights: dict[str, float]
 
 
 class Recording:
@@ -108,18 +109,20 @@ class Recording:
         found = []
         for group in self.groups:
             if group.operation in operations:
-                found += _residuals(group, self.trace.latency_ns[group.rows], simulated[group.rows])
+                found += _residuals(group, simulated[group.rows])
         return found
 
     def judge(self, drive: Flash) -> list[Residual]:
-        """Means, medians and percentiles of the half that was not fitted to, by operation."""
+        """Mean of the half that was not fitted to; then mean, median and percentiles by operation."""
         simulated = self.simulate(drive)
-        found = []
+        rows = np.flatnonzero(self.judging & (self.trace.op != FLUSH))
+        measured = _figure("mean", self.trace.latency_ns[rows])
+        found = [Residual("the other half", "all", "mean", measured, _figure("mean", simulated[rows]), 1.0)]
         for operation in (READ, WRITE, FLUSH):
             rows = np.flatnonzero(self.judging & (self.trace.op == operation))
             if len(rows) >= _LEAST[operation]:
-                group = _Group("the other half", operation, rows, dict.fromkeys(("mean", "p50", "p95", "p99"), 1.0))
-                found += _residuals(group, self.trace.latency_ns[rows], simulated[rows])
+                figures = dict.fromkeys(("mean", "p50", "p95", "p99"), 1.0)
+                found += _residuals(self._group("the other half", operation, rows, figures), simulated[rows])
         return found
 
     def count(self, operation: int) -> int:
@@ -142,7 +145,7 @@ class Recording:
             own = self.fitted_to & (trace.op == operation)
             if own.sum() < _LEAST[operation]:
                 continue
-            groups.append(_Group(f"all {OPERATIONS[operation]}s", operation, np.flatnonzero(own), {"mean": 1.0}))
+            groups.append(self._group(f"all {OPERATIONS[operation]}s", operation, np.flatnonzero(own), {"mean": 1.0}))
             total_ns = float(trace.latency_ns[own].sum())
             sizes = np.ceil(np.log2(np.maximum(trace.length_bytes, 512))).astype(int)
             for size, level in sorted(set(zip(sizes[own].tolist(), depth[own].tolist(), strict=True))):
@@ -151,8 +154,12 @@ class Recording:
                     what = f"{OPERATIONS[operation]}s to {2**size} B, class {level} of depth"
                     share = len(rows) / int(own.sum())
                     of_time = float(trace.latency_ns[rows].sum()) / total_ns
-                    groups.append(_Group(what, operation, rows, {"p50": share, "p90": share, "mean": of_time}))
+                    groups.append(self._group(what, operation, rows, {"p50": share, "p90": share, "mean": of_time}))
         return groups
+
+    def _group(self, what: str, operation: int, rows: NDArray[np.int64], weights: dict[str, float]) -> _Group:
+        measured = {figure: _figure(figure, self.trace.latency_ns[rows]) for figure in weights}
+        return _Group(what, operation, rows, measured, weights)
 
     def limits(self) -> Values:
         """Link and controller as fast as data and requests came at the fastest."""
@@ -163,15 +170,17 @@ class Recording:
         return limits(*(float(most) * NS_PER_S / _WINDOW_NS for most in (bandwidth, np.bincount(window).max())))
 
 
-def _residuals(group: _Group, measured: NDArray[np.int64], simulated: NDArray[np.int64]) -> list[Residual]:
-    found = []
-    for figure, weight in group.weights.items():
-        values = [
-            float(every.mean()) if figure == "mean" else float(np.quantile(every, float(figure[1:]) / 100))
-            for every in (measured, simulated)
-        ]
-        found.append(Residual(group.what, OPERATIONS[group.operation], figure, *values, weight))
-    return found
+def _residuals(group: _Group, simulated: NDArray[np.int64]) -> list[Residual]:
+    operation = OPERATIONS[group.operation]
+    return [
+        Residual(group.what, operation, figure, measured, _figure(figure, simulated), group.weights[figure])
+        for figure, measured in group.measured.items()
+    ]
+
+
+def _figure(figure: str, latencies_ns: NDArray[np.int64]) -> float:
+    """The mean, or a percentile such as ``p95``."""
+    return float(latencies_ns.mean()) if figure == "mean" else float(np.quantile(latencies_ns, float(figure[1:]) / 100))
 
 
 def _outstanding(trace: Recorded) -> NDArray[np.int64]:
@@ -185,10 +194,6 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
     """Fit a flash drive to half of a recording; the same recording gives the same fit."""
     values, told = start() | recording.limits(), set[str]()
     reads, writes, flushes = (recording.count(operation) >= least for operation, least in _LEAST.items())
-    if flushes:
-        progress("flushes")
-        values = fit_flushes(values, recording.misfit(FLUSH))
-        told |= set(FLUSH_PARAMETERS)
     if reads:
         found = recording.misfit(READ)
         alone = recording.fitted_to & (recording.trace.op == READ) & (_outstanding(recording.trace) <= 1)
@@ -206,6 +211,10 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
         values = fit_writes(values, found)
         values, _ = compass(found, values, ("program_ns", "write_ns", *([] if reads else ["link_bytes_per_s"])))
         told |= {"program_ns", "program_units", "write_ns", "link_bytes_per_s"}
+    if flushes:
+        progress("flushes")
+        values = fit_flushes(values, recording.misfit(FLUSH))
+        told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     every = recording.misfit(READ, WRITE, FLUSH)
     return Fit(values, ranges(values, told, every), tuple(recording.residuals(values)))

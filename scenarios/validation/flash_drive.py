@@ -1,0 +1,84 @@
+"""A real flash drive: what a fit to some of its measurements says of the others."""
+
+from collections.abc import Sequence
+
+from tiersim.scenarios.calibration.fitting.fit import fit_loops
+from tiersim.scenarios.calibration.fitting.loops import residuals_of_loops
+from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target
+from tiersim.scenarios.validation.claims import Claim, Experiment
+
+#: Random 4 KiB reads by depth: reads/s, then mean, p50, p95, p99 of completion, µs; means of three runs.
+DEPTHS = {
+    1: (12552.0, 77.49, 73.56, 90.62, 101.55),
+    4: (42194.9, 93.0, 85.5, 148.48, 185.34),
+    32: (133806.1, 237.69, 218.11, 460.8, 585.73),
+    128: (148553.2, 860.16, 692.22, 2288.3, 3140.26),
+}
+#: Random reads at depth 32 by KiB, likewise.
+SIZES = {
+    16: (40141.4, 794.56, 847.87, 1242.46, 1384.45),
+    32: (30619.1, 1041.16, 1122.3, 1417.22, 1531.9),
+    64: (24846.7, 1282.76, 1384.45, 1695.74, 1826.82),
+    128: (17699.4, 1799.88, 1957.89, 2244.61, 2386.6),
+    256: (10281.6, 3098.32, 3369.64, 3817.47, 4014.08),
+    512: (5313.2, 6060.23, 5952.86, 10791.62, 15816.02),
+    1024: (2952.1, 10794.74, 10813.44, 18743.3, 24685.23),
+}
+#: 4 KiB at depth 32 by share of reads: of reads, then of writes.
+MIXES = {
+    0.7: ((67398.3, 465.36, 165.55, 1733.98, 2053.46), (28885.4, 17.26, 12.78, 34.86, 79.79)),
+    0.5: ((48273.6, 639.85, 293.89, 1837.74, 2463.06), (48213.2, 18.95, 13.12, 44.46, 98.13)),
+}
+_FITTED_SIZES, _FITTED_MIX = (16, 256), 0.7
+#: A drive that is saturated shares itself out among what waits by rules of its own: its percentiles are not claimed.
+_SATURATED_DEPTH = 128
+_SATURATED_KIB = 128
+
+
+def _target(depth: int, block_bytes: int, share: float, *directions: Sequence[float]) -> Target:
+    rate = sum(one[0] for one in directions)
+    submission_us = depth * 1e6 / rate - sum(one[0] * one[1] for one in directions) / rate
+    operations = ("read", "write") if share < 1 else ("read",)
+    latencies = {}
+    for operation, (_, *figures) in zip(operations, directions, strict=True):
+        mean, p50, p95, p99 = ((figure + submission_us) * 1000 for figure in figures)
+        latencies[operation] = Latencies(mean, {50.0: p50, 95.0: p95, 99.0: p99})
+    return Target(Setting("random", block_bytes, depth, 1, share, 0), rate, latencies, 3)
+
+
+def _claims(
+    what: str, target: Target, values: dict[str, float], percentile_too: bool, tolerances: tuple[float, float]
+) -> list[Claim]:
+    claims = []
+    for one in residuals_of_loops([target], values):
+        if one.operation == "read" and (one.figure == "mean" or (one.figure == "p99" and percentile_too)):
+            tolerance = tolerances[one.figure == "p99"]
+            claims.append(Claim(f"{what}, {one.figure}", "µs", one.measured / 1000, one.fitted / 1000, tolerance))
+    return claims
+
+
+def experiment() -> Experiment:
+    """Each depth from the three others; then sizes and a mix from depths, two sizes and another mix."""
+    depths = {depth: _target(depth, 4096, 1.0, figures) for depth, figures in DEPTHS.items()}
+    sizes = {kib: _target(32, kib * 1024, 1.0, figures) for kib, figures in SIZES.items()}
+    mixes = {share: _target(32, 4096, share, *figures) for share, figures in MIXES.items()}
+    claims = []
+    for depth, target in depths.items():
+        values = fit_loops([other for other in depths.values() if other is not target]).values
+        claims += _claims(
+            f"4 KiB reads, depth {depth}, from the other depths", target, values, depth < _SATURATED_DEPTH, (10, 25)
+        )
+    fitted = fit_loops([*depths.values(), *(sizes[kib] for kib in _FITTED_SIZES), mixes[_FITTED_MIX]]).values
+    for kib, target in sizes.items():
+        if kib not in _FITTED_SIZES:
+            claims += _claims(f"{kib} KiB reads, depth 32", target, fitted, kib < _SATURATED_KIB, (20, 20))
+    for share, target in mixes.items():
+        if share != _FITTED_MIX:
+            claims += _claims(f"{share:.0%} reads of 4 KiB, depth 32: reads", target, fitted, True, (20, 20))
+    return Experiment(
+        "flash",
+        "Samsung PM981a 256 GB: what a fit says of measurements that it was not given",
+        "AIALRA-0/ECSE-4320, Project 3 (fio 3, io_uring; means of three runs)",
+        "for each depth the three others; for sizes and mix all depths, 16 and 256 KiB, and 70 % reads",
+        tuple(claims),
+    )

@@ -1,0 +1,121 @@
+"""MQSim's latencies on its shipped device, up to the load at which its rule of one command a chip decides.
+
+Device: NVMe over PCIe at 4 GB/s, 8 channels of 333 MB/s with 4 chips each, pages of 8 KiB, MLC read and program 75 and 750 µs, an
+ideal map, nothing written before. MQSim schedules by chip, whatever dies and planes it has, so a chip is a die here; it places
+by address and never suspends a program. Its DRAM takes 100 MT/s of one byte, twice a cycle.
+"""
+
+import numpy as np
+
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import RESOURCES
+from tiersim.operations import READ, WRITE
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.units import NS_PER_S
+
+_LENGTH_BYTES, _SPAN_BYTES, _REQUESTS = 8192, 64 << 30, 200_000
+#: (share of reads, write cache, requests/s, operation): mean and 99th percentile, µs. 200,000 requests each, Poisson.
+MEASURED = {
+    (1.0, False, 1_000, "read"): (102.67, 103.7),
+    (1.0, False, 20_000, "read"): (107.28, 193.62),
+    (1.0, False, 100_000, "read"): (147.3, 412.75),
+    (0.7, False, 1_000, "read"): (105.56, 121.76),
+    (0.7, False, 1_000, "write"): (780.58, 793.21),
+    (0.7, False, 10_000, "read"): (133.21, 774.76),
+    (0.7, False, 10_000, "write"): (810.73, 1495.56),
+    (0.7, False, 30_000, "read"): (198.48, 849.65),
+    (0.7, False, 30_000, "write"): (908.48, 2092.4),
+    (0.7, True, 1_000, "read"): (105.56, 121.76),
+    (0.7, True, 1_000, "write"): (43.8, 51.35),
+    (0.7, True, 10_000, "read"): (133.21, 774.76),
+    (0.7, True, 10_000, "write"): (46.41, 83.72),
+    (0.7, True, 30_000, "read"): (198.45, 849.65),
+    (0.7, True, 30_000, "write"): (55.63, 138.92),
+}
+
+
+def device(*, write_cache: bool) -> Flash:
+    """MQSim's shipped device."""
+    values = {
+        "kind": "flash",
+        "name": "MQSim",
+        "capacity": "64 GiB",
+        "cell": "mlc",
+        "channels": 8,
+        "dies": 32,
+        "page": "8 KiB",
+        "unit": "8 KiB",
+        "spread": 1,
+        "read": "75 us",
+        "program": "750 us",
+        "program_size": "8 KiB",
+        "erase": "3800 us",
+        "block": "2 MiB",
+        "over_provisioning": 0.07,
+        "allocation": "static",
+        "state": "fresh",
+        "channel_rate": "333 MB/s",
+        "link_rate": "4 GB/s",
+        "controller_iops": 976_000,
+        "read_latency": "0 ns",  # what is left of 2.85 µs beside controller and link, which are less
+        "write_latency": "0 ns",
+        "buffer": "64 MiB" if write_cache else "0 B",
+        "power_loss_protection": True,
+        "flush": "1 us",
+        "queue_depth": 10_000,
+    }
+    if write_cache:
+        values["buffer_rate"] = "200 MB/s"
+    sources = dict.fromkeys(values.keys() - {"kind", "name"}, "document: MQSim's shipped ssdconfig.xml")
+    return Flash.model_validate(values | {"sources": sources})
+
+
+def latencies_us(read_share: float, write_cache: bool, requests_per_s: int) -> dict[str, tuple[float, float]]:
+    """Predicted mean and 99th percentile by operation, in µs."""
+    random = np.random.default_rng(requests_per_s)
+    builder = PlantBuilder(1)
+    station = add_flash(builder, device(write_cache=write_cache), "drive")
+    times = np.cumsum(random.exponential(NS_PER_S / requests_per_s, _REQUESTS)).astype(np.int64)
+    op = np.where(random.random(_REQUESTS) < read_share, READ, WRITE).astype(np.uint8)
+    commands = Commands(
+        time_ns=times,
+        intended_ns=times,
+        station=np.full(_REQUESTS, station, np.int32),
+        op=op,
+        offset_bytes=random.integers(0, _SPAN_BYTES // _LENGTH_BYTES, _REQUESTS) * _LENGTH_BYTES,
+        length_bytes=np.full(_REQUESTS, _LENGTH_BYTES, np.int64),
+        category=np.zeros(_REQUESTS, np.uint8),
+    )
+    metrics = new_metrics(1, len(builder.stations), RESOURCES, 2, int(times[-1]) + 1)
+    _, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
+    assert outcome.done_ns is not None
+    took_us = (outcome.done_ns - times) / 1000
+    found = {}
+    for name, operation in (("read", READ), ("write", WRITE)):
+        own = took_us[op == operation]
+        if len(own):
+            found[name] = (float(own.mean()), float(np.quantile(own, 0.99)))
+    return found
+
+
+def experiment() -> Experiment:
+    """Reads alone to 100,000/s, and 70:30 with and without a write cache to 30,000/s."""
+    runs = {key[:3]: latencies_us(*key[:3]) for key in MEASURED}
+    claims = []
+    for (share, cached, rate, operation), (mean, p99) in MEASURED.items():
+        mix = "reads alone" if share == 1 else f"70:30, {'write cache' if cached else 'no cache'}"
+        predicted = runs[share, cached, rate][operation]
+        what = f"{mix}, {rate:,}/s: {operation}s"
+        claims.append(Claim(f"{what}, mean", "µs", mean, predicted[0], 10))
+        claims.append(Claim(f"{what}, p99", "µs", p99, predicted[1], 20))
+    return Experiment(
+        "mqsim",
+        "MQSim's shipped device, random 8 KiB requests, by load",
+        "MQSim (CMU-SAFARI, 2022), 200,000 requests each, percentiles logged by request",
+        "nothing",
+        tuple(claims),
+    )
