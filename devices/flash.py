@@ -107,11 +107,12 @@ class Flash(Sourced):
     def copy_ns(self) -> int:
         """Die time that collection needs for a unit: its share of a program and of sensing a page of its victim.
 
-        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u.
+        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u. Small blocks with
+        much spare space may have none, v = 0; a copy would be alone then.
         """
         valid = 1 - 1 / self.steady_amplification
         units = self.page // self.unit
-        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1  # so small blocks have no valid unit left
+        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1
         return round(self.program * self.unit / self.program_size + senses * self.read_mean_ns)
 
     @property
