@@ -1,7 +1,7 @@
 """What a channel has been promised to: a short calendar of busy times, in order and apart.
 
-A transfer takes the first gap that it fits into from the time on at which its data are there, so one that was planned
-early and is ready late does not keep others from the bus.
+A transfer takes all time that is left from when its data are there, in pieces if it must (a controller can pause a transfer and
+go on with it), so one that was planned early and is ready late does not keep others from the bus, and no gap is lost.
 """
 
 from tiersim.devices.tables import Plant
@@ -26,29 +26,34 @@ def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
 
 @kernel
 def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> int:
-    """Promise the channel for *length_ns*, from *at_ns* on or as soon after as it fits in; returns when that ends."""
+    """Promise what is left of the channel from *at_ns* on, *length_ns* of it; returns when that ends."""
     end = _forget(p, calendar, now)
     place = calendar + 1
-    while place < end and at_ns + length_ns > p.pool[place]:
-        at_ns = max(at_ns, p.pool[place + 1])
+    while place < end and p.pool[place + 1] < at_ns:
         place += 2
+    begin = at_ns
+    last = place
+    if place < end and p.pool[place] <= at_ns:
+        begin = p.pool[place]
+        at_ns = p.pool[place + 1]
+        last += 2
     done = at_ns + length_ns
-    behind = place > calendar + 1 and p.pool[place - 1] == at_ns
-    before = place < end and p.pool[place] == done
-    if behind and before:  # it fills the gap
-        p.pool[place - 1] = p.pool[place + 1]
-        _move(p, place + 2, end, place)
-        end -= 2
-    elif behind:
-        p.pool[place - 1] = done
-    elif before:
-        p.pool[place] = at_ns
-    else:
+    while last < end and p.pool[last] < done:
+        done += p.pool[last + 1] - p.pool[last]
+        last += 2
+    busy_until = done
+    if last < end and p.pool[last] == done:
+        busy_until = p.pool[last + 1]
+        last += 2
+    if last == place:  # nothing that was promised touches it
         for entry in range(end - 1, place - 1, -1):
             p.pool[entry + 2] = p.pool[entry]
-        p.pool[place] = at_ns
-        p.pool[place + 1] = done
         end += 2
+    else:
+        _move(p, last, end, place + 2)
+        end -= last - place - 2
+    p.pool[place] = begin
+    p.pool[place + 1] = busy_until
     p.pool[calendar] = (end - calendar) // 2
     return done
 

@@ -69,6 +69,11 @@ class Flash(Sourced):
         for key, part in (("page", self.unit), ("program_size", self.unit), ("block", self.program_size)):
             if getattr(self, key) % part:
                 raise ValueError(f"{key}: {getattr(self, key)} bytes is not a multiple of the {part} bytes in it")
+        if self.page % (self.planes * self.unit):
+            raise ValueError(
+                f"planes: a page of {self.page} bytes on {self.planes} planes does not hold whole units of"
+                f" {self.unit} bytes on each"
+            )
         if 0 < self.buffer < self.program_size:
             raise ValueError(f"buffer: {self.buffer} bytes is less than one program writes")
         if self.allocation == "static" and self.program_size != self.unit:
@@ -102,17 +107,18 @@ class Flash(Sourced):
     def copy_ns(self) -> int:
         """Die time that collection needs for a unit: its share of a program and of sensing a page of its victim.
 
-        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u.
+        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u. Small blocks with
+        much spare space may have none, v = 0; a copy would be alone then.
         """
         valid = 1 - 1 / self.steady_amplification
         units = self.page // self.unit
-        senses = (1 - (1 - valid) ** units) / (valid * units)
+        senses = (1 - (1 - valid) ** units) / (valid * units) if valid > 0 else 1
         return round(self.program * self.unit / self.program_size + senses * self.read_mean_ns)
 
     @property
     def page_mapping(self) -> PageMapping:
         """The map that a mapped drive has."""
-        units, block_units = self.capacity // self.unit, self.block // self.unit
+        units, block_units = -(-self.capacity // self.unit), self.block // self.unit  # the last may be a part of one
         return PageMapping(units, self.dies, block_units, self.over_provisioning, self.collection)
 
 
@@ -163,6 +169,8 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         registers=builder.table([NEVER] * (drive.dies * drive.planes)),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
+        copies_owed=builder.table(_out_of_step(drive.dies, 2**16)),
+        erases_owed=builder.table(_out_of_step(drive.dies, 2**32)),
         buffer_free=builder.table([0] * units),
         host_free=builder.table([0] * (drive.host_threads or 0)),
     )
@@ -170,6 +178,11 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
+
+
+def _out_of_step(dies: int, whole: int) -> list[int]:
+    """What each die owes at the start, less than one: so they do not all collect at once."""
+    return [die * whole // dies for die in range(dies)]
 
 
 def flash_figures(plant: Plant, row: int) -> dict[str, Any]:
@@ -198,9 +211,16 @@ def describe(drive: Flash) -> dict[str, Any]:
     )
     amplification = drive.write_amplification
     erases = 0 if drive.state == "fresh" else amplification * drive.unit / drive.block
-    unit_ns = drive.program * drive.unit / drive.program_size + drive.unit * NS_PER_S / drive.channel_rate
+    unit_channel_ns = drive.unit * NS_PER_S / drive.channel_rate
+    unit_ns = drive.program * drive.unit / drive.program_size + unit_channel_ns
     unit_ns += (amplification - 1) * drive.copy_ns + erases * drive.erase
-    writes = min(drive.controller_iops, drive.dies * NS_PER_S / (units * unit_ns), drive.link_rate // size)
+    writes = min(
+        drive.controller_iops,
+        drive.dies * NS_PER_S / (units * unit_ns),
+        drive.channels * NS_PER_S / (units * unit_channel_ns * (2 * amplification - 1)),  # a copy goes out and in
+        drive.link_rate // size,
+        (drive.buffer_rate or drive.link_rate) // size,
+    )
     return {
         "random_read_ns": round(read_ns + max(drive.read) + transfer_ns),
         "random_reads_per_s": int(reads),

@@ -193,7 +193,8 @@ def _read_page(
     else:
         start = max(start, at_ns)
         start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
-        start = idle_from(p, calendar, start)
+        # a command goes between two transfers: it waits for one, taken to be like its own, and not for all behind it
+        start = min(idle_from(p, calendar, start), start + units * f["unit_channel_ns"])
         p.pool[f["sense_start"] + die] = start
         p.pool[sensed] = start + _sensing_ns(p, flash, die, page)
         p.pool[sensing] = planes
@@ -249,9 +250,8 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
     f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
     p.work_ns[station, LINK] += on_link
     at = max(f["link_free_ns"], f["to_buffer_free_ns"])
-    if not f[
-        "protected"
-    ]:  # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush
+    # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush
+    if not f["protected"]:
         at = max(at, f["last_flush_ns"])
     if f["buffer_ps_per_byte"] > 0:
         at += length * f["buffer_ps_per_byte"] // PS_PER_NS
@@ -275,8 +275,8 @@ def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
     f = p.flashes[flash]
     ftl = p.ftls[f["ftl"]]
     erased = ftl["erased_blocks"]
-    f["copies_owed_q16"] += write_unit(p, f["ftl"], die, unit) << 16
-    f["erases_owed_q32"] += (ftl["erased_blocks"] - erased) << 32
+    p.pool[f["copies_owed"] + die] += write_unit(p, f["ftl"], die, unit) << 16
+    p.pool[f["erases_owed"] + die] += (ftl["erased_blocks"] - erased) << 32
 
 
 @kernel
@@ -335,32 +335,32 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
 
 @kernel
 def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
-    """Take *units* over the channel of a die, a page at a time, so that reads come in between; returns when the last is over.
+    """Take *units* over the channel of a die; returns when the last is over.
 
-    What does not begin *soon* takes its turn behind others like it, and reads do not see it: nobody knows yet what lies between.
+    What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at the
+    earliest; reads do not see it: nobody knows yet what lies between.
     """
     f = p.flashes[flash]
     channel = die % f["channels"]
     if not soon:
         free = f["channel_free"] + channel
-        p.pool[free] = max(p.pool[free], at_ns) + units * f["unit_channel_ns"]
-        return p.pool[free]
-    while units > 0:
-        part = min(units, f["page_units"])
-        at_ns = reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, part * f["unit_channel_ns"])
-        units -= part
-    return at_ns
+        p.pool[free] = max(p.pool[free], now) + units * f["unit_channel_ns"]
+        return max(p.pool[free], at_ns + units * f["unit_channel_ns"])
+    return reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, units * f["unit_channel_ns"])
 
 
 @kernel
 def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
     """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
     f = p.flashes[flash]
-    owed = f["copies_owed_q16"] + units * f["copies_q16"]
-    copies = owed >> 16
-    f["copies_owed_q16"] = owed & 0xFFFF
-    erases_owed = f["erases_owed_q32"] + units * f["erases_q32"]
-    f["erases_owed_q32"] = erases_owed & 0xFFFF_FFFF
+    copies_owed = f["copies_owed"] + die
+    erases_owed = f["erases_owed"] + die
+    p.pool[copies_owed] += units * f["copies_q16"]
+    p.pool[erases_owed] += units * f["erases_q32"]
+    copies = p.pool[copies_owed] >> 16
+    erases = p.pool[erases_owed] >> 32
+    p.pool[copies_owed] &= 0xFFFF
+    p.pool[erases_owed] &= 0xFFFF_FFFF
     if not soon:
         _transfer(p, flash, now, die, soon, at_ns, 2 * copies)
     copied = 0
@@ -370,4 +370,4 @@ def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool,
         _transfer(p, flash, now, die, soon, at_ns + (copied + part) * f["copy_ns"], part)
         copied += part
     p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
-    return copies * f["copy_ns"] + (erases_owed >> 32) * f["erase_ns"]
+    return copies * f["copy_ns"] + erases * f["erase_ns"]

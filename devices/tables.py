@@ -206,21 +206,21 @@ FLASH_ROW = _record(
     "filled_units",  # of the program that is being gathered
     "filled_ns",  # when the last of them was in the buffer
     "patched_units",  # of them that must be read first: they were written in part
-    "copies_owed_q16",
-    "erases_owed_q32",
     "controller_free_ns",
     "link_free_ns",
     "to_buffer_free_ns",
     "last_program_ns",
     "last_flush_ns",
     "calendars",  # index into the pool: what the channels have been promised to, see channel_kernels
-    "channel_free",  # when what does not begin soon has left each
+    "channel_free",  # when each would have done all that does not begin soon, if it did nothing else
     "sense_start",  # of the last planned sensing; one entry a die
     "sensed",  # when it is over
     "sensing_planes",  # a bit for each
     "registers",  # page that is in them; one entry a plane of each die
     "read_free",  # one entry a die
     "program_free",  # one entry a die
+    "copies_owed",  # by each die, in 1/65536
+    "erases_owed",  # by each die, in 1/2^32
     "buffer_free",  # one entry a unit of the buffer
     "host_free",  # one entry a thread of the host's driver
     indices=("queue", "ftl"),

@@ -57,10 +57,52 @@ def buffered_hdd(numbers: dict[str, int]) -> Hdd:
     )
 
 
+#: A drive with the numbers of a SAS drive of 2013, in bytes, bytes/s and ns.
+FLASH: dict[str, Any] = {
+    "capacity": 400 * 10**9,
+    "cell": "mlc",
+    "channels": 8,
+    "dies": 32,
+    "page": 16384,
+    "unit": 4096,
+    "spread": 1,
+    "read": (75_000,),
+    "program": 1_300_000,
+    "program_size": 16384,
+    "erase": 3_000_000,
+    "block": 256 * 16384,
+    "over_provisioning": 0.28,
+    "suspend": 300_000,
+    "channel_rate": 200_000_000,
+    "link_rate": 400_000_000,
+    "controller_iops": 50_000,
+    "read_latency": 20_000,
+    "write_latency": 40_000,
+    "buffer": 32 << 20,
+    "power_loss_protection": True,
+    "flush": 30_000,
+    "queue_depth": 128,
+}
+#: The unit that a device file writes behind each of these numbers.
+_UNITS = {
+    "B": ("capacity", "page", "unit", "program_size", "block", "buffer", "host_memory_per_gib"),
+    "B/s": ("channel_rate", "link_rate", "buffer_rate"),
+    "ns": ("program", "erase", "suspend", "read_latency", "write_latency", "flush", "flush_interval", "host_cpu"),
+}
+
+
+def flash_file(**changes: Any) -> dict[str, Any]:
+    """What the device file of that drive holds, with some numbers changed; None leaves a key out."""
+    values = {key: value for key, value in (FLASH | changes).items() if value is not None}
+    sources = dict.fromkeys(values, "assumed: for .. tests")
+    values["read"] = [f"{time} ns" for time in values["read"]]
+    for unit, keys in _UNITS.items():
+        values |= {key: f"{values[key]} {unit}" for key in keys if key in values}
+    return {"kind": "flash", "name": "test", "sources": sources, **values}
+
+
 def flash(**changes: Any) -> Flash:
-    device = load_device("micron-p410m-400")
-    assert isinstance(device, Flash)
-    return device.model_copy(update=changes)
+    return Flash.model_validate(flash_file(**changes))
 
 
 def bucket(**changes: Any) -> TokenBucket:
@@ -87,7 +129,7 @@ class Case:
         return new_metrics(CATEGORIES, len(builder.stations), RESOURCES, 5, -(-span // 4))
 
 
-def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: str) -> int:
+def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], drawn: Flash, name: str) -> int:
     """Put one drawn device into the plant."""
     if kind == "hdd":
         own = {"queue_depth": numbers["depth"], "age_limit": numbers["age_ms"] * 1_000_000}
@@ -97,8 +139,7 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     if kind == "buffered hdd":
         return add_drive(builder, buffered_hdd(numbers), name)
     if kind == "flash":
-        changes = {"buffer": numbers["pages"] * 8192, "queue_depth": numbers["depth"], "dies": 8 * numbers["dies"]}
-        return add_flash(builder, flash(**changes, power_loss_protection=numbers["protected"] == 1), name)
+        return add_flash(builder, drawn, name)
     if kind == "server":
         law: Literal["fixed", "exponential"] = "exponential" if numbers["protected"] else "fixed"
         return add_server(builder, name, numbers["dies"], numbers["depth"] * 10_000, law, 100_000_000)
@@ -113,18 +154,23 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], name: st
     waits = {"refill_interval": numbers["dies"] * 10_000_000, "carry_over": numbers["age_ms"] * 1_000_000}
     below = NONE
     if kind == "bucket over hdd":
-        below = add_leaf(builder, "hdd", numbers, f"{name}.below")
+        below = add_leaf(builder, "hdd", numbers, drawn, f"{name}.below")
     volume = bucket(**limits, **waits, latency=numbers["depth"] * 1000, flush=numbers["age_ms"] * 10_000 or None)
     return add_bucket(builder, volume, name, below, credits=numbers["pages"] / 32)
 
 
 def add_over(
-    builder: PlantBuilder, below: int, over: Caching | Migration | None, kind: str, numbers: dict[str, int]
+    builder: PlantBuilder,
+    below: int,
+    over: Caching | Migration | None,
+    kind: str,
+    numbers: dict[str, int],
+    drawn: Flash,
 ) -> int:
     """Put a cache on a drawn device over station *below*, or let extents move between both."""
     if over is None:
         return below
-    fast = add_leaf(builder, kind, numbers, "fast")
+    fast = add_leaf(builder, kind, numbers, drawn, "fast")
     if isinstance(over, Caching):
         return add_flash_cache(builder, "cache", over, fast, numbers["pages"] * over.block_bytes, below, SPAN_BYTES)
     fast_bytes = numbers["pages"] << 20
@@ -153,6 +199,8 @@ def cases(draw: st.DrawFn) -> Case:
         "protected": draw(st.integers(0, 1)),
     }
 
+    drive = draw(flashes())
+
     def build(builder: PlantBuilder) -> int:
         devices = hardware(builder)
         if neighbour:
@@ -167,7 +215,7 @@ def cases(draw: st.DrawFn) -> Case:
             builder,
             "data",
             host,
-            add_queue(builder, "data", host, add_over(builder, devices, over, fast_kind, numbers)),
+            add_queue(builder, "data", host, add_over(builder, devices, over, fast_kind, numbers, drive)),
             queues,
         )
 
@@ -186,11 +234,11 @@ def cases(draw: st.DrawFn) -> Case:
             return add_array(builder, members, layout, stripe, overhead, name, rebuild, balance)
 
         def leaves(count: int, name: str) -> list[int]:
-            found = [add_leaf(builder, kind, numbers, f"{name}{index}") for index in range(count)]
+            found = [add_leaf(builder, kind, numbers, drive, f"{name}{index}") for index in range(count)]
             return add_drive_queues(builder, host, found)
 
         if layout == "single":
-            return add_leaf(builder, kind, numbers, "data")
+            return add_leaf(builder, kind, numbers, drive, "data")
         if layout == "raid0":
             return array("raid0", leaves(columns, "d"), "data")
         if layout == "jbod":
@@ -218,6 +266,43 @@ def cases(draw: st.DrawFn) -> Case:
     neighbour, instance = draw(st.booleans()), draw(st.booleans())
     commands = draw(loads(stripe))
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
+
+
+@st.composite
+def flashes(draw: st.DrawFn) -> Flash:
+    """Draw a flash drive, small enough for collection and a full buffer."""
+    unit, planes = draw(st.sampled_from([512, 4096, 8192])), draw(st.sampled_from([1, 2, 4]))
+    static = draw(st.booleans())
+    program = unit * (1 if static else draw(st.integers(1, 8)))
+    dies = draw(st.sampled_from([1, 2, 4, 8, 24]))
+    threads = draw(st.none() | st.integers(1, 3))
+    return flash(
+        capacity=2 * SPAN_BYTES,
+        channels=draw(st.sampled_from([count for count in (1, 2, 8) if dies % count == 0])),
+        dies=dies,
+        unit=unit,
+        planes=planes,
+        page=unit * planes * draw(st.integers(1, 8 // planes)),
+        spread=draw(st.sampled_from([count for count in (1, 2, 3, 8) if dies % count == 0])),
+        read=draw(st.sampled_from([(50_000,), (10_000, 90_000), (40_000, 60_000, 80_000)])),
+        cell="slc",
+        program=draw(st.sampled_from([100_000, 1_300_000])),
+        program_size=program,
+        block=program * draw(st.sampled_from([2, 8, 64])),
+        over_provisioning=draw(st.sampled_from([0.07, 0.28, 1.0])),
+        suspend=draw(st.sampled_from([None, 0, 300_000])),
+        allocation="static" if static else "dynamic",
+        collection=draw(st.sampled_from(["greedy", "lru"])),
+        mapping=draw(st.sampled_from(["analytic", "mapped"])),
+        state=draw(st.sampled_from(["steady", "fresh"])),
+        buffer=program * draw(st.integers(0, 16)),
+        buffer_rate=draw(st.sampled_from([None, 50_000_000])),
+        power_loss_protection=draw(st.booleans()),
+        flush_interval=draw(st.sampled_from([None, 2_000_000])),
+        queue_depth=draw(st.integers(1, 40)),
+        host_cpu=None if threads is None else 10_000,
+        host_threads=threads,
+    )
 
 
 @st.composite
