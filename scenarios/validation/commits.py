@@ -36,9 +36,9 @@ def commits_per_s(protected: bool, measured: dict[int, float]) -> dict[int, floa
     targets = {jobs: Target(_setting(jobs), rate, {}, 2) for jobs, rate in measured.items()}
     one, many = (measured[jobs] for jobs in _FITTED)
     values = start() | _NO_BOTTLENECK
-    if not protected:
-        fitted, free = _FITTED, ("flush_ns", "flush_interval_ns")
-    else:
+    fitted: tuple[int, ...] = _FITTED
+    free: tuple[str, ...] = ("flush_ns", "flush_interval_ns")
+    if protected:
         values["flush_ns"] = _COMMAND_NS
         fitted, free = _FITTED[:1], ("write_ns",)
         if many < _IN_PROPORTION * _FITTED[1] * one:
@@ -56,17 +56,17 @@ def experiment() -> Experiment:
     """Six devices by jobs, and what protection is worth."""
     claims, alone = [], {}
     for name, (protected, measured) in MEASURED.items():
-        predicted = commits_per_s(protected, measured)
-        alone[name] = measured[1], predicted[1]
+        rates = commits_per_s(protected, measured)
+        alone[name] = measured[1], rates[1]
         for jobs, rate in measured.items():
             what = f"{name}, {jobs} job{'s' if jobs > 1 else ''}"
-            claims.append(Claim(what, "commits/s", rate, predicted[jobs], 20, fitted=jobs in _FITTED))
+            claims.append(Claim(what, "commits/s", rate, rates[jobs], 20, fitted=jobs in _FITTED))
     for with_it, without in (
         ("Samsung PM9A3 960 GB", "Samsung 990 PRO 2 TB"),
         ("Solidigm D7-P5520 3.84 TB", "Crucial T500 2 TB"),
     ):
-        ratios = (alone[with_it][side] / alone[without][side] for side in (0, 1))
-        claims.append(Claim(f"{with_it} / {without}, 1 job", "x", *ratios, 20, fitted=True))
+        published, predicted = (alone[with_it][side] / alone[without][side] for side in (0, 1))
+        claims.append(Claim(f"{with_it} / {without}, 1 job", "x", published, predicted, 20, fitted=True))
     return Experiment(
         "commits",
         "Commits by jobs: 16 KiB and fdatasync, with power-loss protection and without",
