@@ -193,8 +193,7 @@ def _read_page(
     else:
         start = max(start, at_ns)
         start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
-        # a command goes between two transfers: it waits for one, taken to be like its own, and not for all behind it
-        start = min(idle_from(p, calendar, start), start + units * f["unit_channel_ns"])
+        start = idle_from(p, calendar, start)  # data go before commands
         p.pool[f["sense_start"] + die] = start
         p.pool[sensed] = start + _sensing_ns(p, flash, die, page)
         p.pool[sensing] = planes

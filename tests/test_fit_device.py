@@ -210,6 +210,7 @@ def errors_pct(fit: Fit, target: Target) -> dict[tuple[str, str], float]:
 
 
 @pytest.mark.shared
+@pytest.mark.long
 @pytest.mark.parametrize("depth", [1, 4, 32, 128])
 def test_a_depth_that_was_left_out_is_predicted(pm981a: list[Target], depth: int) -> None:
     reads = [one for one in pm981a if one.setting.read_share == 1 and one.setting.block_bytes == 4096]
@@ -220,6 +221,7 @@ def test_a_depth_that_was_left_out_is_predicted(pm981a: list[Target], depth: int
 
 
 @pytest.mark.shared
+@pytest.mark.long
 def test_block_sizes_and_the_mix_are_met(pm981a: list[Target], of_pm981a: Fit) -> None:
     reads = [one for one in pm981a if one.setting.read_share == 1]
     assert {one.setting.block_bytes for one in reads} >= {4096 << shift for shift in range(9) if shift != 1}

@@ -109,7 +109,7 @@ def test_pages_of_a_cell_take_their_own_times_always_the_same() -> None:
 #: What makes each part the weakest one, and how near the bound a deep queue comes.
 WEAKEST = {
     "dies": ({"dies": 8, "channel_rate": 10**9}, 0.05),
-    "channels": ({"channel_rate": 80_000_000}, 0.06),
+    "channels": ({"channel_rate": 80_000_000}, 0.1),  # a command waits for data, so the bus is idle now and then
     "controller": ({"controller_iops": 20_000}, 0.02),
     "link": ({"link_rate": 200_000_000, "controller_iops": 50_000}, 0.02),
 }

@@ -25,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "6ecc66d6dbeb730ca9c1985818d70ef2a0cf125db2805b861d3b15089685fe27"
+GOLDEN = "2cb0fecff34dea2a48c8f65f2a38149d79aef7fe3c49248f76c43075315ed510"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
