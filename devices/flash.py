@@ -205,7 +205,8 @@ def describe(drive: Flash) -> dict[str, Any]:
     read_ns = command_ns + (drive.host_cpu or 0) + drive.read_latency + size * NS_PER_S // drive.link_rate
     reads = min(
         drive.controller_iops,
-        drive.dies * NS_PER_S / (senses * (drive.read_mean_ns + transfer_ns)),
+        # every sensing serves all planes, at best
+        drive.dies * drive.planes * NS_PER_S / (senses * (drive.read_mean_ns + drive.planes * transfer_ns)),
         drive.channels * NS_PER_S / (senses * transfer_ns),
         drive.link_rate // size,
     )
