@@ -34,7 +34,6 @@ class _Fitted:
     capacity_bytes: int
     capacity_source: str
     left_out: "list[str]"
-    judged: "list[Residual]"
 
 
 def fit(
@@ -156,11 +155,10 @@ def _fit_measurements(files: Sequence[Path], capacity_bytes: int | None) -> _Fit
     with terminal.stages("fitting") as stage:
         fitted = fit_loops(found, stage)
     measured = f"{len(found)} settings, {sum(one.runs for one in found)} runs, of {names}"
-    return _Fitted(fitted, measured, capacity_bytes, _GIVEN, left_out, [])
+    return _Fitted(fitted, measured, capacity_bytes, _GIVEN, left_out)
 
 
 def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
-    from tiersim.scenarios.calibration.fitting.model import device
     from tiersim.scenarios.calibration.fitting.recording import Recording, fit_recording
     from tiersim.scenarios.recorded import load_recorded
 
@@ -186,7 +184,7 @@ def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
         source = "derived: what the recording touches, rounded up to GiB"
     left_out = _left_out(len(trace), len(recording.trace), int(recording.measured.sum()), files)
     measured = f"{int(recording.fitted_to.sum()):,} requests of {path.absolute().name}"
-    return _Fitted(fitted, measured, capacity_bytes, source, left_out, recording.judge(device(fitted.values)))
+    return _Fitted(fitted, measured, capacity_bytes, source, left_out)
 
 
 def _left_out(requests: int, taken: int, measured: int, files: int) -> list[str]:
@@ -217,9 +215,9 @@ def _document(fitted: _Fitted, values: dict[str, Any]) -> dict[str, Any]:
         "schema": "tiersim.fit/1",
         "parameters": parameters,
         "residuals": [asdict(one) | {"error_pct": one.error_pct} for one in found.residuals],
-        "judged": [asdict(one) | {"error_pct": one.error_pct} for one in fitted.judged],
+        "judged": [asdict(one) | {"error_pct": one.error_pct} for one in found.judged],
         "misfit": found.misfit,
-        "left_out": [*found.left_out, *fitted.left_out],
+        "left_out": fitted.left_out,
         "device": values,
     }
 
@@ -236,10 +234,10 @@ def _show(fitted: _Fitted, name: str) -> None:
     columns = ["parameter", "key", "value", "between", "told by what was measured"]
     terminal.show_table(f"{name}: fitted to {fitted.measured}", columns, rows, "\n".join(what_is_open(found)), words=2)
     misfit = f"Weighted root mean square of relative errors: {100 * found.misfit:.1f} %."
-    notes = [misfit, *(f"Left out: {sentence}." for sentence in (*found.left_out, *fitted.left_out))]
+    notes = [misfit, *(f"Left out: {sentence}." for sentence in fitted.left_out)]
     _show_residuals("measured, and what the fitted drive does", found.residuals, "\n".join(notes))
-    if fitted.judged:
-        _show_residuals("the half that it was not fitted to", fitted.judged)
+    if found.judged:
+        _show_residuals("what it was not fitted to", found.judged)
 
 
 def _told(found: "Fit", name: str) -> str:

@@ -109,7 +109,7 @@ def test_a_recording_is_judged_by_the_half_that_was_not_fitted_to(tmp_path: Path
     trace = recording_on(tmp_path, "intel-p3700-800")
     run = fit(trace, "-o", "mine.toml")
     assert run.exit_code == 0, run.output
-    assert "the half that it was not fitted to" in run.stdout
+    assert "what it was not fitted to" in run.stdout
     assert "8 GiB (derived: what the recording touches, rounded up to GiB)" in run.stderr
     assert read_device(Path("mine.toml")).capacity == 8 * GIB
     means = re.findall(r"the other half +read mean .* ([+-]\d+\.\d) %", run.stdout)

@@ -3,7 +3,6 @@
 import tempfile
 from pathlib import Path
 
-from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.recording import Recording, fit_recording
 from tiersim.scenarios.recorded import load_recorded
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -37,9 +36,8 @@ def _claims(name: str, path: Path) -> list[Claim]:
         bundle = Path(place) / "recording.trace"
         import_trace([path], bundle, format=None, force=False)
         recording = Recording(load_recorded(Bundle(bundle)))
-    judged = recording.judge(device(fit_recording(recording).values))
     return [
         Claim(f"{name}: {_WORDS[one.operation]}, mean", "ms", one.measured / 1e6, one.fitted / 1e6, 15)
-        for one in judged
+        for one in fit_recording(recording).judged
         if one.figure == "mean" and one.operation in _WORDS
     ]

@@ -40,7 +40,7 @@ class Fit:
     values: Values
     ranges: dict[str, Range]
     residuals: tuple[Residual, ...]
-    left_out: tuple[str, ...] = ()
+    judged: tuple[Residual, ...] = ()  # of what was measured, too, and not fitted to
 
     @property
     def misfit(self) -> float:
@@ -82,9 +82,10 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
         values = fit_flushes(values, _measure(synchronous), alone=not writes)
         told |= set(FLUSH)
     progress("how sure each number is")
-    judged = [*reads, *writes, *synchronous]
-    found = ranges(values, told, _measure(judged))
-    return Fit(values, found, tuple(residuals_of_loops(targets, values)))
+    used = [*reads, *writes, *synchronous]
+    beside = [one for one in targets if one not in used]
+    found = ranges(values, told, _measure(used))
+    return Fit(values, found, tuple(residuals_of_loops(used, values)), tuple(residuals_of_loops(beside, values)))
 
 
 def _measure(targets: Sequence[Target]) -> Misfit:
