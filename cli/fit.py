@@ -166,9 +166,9 @@ def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
         bundle.refuse_references_alone()
         if not bundle.rows:
             raise ScenarioError(f"{path}: holds no requests; give a recording that does")
-        trace, files = load_recorded(bundle), len(bundle.file_names)
+        trace, files, streams = load_recorded(bundle), len(bundle.file_names), bundle.stream_names
     try:
-        recording = Recording(trace)
+        recording = Recording(trace, streams)
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error}") from None
     if capacity_bytes is not None and capacity_bytes < recording.span_bytes:

@@ -23,7 +23,9 @@ from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE
 
 #: Causes are inferred when at least this share of the requests has a measured end.
-_ENOUGH_MEASURED = 0.5
+ENOUGH_MEASURED = 0.5
+#: Nothing waits for anything.
+BY_THE_CLOCK = Rules(-1, None, keep_pace=False, ordered=False)
 _FOREVER_NS = 1 << 60
 
 
@@ -69,7 +71,7 @@ def measured_share(found: Survey) -> float:
 def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
     """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be told."""
     rules = scenario.model.replay
-    unmeasured = measured_share(found) < _ENOUGH_MEASURED
+    unmeasured = measured_share(found) < ENOUGH_MEASURED
     if rules.mode == "closed" and rules.clients is None and unmeasured:
         raise ScenarioError(
             f'{scenario.name}: mode = "closed" needs to know who waited for what, and the recording has latencies of '
@@ -94,7 +96,7 @@ def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Wai
         if rules.clients is not None:
             owners = deal_to_clients(whole, owners, rules.clients)
     elif by_the_clock(found, scenario):
-        causes = Rules(-1, None, keep_pace=False, ordered=False)
+        causes = BY_THE_CLOCK
     streams, order = infer_streams(whole, owners, causes)
     ordered = whole.take(order)
     streams = streams._replace(category=categorise(ordered.op, ordered.purpose))

@@ -35,7 +35,8 @@ def _claims(name: str, path: Path) -> list[Claim]:
     with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
         bundle = Path(place) / "recording.trace"
         import_trace([path], bundle, format=None, force=False)
-        recording = Recording(load_recorded(Bundle(bundle)))
+        opened = Bundle(bundle)
+        recording = Recording(load_recorded(opened), opened.stream_names)
     return [
         Claim(f"{name}: {_WORDS[one.operation]}, mean", "ms", one.measured / 1e6, one.fitted / 1e6, 15)
         for one in fit_recording(recording).judged

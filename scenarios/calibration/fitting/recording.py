@@ -1,9 +1,10 @@
-"""A recording with latencies as what a fit must come to: requests come when they came, and take as long as they took.
+"""A recording with latencies as what a fit must come to: requests wait for what they waited for, and take as long as they took.
 
 Half of the recording, in alternate stretches, is for fitting; the other half judges the fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,12 @@ from tiersim.scenarios.calibration.fitting.fit import (
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
+from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.recorded import Recorded
-from tiersim.simulator.commands import Commands
+from tiersim.scenarios.sessions import find_owners
+from tiersim.scenarios.waiting import BY_THE_CLOCK, ENOUGH_MEASURED
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import FLAG_HELD_BACK
@@ -65,7 +70,7 @@ class _Group:
 class Recording:
     """Requests of one device, those that are fitted to, and those that judge."""
 
-    def __init__(self, trace: Recorded) -> None:
+    def __init__(self, trace: Recorded, stream_names: Sequence[str]) -> None:
         """Take the first requests of a trace; raises ScenarioError when too few of them have a latency."""
         self.trace = trace.take(np.arange(min(len(trace), _MOST_REQUESTS)))
         data = (self.trace.op == READ) | (self.trace.op == WRITE) | (self.trace.op == FLUSH)
@@ -78,28 +83,22 @@ class Recording:
         self.fitted_to = self.measured & (stretch % 2 == 0)
         self.judging = self.measured & (stretch % 2 == 1)
         self.groups = self._groups()
+        measured = float(np.mean(self.trace.latency_ns >= 0)) >= ENOUGH_MEASURED
+        rules = Rules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
+        self._streams, self._order = infer_streams(self.trace, find_owners(self.trace, stream_names, None), rules)
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
 
     def simulate(self, drive: Flash) -> NDArray[np.int64]:
         """Latency of each request on the *drive*, from when it had to wait for nothing else, ns."""
-        trace = self.trace
         builder = PlantBuilder(1)
         station = add_flash(builder, drive, "drive")
-        times = trace.time_ns - trace.time_ns[0]
-        count = len(trace)
-        commands = Commands(
-            time_ns=times,
-            intended_ns=trace.intended_ns - trace.time_ns[0],
-            station=np.full(count, station, np.int32),
-            op=trace.op,
-            offset_bytes=trace.offset_bytes,
-            length_bytes=trace.length_bytes,
-            category=np.zeros(count, np.uint8),
-        )
-        metrics = new_metrics(1, len(builder.stations), RESOURCES, 2, int(times[-1]) + 1)
-        _, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
-        assert outcome.done_ns is not None
-        return outcome.done_ns - commands.intended_ns
+        streams = deepcopy(self._streams)  # a run uses them up
+        streams = streams._replace(station=np.full(len(self.trace), station, np.uint32))
+        metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 2, int(self.trace.time_ns[-1]) + 1)
+        engine.run_streams(builder.build(), streams, metrics)
+        latency_ns = self.trace.time_ns - self.trace.intended_ns
+        latency_ns[self._order] += streams.done_ns - streams.started_ns
+        return latency_ns
 
     def residuals(
         self, values: Mapping[str, float], operations: tuple[int, ...] = (READ, WRITE, FLUSH)
