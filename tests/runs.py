@@ -4,14 +4,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.kernel import jit_enabled
 from tiersim.operations import READ
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
+
+#: The same test runs compiled and with bounds checks.
+needs_jit = pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled")
 
 
 @dataclass(frozen=True)

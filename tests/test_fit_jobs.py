@@ -98,7 +98,7 @@ def test_diskspd_measures_the_same() -> None:
                 for name, value in zip(loops, values, strict=True):
                     run = run.replace(f"%%{name}", value)
                 found.append(run)
-    runs = {re.search(r"> fit-(\S+)\.xml", run)[1].lower(): run for run in found}  # type: ignore[index]
+    runs = {_matched(r"> fit-(\S+)\.xml", run)[0].lower(): run for run in found}
     assert len(runs) == len(found)
     asked = sections()
     assert set(runs) == set(asked)
@@ -106,11 +106,17 @@ def test_diskspd_measures_the_same() -> None:
         wanted = setting(options | {"rate_iops": "9"} if "rate_iops" in options else options)
         run = runs[name]
         size = re.search(r" -b(\d+)([KM]) ", run)
-        threads, outstanding = re.search(r" -t(\d+) -o(\d+)", run).groups()  # type: ignore[union-attr]
+        threads, outstanding = _matched(r" -t(\d+) -o(\d+)", run)
         assert size
         assert int(size[1]) * {"K": 1 << 10, "M": 1 << 20}[size[2]] == wanted.directions["read"].block_bytes
         assert (int(threads), int(outstanding)) == (wanted.jobs, wanted.depth_per_job)
-        assert re.search(r" -w(\d+)", run)[1] == f"{100 * (1 - wanted.read_share):.0f}"  # type: ignore[index]
+        assert _matched(r" -w(\d+)", run)[0] == f"{100 * (1 - wanted.read_share):.0f}"
         assert (" -r " in run) == (wanted.pattern == "random")
         assert (" -Suw " in run) == (wanted.sync is not None)
         assert " -L " in run.replace("%ALL%", "-W5 -L -Rxml")
+
+
+def _matched(pattern: str, text: str) -> tuple[str, ...]:
+    found = re.search(pattern, text)
+    assert found, f"{text!r} has no {pattern}"
+    return found.groups()

@@ -7,14 +7,12 @@ import pytest
 
 from tests.flash_runs import command_ns, in_loop, latencies, link_ns, per_s, random_offsets, read_ns, run_flash
 from tests.plants import flash
-from tests.runs import commands, poisson, run
+from tests.runs import commands, needs_jit, poisson, run
 from tiersim.devices.flash import Flash, add_flash, describe, flash_figures
 from tiersim.devices.plant import PlantBuilder
-from tiersim.kernel import jit_enabled
 from tiersim.operations import DISCARD, READ, WRITE
 
 pytestmark = pytest.mark.kernels
-needs_jit = pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled")
 
 MS = 1_000_000
 UNIT = 4096

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.runs import needs_jit
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.plant import PlantBuilder
@@ -25,7 +26,6 @@ from tiersim.scenarios.validation.write_amplification import (
 )
 
 pytestmark = pytest.mark.kernels
-needs_jit = pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled")
 
 
 def plant_with(mapping: PageMapping, *, steady: bool, seed: int = 1) -> tuple[Plant, int]:

@@ -26,8 +26,8 @@ Values = dict[str, float]
 #: Requests of this size and more are limited by the data rate of the link.
 LARGE_BYTES = 1 << 16
 
-SHAPE = ("unloaded_read_ns", "sense_ns", "fast_page", "slow_page")
-FLUSH = ("write_ns", "flush_ns", "flush_interval_ns")
+SHAPE_PARAMETERS = ("unloaded_read_ns", "sense_ns", "fast_page", "slow_page")
+FLUSH_PARAMETERS = ("write_ns", "flush_ns", "flush_interval_ns")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
         unloaded = alone.percentiles_ns.get(50.0, alone.mean_ns)
         fastest = max(one.requests_per_s for one in small)
         values = fit_shape(values, _measure(small), unloaded, fastest)
-        told |= {*SHAPE, "dies", "planes"}
+        told |= {*SHAPE_PARAMETERS, "dies", "planes"}
     if len(reads) > len(small):
         progress("random reads by size")
         values = fit_sizes(values, _measure(reads))
@@ -80,7 +80,7 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
     if synchronous:
         progress("flushes")
         values = fit_flushes(values, _measure(synchronous), alone=not writes)
-        told |= set(FLUSH)
+        told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     used = [*reads, *writes, *synchronous]
     beside = [one for one in targets if one not in used]
@@ -125,13 +125,13 @@ def fit_shape(values: Values, found: Misfit, unloaded_ns: float, fastest_per_s: 
             return []
         shape = {"dies": dies, "planes": planes, "spread": min(dies, values["spread"])}
         guess = values | shape | {"unloaded_read_ns": unloaded_ns, "sense_ns": sense}
-        tried, least = compass(found, guess, SHAPE[:2], steps=(1.15, 1.05), rounds=3)
+        tried, least = compass(found, guess, SHAPE_PARAMETERS[:2], steps=(1.15, 1.05), rounds=3)
         return [(least, dies, planes, tried)]
 
     shapes = [shape for dies in _DIES for shape in shaped(dies, _PLANES[0])]
     likely = sorted(shapes, key=lambda one: one[:3])[:_FINALISTS]
     shapes += [shape for one in likely for planes in _PLANES[1:] for shape in shaped(one[1], planes)]
-    return _best(found, shapes, SHAPE)
+    return _best(found, shapes, SHAPE_PARAMETERS)
 
 
 def fit_sizes(values: Values, found: Misfit) -> Values:
@@ -142,7 +142,7 @@ def fit_sizes(values: Values, found: Misfit) -> Values:
             guess = values | {"spread": spread, "page_units": page_units}
             tried.append((found(guess), spread, page_units, guess))
     chosen = _best(found, tried, ("transfer_ns", "sense_ns"), steps=(1.25, 1.1))
-    return compass(found, chosen, ("transfer_ns", *SHAPE))[0]
+    return compass(found, chosen, ("transfer_ns", *SHAPE_PARAMETERS))[0]
 
 
 def fit_writes(values: Values, found: Misfit) -> Values:
@@ -157,7 +157,7 @@ def fit_writes(values: Values, found: Misfit) -> Values:
 
 def fit_flushes(values: Values, found: Misfit, *, alone: bool) -> Values:
     """Fit what a flush costs, and how close flushes can follow each other; *alone*: nothing else tells of writes."""
-    free = FLUSH if alone else FLUSH[1:]
+    free = FLUSH_PARAMETERS if alone else FLUSH_PARAMETERS[1:]
     return compass(found, values, free, steps=(4.0, 2.0, 1.25, 1.1, 1.04, 1.015), rounds=12)[0]
 
 

@@ -16,11 +16,9 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 from tiersim.scenarios.calibration.fitting.fit import (
-    FLUSH as FLUSH_PARAMETERS,
-)
-from tiersim.scenarios.calibration.fitting.fit import (
+    FLUSH_PARAMETERS,
     LARGE_BYTES,
-    SHAPE,
+    SHAPE_PARAMETERS,
     Fit,
     Progress,
     Values,
@@ -202,8 +200,8 @@ def fit_recording(recording: Recording, progress: Progress = lambda what: None) 
             values = fit_shape(values, found, unloaded, 4e9 / unloaded)
             progress("reads by size")
             values = fit_sizes(values, found)
-        values, _ = compass(found, values, (*SHAPE, "transfer_ns", "link_bytes_per_s"))
-        told |= {*SHAPE, "dies", "planes", "transfer_ns", "page_units", "spread", "link_bytes_per_s"}
+        values, _ = compass(found, values, (*SHAPE_PARAMETERS, "transfer_ns", "link_bytes_per_s"))
+        told |= {*SHAPE_PARAMETERS, "dies", "planes", "transfer_ns", "page_units", "spread", "link_bytes_per_s"}
     if writes:
         progress("writes")
         found = recording.misfit(READ, WRITE)
