@@ -163,7 +163,7 @@ def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
     from tiersim.scenarios.recorded import load_recorded
 
     with open_trace(path) as bundle:
-        bundle.refuse_references_alone()
+        bundle.refuse_without_requests()
         if not bundle.rows:
             raise ScenarioError(f"{path}: holds no requests; give a recording that does")
         trace, files, streams = load_recorded(bundle), len(bundle.file_names), bundle.stream_names

@@ -53,7 +53,7 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
 
     *progress* is called with the rows read and the rows there are.
     """
-    bundle.refuse_references_alone()
+    bundle.refuse_without_requests()
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)

@@ -45,6 +45,8 @@ class Manifest:
     span_ns: int = 0  # from time 0 to the last row's queue time or completion, whichever is later
     requests: int = 0
     references: int = 0  # page references, of which the source may have nothing else
+    statements: int = 0  # executions
+    snapshots: int = 0  # of counters
     unmatched: int = 0  # events that found no partner
     dropped: Mapping[str, int] = field(default_factory=dict)  # why → how many events or bytes are lost
     inferred: Sequence[str] = ()  # sentences: what the import concluded and from what
@@ -198,10 +200,15 @@ class Bundle:
         """Number of requests."""
         return int(self._file.metadata.num_rows)
 
-    def refuse_references_alone(self) -> None:
-        """Raise TraceError when page references are all there is, for those that need requests."""
+    def refuse_without_requests(self) -> None:
+        """Raise TraceError when other things than requests are all there is, for those that need requests."""
         if self.manifest.references and not self.rows:
             raise TraceError(f"{self.path}: holds page references and no requests; use it with cache studies")
+        if (self.manifest.statements or self.manifest.snapshots) and not self.rows:
+            raise TraceError(
+                f"{self.path}: holds statements and counters and no requests; record the block device too (tiersim record "
+                "blktrace) and import both together"
+            )
 
     def requests(self) -> Requests:
         """Read all requests at once."""

@@ -19,7 +19,7 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
     *progress* is called with the rows read and the rows to read; each is read twice. Raises TraceError for a bundle that
     cannot be read, or holds nothing but page references.
     """
-    bundle.refuse_references_alone()
+    bundle.refuse_without_requests()
     survey = Survey()
     rows = 0
     for block in bundle.blocks():

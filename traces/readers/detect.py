@@ -21,11 +21,11 @@ from tiersim.traces.readers.opencas import OpenCas
 from tiersim.traces.readers.opened import first_bytes, is_compressed
 from tiersim.traces.readers.plausibility import Plausibility
 from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencent
+from tiersim.traces.readers.recorded import Recorded
+from tiersim.traces.readers.recorded_tables import write_recorded
+from tiersim.traces.readers.sources import SNIFFED_BYTES, SOURCES, read_sources, source_of
 
 Progress = Callable[[int, int], None]
-
-#: The first bytes of a file that the format is told from.
-SNIFFED_BYTES = 1 << 16
 
 
 class Format(NamedTuple):
@@ -61,36 +61,125 @@ def import_trace(
     target: Path,
     *,
     format: str | None = None,
+    keep_literals: bool = False,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Manifest:
     """Import one recording, of one or more files, into a new bundle at *target* and return its manifest.
 
-    *format* is a key of FORMATS; without it the files' first bytes tell. *progress* is called with how much is done and how
-    much there is. Raises TraceError when the files cannot be read, OutputError when *target* cannot be written, or exists
-    and *force* is not set.
+    Requests come from files of one of FORMATS, all else from those of SOURCES; folders stand for their files. *format* is a
+    key of either; without it the files' first bytes tell. Query texts lose their literals unless *keep_literals* is set.
+    *progress* is called with how much is done and how much there is. Raises TraceError when the files cannot be read,
+    OutputError when *target* cannot be written, or exists and *force* is not set.
     """
     if not paths:
         raise TraceError("no file to import was given")
-    name = format or detect_format(paths[0])
-    if name not in FORMATS:
-        hint = did_you_mean(name, FORMATS)
-        raise TraceError(f"the format {name!r} is not known{hint}; known are {', '.join(FORMATS)}")
+    if format is not None and format not in FORMATS and format not in SOURCES:
+        hint = did_you_mean(format, [*FORMATS, *SOURCES])
+        raise TraceError(f"the format {format!r} is not known{hint}; known are {', '.join([*FORMATS, *SOURCES])}")
+    found = sorted_out(paths, format)
     with write_bundle(target, force=force) as (writer, fields):
-        plausibility = Plausibility(str(paths[0]))
-        writer.observers.append(plausibility.see)
-        fields.update(FORMATS[name].read(paths, writer, progress))
-        # what is imported again has some of them already
-        fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
+        if found.requests:
+            name = format or detect_format(found.requests[0])
+            plausibility = Plausibility(str(found.requests[0]))
+            writer.observers.append(plausibility.see)
+            fields.update(FORMATS[name].read(found.requests, writer, progress))
+            # what is imported again has some of them already
+            fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
+        if found.others:
+            recorded = read_sources(found.others, keep_literals=keep_literals)
+            _join(fields, recorded, writer)
+        fields["warnings"] = [*fields.get("warnings", ()), *found.warnings]
     return Bundle(target).manifest
 
 
+class SortedOut(NamedTuple):
+    """The files of a recording: those that hold requests, the others with the key of SOURCES each, and what is left out."""
+
+    requests: Sequence[Path]
+    others: Sequence[tuple[Path, str]]
+    warnings: Sequence[str]
+
+
+def sorted_out(paths: Sequence[Path], format: str | None = None) -> SortedOut:
+    """Tell what each of *paths* is; of a folder, those files count that are known. Raises TraceError, see import_trace."""
+    requests: list[Path] = []
+    others: list[tuple[Path, str]] = []
+    unknown: list[str] = []
+    of_folders: list[Path] = []
+    for path in paths:
+        if path.is_dir() and not (path / "requests.parquet").exists():
+            for file in sorted(file for file in path.rglob("*") if file.is_file()):
+                key = source_of(file)
+                if key is not None:
+                    others.append((file, key))
+                elif _holds_requests(file):
+                    of_folders.append(file)
+                else:
+                    unknown.append(file.name)
+        elif format in SOURCES or (format is None and source_of(path) is not None):
+            others.append((path, format or source_of(path) or ""))
+        else:
+            requests.append(path)
+    recordings = {find_parts(file)[0] for file in of_folders}
+    warnings = []
+    if len(recordings) == 1 and not requests:
+        requests = of_folders[:1]
+    elif recordings and not requests:
+        names = ", ".join(sorted(path.name for path in recordings))
+        warnings.append(
+            f"the folder holds more than one recording of requests ({names}), of which none is read; name one"
+        )
+    if unknown:
+        more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
+        warnings.append(f"of no known format, and not read: {', '.join(unknown[:3])}{more}")
+    if not requests and not others:
+        raise TraceError(f"{paths[0]}: no file in it is of a known format; give the files of the recording")
+    return SortedOut(requests, others, warnings)
+
+
+def _holds_requests(path: Path) -> bool:
+    try:
+        return detect_format(path) in FORMATS
+    except TraceError:
+        return False
+
+
+def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> None:
+    """Write what was recorded besides requests, on the clock of the requests if both clocks are known."""
+    host = fields.get("host", {})
+    zero_unix_ns = host.get("clock_start_unix_ns")
+    if zero_unix_ns is None and recorded.monotonic_to_unix_ns is not None and "clock_start_ns" in host:
+        zero_unix_ns = host["clock_start_ns"] + recorded.monotonic_to_unix_ns
+    if writer.rows and zero_unix_ns is None:
+        recorded.inferred.append(
+            "when the requests began is not known beside the clock of the statements and counters: both begin at 0"
+        )
+    found = write_recorded(recorded, writer.folder, zero_unix_ns)
+    fields["source_format"] = ", ".join(
+        [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
+    )
+    fields["span_ns"] = max(writer.last_ns, found.pop("span_ns"))
+    for name, value in found.items():
+        if isinstance(value, dict):
+            fields[name] = {**fields.get(name, {}), **value}
+        elif isinstance(value, list):
+            fields[name] = [*fields.get(name, ()), *value]
+        else:
+            fields[name] = value
+    fields["source_files"] = [*fields.get("source_files", ()), *recorded.source_files]
+
+
 def detect_format(path: Path) -> str:
-    """Return the key of FORMATS that *path* is; raises TraceError when it is none or cannot be read."""
+    """Return the key of FORMATS or SOURCES that *path* is; raises TraceError when it is none or cannot be read.
+
+    A folder that is no bundle is what the first of its files is that is known.
+    """
     if path.is_dir():
         if (path / "requests.parquet").exists():
             return "arrow"
-        raise TraceError(f"{path}: is a folder without a requests.parquet; give the files of the recording")
+        found = sorted_out([path])
+        return found.others[0][1] if found.others else detect_format(found.requests[0])
     parts = find_parts(path)
     for part in parts:
         if part.is_fifo() or part.is_char_device():
@@ -118,9 +207,12 @@ def detect_format(path: Path) -> str:
         if packed and not candidate.unpacks:
             raise TraceError(f"{path}: is compressed {name}; unpack it first")
         return name
+    key = source_of(path)
+    if key is not None:
+        return key
     raise TraceError(
         f"{path}: {'unpacked, ' if packed else ''}at byte 0 is {start[:8]!r}, the start of no known format; known are "
-        f"{', '.join(FORMATS)} (--format chooses one for a damaged file)"
+        f"{', '.join([*FORMATS, *SOURCES])} (--format chooses one for a damaged file)"
     )
 
 

@@ -1,0 +1,139 @@
+"""What counters grew by from snapshot to snapshot, and what happened to them in between: resets, evictions, restarts."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from tiersim.traces.counters import SINCE, SUBJECTS
+from tiersim.traces.statistics import Snapshot, Values
+
+_ZERO = Decimal(0)
+
+
+@dataclass
+class Change:
+    """One entity over a recording: what its counters grew by, and what it said last of all else."""
+
+    grown: dict[str, Decimal] = field(default_factory=dict)
+    last: dict[str, Decimal | str] = field(default_factory=dict)
+
+    def number(self, counter: str) -> Decimal | None:
+        """Return what a counter grew by, or what a gauge said last; None when the source did not say."""
+        found = self.grown.get(counter, self.last.get(counter))
+        return found if isinstance(found, Decimal) else None
+
+
+@dataclass
+class Differences:
+    """A recording's snapshots taken together.
+
+    ``span_ns`` is the time between the first and the last snapshot of each subject, None when it was not noted; ``snapshots``
+    how many there were of it. Of a subject that was seen once nothing has grown.
+    """
+
+    changes: dict[str, dict[str, Change]] = field(default_factory=dict)
+    snapshots: dict[str, int] = field(default_factory=dict)
+    span_ns: dict[str, int | None] = field(default_factory=dict)
+    resets: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # subject → entities whose counters began anew in between
+    evicted: dict[str, list[str]] = field(default_factory=dict)  # were there and are not
+    restarts: int = 0
+
+    def of(self, subject: str) -> dict[str, Change]:
+        """Return the changes of a subject by entity."""
+        return self.changes.get(subject, {})
+
+    def findings(self) -> list[str]:
+        """Say what happened to the counters, a sentence each."""
+        said = []
+        if self.restarts:
+            times = "once" if self.restarts == 1 else f"{self.restarts} times"
+            said.append(
+                f"the server was restarted {times} between snapshots: what was counted before is lost from there"
+            )
+        for subject, entities in sorted(self.resets.items()):
+            said.append(
+                f"{subject}: the counters of {_named(entities)} were reset between snapshots; what was counted between the "
+                "snapshot before and the reset is lost"
+            )
+        for subject, entities in sorted(self.evicted.items()):
+            said.append(
+                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset); what they did since the "
+                "last snapshot that has them is lost"
+            )
+        return said
+
+
+def _named(entities: list[str]) -> str:
+    distinct = sorted(set(entities))
+    return distinct[0] if len(distinct) == 1 else f"{len(distinct):,} entities, such as {distinct[0]},"
+
+
+def differences(snapshots: Iterable[Snapshot]) -> Differences:
+    """Take the differences of consecutive snapshots and add them up; memory is that of two snapshots.
+
+    What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
+    query that was not there before counts from 0, too: it is new, or was evicted before it came back.
+    """
+    found = Differences()
+    before: dict[str, dict[str, Values]] = {}
+    first_ns: dict[str, int | None] = {}
+    for snapshot in snapshots:
+        now: dict[str, dict[str, Values]] = {}
+        for (subject, entity), values in snapshot.values.items():
+            now.setdefault(subject, {})[entity] = values
+        found.restarts += _restarted(before.get("server", {}), now.get("server", {}))
+        for subject, entities in now.items():
+            found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
+            start = first_ns.setdefault(subject, snapshot.time_ns)
+            known = start is not None and snapshot.time_ns is not None
+            found.span_ns[subject] = snapshot.time_ns - start if known else None  # type: ignore[operator]
+            _add(found, subject, before.get(subject), entities)
+        before |= now
+    return found
+
+
+def _restarted(before: dict[str, Values], now: dict[str, Values]) -> bool:
+    then, later = (values.get("server", {}).get("started_at") for values in (before, now))
+    return then is not None and later is not None and then != later
+
+
+def _add(found: Differences, subject: str, before: dict[str, Values] | None, now: dict[str, Values]) -> None:
+    """Add what a subject's entities grew by since the snapshot before, of which there may be none."""
+    counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
+    changes = found.changes.setdefault(subject, {})
+    for entity, values in now.items():
+        change = changes.setdefault(entity, Change())
+        numbers = {name: value for name, value in values.items() if name in counters and isinstance(value, Decimal)}
+        change.last.update({name: value for name, value in values.items() if name not in numbers})
+        if before is None:
+            change.grown.update(dict.fromkeys(numbers, _ZERO))
+            continue
+        then = before.get(entity, {})
+        anew = bool(then) and _began_anew(then, values, numbers)
+        if anew:
+            found.resets.setdefault(subject, []).append(entity)
+        for name, value in numbers.items():
+            start = _ZERO if anew else then.get(name, _ZERO)
+            assert isinstance(start, Decimal)
+            change.grown[name] = change.grown.get(name, _ZERO) + value - start
+    if before is not None and counters:
+        gone = [entity for entity in before if entity not in now]
+        if gone:
+            found.evicted.setdefault(subject, []).extend(gone)
+
+
+def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:
+    since, since_then = values.get(SINCE), then.get(SINCE)
+    if since is not None and since_then is not None and since != since_then:
+        return True
+    return any(isinstance(was := then.get(name), Decimal) and value < was for name, value in numbers.items())
+
+
+def where(
+    changes: dict[str, Change], counter: str, keep: Callable[[str], bool] = lambda entity: True
+) -> Decimal | None:
+    """Add up a counter over the entities that *keep* says; None when none of them has it."""
+    found = [n for entity, change in changes.items() if keep(entity) and (n := change.number(counter)) is not None]
+    return sum(found, _ZERO) if found else None

@@ -1,0 +1,28 @@
+"""Which moment of a recording a file belongs to, by its name, where it does not say its time: before, after, 1, 2, 3 ..."""
+
+import re
+from pathlib import Path
+
+_EARLY = ("before", "begin", "start", "first", "old", "pre")
+_LATE = ("after", "end", "stop", "last", "new", "post", "finish", "final")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+_MANY = 1 << 30
+
+
+def moment_of(path: Path, what: str) -> str:
+    """Return the moment that a file of *what* (the name of a view, say) belongs to, by its name and its folder's.
+
+    ``before/pg_stat_wal.csv`` and ``pg_stat_io.before.csv`` are of the moment ``before`` each; a file whose name says no
+    moment is of its folder.
+    """
+    stem = path.name.split(".csv")[0].split(".json")[0].split(".txt")[0].replace(what, "")
+    own = " ".join(word for word in _PARTS.findall(stem) if word.isdigit() or word.lower() in (*_EARLY, *_LATE))
+    return own or path.parent.name
+
+
+def rank(moment: str) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """Return the place of a moment among others: those called *before* first, then by number, those called *after* last."""
+    words = _PARTS.findall(moment.lower())
+    side = any(word in _LATE for word in words) - any(word in _EARLY for word in words)
+    numbers = tuple((int(word), "") if word.isdigit() and len(word) < 10 else (_MANY, word.zfill(40)) for word in words)
+    return side, numbers

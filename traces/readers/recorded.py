@@ -1,0 +1,151 @@
+"""What files tell of a recording that are no lists of requests: counters, statements, queries, checkpoints, hosts.
+
+Readers of such files add to one :class:`Recorded`; times in it are ns since 1970 (UTC), or None where the file has none. Its
+pieces become snapshots when all files were read: a file such as ``pg_stat_wal.before.csv`` says nothing of its time, but others
+of the same moment may.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tiersim.errors import TraceError
+from tiersim.traces.query_text import fingerprint, without_literals
+from tiersim.traces.readers.moments import rank
+from tiersim.traces.readers.opened import Opened
+from tiersim.traces.schema import STATEMENT_COLUMNS
+from tiersim.traces.statistics import Snapshot, Values
+from tiersim.traces.tables import Table, table_of
+
+#: A file that is read whole is refused beyond this, unpacked.
+MOST_BYTES = 256 << 20
+#: A longer line is cut: no line that means something is.
+LONGEST_LINE_BYTES = 1 << 20
+
+_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+
+#: The keys of values: subject, entity.
+Key = tuple[str, str]
+
+
+class Source(NamedTuple):
+    """A kind of such files: how they begin, and what reads one of them into what is recorded."""
+
+    looks_like: Callable[[str], bool]
+    read: Callable[[Path, Opened, "Recorded"], None]
+
+
+class Piece(NamedTuple):
+    """What a file says of one moment. Pieces of one moment are one snapshot, at the time that any of them tells."""
+
+    moment: str  # see :func:`tiersim.traces.readers.moments.moment_of`
+    unix_ns: int | None
+    values: Mapping[Key, Values]
+
+
+@dataclass
+class Recorded:
+    """All that the files of a recording say; ``statements`` are of STATEMENT_COLUMNS, their ``time_ns`` since 1970."""
+
+    keep_literals: bool = False
+    pieces: list[Piece] = field(default_factory=list)
+    statements: list[Table] = field(default_factory=list)
+    queries: dict[tuple[str, str | None], dict[str, int | str | None]] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    inferred: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    host: dict[str, Any] = field(default_factory=dict)
+    formats: list[str] = field(default_factory=list)
+    source_files: list[dict[str, str]] = field(default_factory=list)
+    span_ns: int | None = None  # of the recording, where a file tells that and no times
+    monotonic_to_unix_ns: int | None = None
+
+    def add(self, moment: str, unix_ns: int | None, values: Mapping[Key, Values]) -> None:
+        """Take in what a file says of one moment."""
+        if values:
+            self.pieces.append(Piece(moment, unix_ns, values))
+
+    def add_statements(self, rows: Sequence[Mapping[str, int | str | None]]) -> None:
+        """Take in executions, keys of each from STATEMENT_COLUMNS; many are best handed over in blocks."""
+        if rows:
+            self.statements.append(table_of(STATEMENT_COLUMNS, rows))
+
+    def query(
+        self, text: str, *, entity: str | None = None, database: str | None = None, user: str | None = None
+    ) -> str:
+        """Take in a query and return its fingerprint; its literals are forgotten unless they are to be kept."""
+        mark = fingerprint(text)
+        kept = text if self.keep_literals else without_literals(text)
+        found = self.queries.setdefault((mark, entity), {"query": mark, "entity": entity, "text": kept})
+        found.update({k: v for k, v in (("database", database), ("user", user)) if v is not None})
+        return mark
+
+    def lose(self, why: str, count: int) -> None:
+        """Count what could not be imported."""
+        if count:
+            self.dropped[why] = self.dropped.get(why, 0) + count
+
+    def snapshots(self) -> list[Snapshot]:
+        """Join the pieces of each moment and put them in order of time, ns since 1970."""
+        times = {piece.moment: piece.unix_ns for piece in self.pieces if piece.unix_ns is not None}
+        joined: dict[tuple[str, int | None], dict[Key, dict[str, Decimal | str]]] = {}
+        for piece in self.pieces:
+            unix_ns = times.get(piece.moment) if piece.unix_ns is None else piece.unix_ns
+            values = joined.setdefault((piece.moment, unix_ns), {})
+            for key, more in piece.values.items():
+                values.setdefault(key, {}).update(more)
+        dated = sorted(((unix_ns, m) for m, unix_ns in joined if unix_ns is not None))
+        undated = sorted((m for m, unix_ns in joined if unix_ns is None), key=rank)
+        if dated and undated:
+            self.inferred.append(
+                f"{len(undated):,} snapshots have no time and are put by their names ({', '.join(undated[:3])}) before "
+                "or behind those that have one"
+            )
+        early = [m for m in undated if rank(m)[0] < 0]
+        late = undated[len(early) :]
+        order: list[tuple[str, int | None]] = [(m, None) for m in early]
+        order += [(m, unix_ns) for unix_ns, m in dated]
+        order += [(m, None) for m in late]
+        return [Snapshot(unix_ns, joined[m, unix_ns]) for m, unix_ns in order]
+
+
+def text_of(source: Opened) -> str:
+    """Return the whole text of a file; raises TraceError when it is too long or its compressed data are damaged."""
+    data = bytearray()
+    while piece := source.read():
+        data += piece
+        if len(data) > MOST_BYTES:
+            raise TraceError(f"{source.path}: is longer than {MOST_BYTES >> 20} MiB; split it into one file a snapshot")
+    if source.damage:
+        raise TraceError(f"{source.path}: {source.damage}; give the whole file")
+    return decoded(bytes(data))
+
+
+def lines_of(source: Opened) -> Iterator[str]:
+    """Yield the lines of a file of any length, without their ends; what is no text becomes a mark."""
+    rest = b""
+    while piece := source.read():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line[:LONGEST_LINE_BYTES].decode(errors="replace").rstrip("\r")
+        rest = rest[:LONGEST_LINE_BYTES]
+    if rest:
+        yield rest.decode(errors="replace").rstrip("\r")
+
+
+def decoded(data: bytes) -> str:
+    """Return bytes as text, by their mark of byte order; what is no text becomes a mark."""
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace")
+    return data.decode(errors="replace")
+
+
+def spread(rows: Sequence[tuple[Key, Mapping[str, Decimal | str]]]) -> dict[Key, dict[str, Decimal | str]]:
+    """Join values by key; of what is said twice the later counts."""
+    joined: dict[Key, dict[str, Decimal | str]] = {}
+    for key, values in rows:
+        joined.setdefault(key, {}).update(values)
+    return joined

@@ -1,0 +1,31 @@
+"""The kinds of files that tell of a recording besides its requests, and which of them a file is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tiersim.traces.readers.opened import Opened, first_bytes
+from tiersim.traces.readers.recorded import Recorded, Source, decoded
+
+SNIFFED_BYTES = 1 << 16
+
+SOURCES: dict[str, Source] = {}
+
+
+def source_of(path: Path) -> str | None:
+    """Return the key of SOURCES that the file at *path*, plain or compressed, is; None when it is none of them."""
+    if not path.is_file():
+        return None
+    start = decoded(first_bytes(path, SNIFFED_BYTES))
+    return next((key for key, source in SOURCES.items() if source.looks_like(start)), None)
+
+
+def read_sources(files: Sequence[tuple[Path, str]], *, keep_literals: bool = False) -> Recorded:
+    """Read files, each with its key of SOURCES, as one recording; raises TraceError for the first that cannot be read."""
+    recorded = Recorded(keep_literals=keep_literals)
+    for path, key in files:
+        with Opened(path) as source:
+            SOURCES[key].read(path, source, recorded)
+            recorded.source_files.append({"name": path.name, "sha256": source.sha256()})
+        if key not in recorded.formats:
+            recorded.formats.append(key)
+    return recorded

@@ -1,0 +1,143 @@
+"""Counter snapshots of a bundle, ``statistics.parquet``: one row a snapshot and counter, to the last digit of the source."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiersim.errors import TraceError, reason
+from tiersim.traces.schema import STATISTICS_COLUMNS
+
+NAME = "statistics.parquet"
+#: What one entity says in one snapshot: numbers by the names of counters and gauges, texts by theirs.
+Values = Mapping[str, Decimal | str]
+
+#: 19 digits before the point hold any int64, 18 behind it the digits that a double is printed with.
+_PRECISION, _SCALE = 37, 18
+_LEAST = Decimal(1).scaleb(-_SCALE)
+_MOST = Decimal(10) ** (_PRECISION - _SCALE)
+_ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_TYPES = {"int64": pa.int64(), "decimal": pa.decimal128(_PRECISION, _SCALE), "text": _TEXT}
+_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in STATISTICS_COLUMNS])
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was counted at one moment: values by (subject, entity), in the words of :mod:`tiersim.traces.counters`.
+
+    ``time_ns`` is None when nobody noted it. Which zero it counts from is for whoever makes it to say.
+    """
+
+    time_ns: int | None
+    values: Mapping[tuple[str, str], Values]
+
+
+class StatisticsWriter:
+    """Takes snapshots in order of time and writes ``statistics.parquet``; without any there is no file."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write into *folder*."""
+        self.snapshots = 0
+        self.last_ns = 0
+        self._path = folder / NAME
+        self._writer: pq.ParquetWriter | None = None
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Write one snapshot as a row group of its own."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, _SCHEMA, compression="zstd")
+        rows = [
+            (subject, entity, counter, value)
+            for (subject, entity), values in snapshot.values.items()
+            for counter, value in values.items()
+        ]
+        columns = {
+            "snapshot": pa.array([self.snapshots] * len(rows), pa.int64()),
+            "time_ns": pa.array([snapshot.time_ns] * len(rows), pa.int64()),
+            "subject": pa.array([row[0] for row in rows], pa.string()).dictionary_encode(),
+            "entity": pa.array([row[1] for row in rows], pa.string()).dictionary_encode(),
+            "counter": pa.array([row[2] for row in rows], pa.string()).dictionary_encode(),
+            "value": pa.array(
+                [None if isinstance(row[3], str) else storable(row[3]) for row in rows], _TYPES["decimal"]
+            ),
+            "text": pa.array(
+                [row[3] if isinstance(row[3], str) else None for row in rows], pa.string()
+            ).dictionary_encode(),
+        }
+        self._writer.write_table(pa.Table.from_arrays([columns[name] for name in _SCHEMA.names], schema=_SCHEMA))
+        self.snapshots += 1
+        self.last_ns = max(self.last_ns, snapshot.time_ns or 0)
+
+    def close(self) -> None:
+        """Write the Parquet footer."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def storable(value: Decimal) -> Decimal | None:
+    """Return a number as the table holds it: 18 digits behind the point; None for what is no number, or beyond int64."""
+    if not value.is_finite() or abs(value) >= _MOST:
+        return None
+    return value.quantize(_LEAST, context=_ROUNDING)
+
+
+def read_snapshots(folder: Path) -> Iterator[Snapshot]:
+    """Yield the snapshots of the bundle in *folder*, none if it has no such table; raises TraceError naming what is wrong."""
+    path = folder / NAME
+    try:
+        file = pq.ParquetFile(path, memory_map=False)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+    except pa.ArrowInvalid:
+        raise TraceError(f"{path}: is not a whole Parquet file; import the recording again") from None
+    for column in STATISTICS_COLUMNS:
+        if column.required and column.name not in file.schema_arrow.names:
+            raise TraceError(f"{path}: the column {column.name!r} is required and not there")
+    yield from _grouped(file, path)
+
+
+def _grouped(file: pq.ParquetFile, path: Path) -> Iterator[Snapshot]:
+    """Yield the snapshots of an opened table; rows of one snapshot stand together."""
+    number, time_ns = -1, None
+    values: dict[tuple[str, str], dict[str, Decimal | str]] = {}
+    for row in _rows(file, path):
+        if row["snapshot"] != number:
+            if row["snapshot"] < number:
+                raise TraceError(f"{path}: snapshot {row['snapshot']} stands behind {number}; sort by snapshot")
+            if values:
+                yield Snapshot(time_ns, values)
+            number, time_ns, values = row["snapshot"], row.get("time_ns"), {}
+        value = row["text"] if row.get("value") is None else row["value"]
+        if value is not None:
+            values.setdefault((row["subject"], row["entity"]), {})[row["counter"]] = value
+    if values:
+        yield Snapshot(time_ns, values)
+
+
+def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
+    plain = pa.schema([pa.field(f.name, pa.string() if f.type == _TEXT else f.type) for f in _SCHEMA])
+    try:
+        for batch in file.iter_batches(1 << 16, use_threads=False):
+            table = pa.Table.from_batches([batch])
+            arrays: dict[str, Any] = {
+                f.name: table[f.name].cast(f.type) if f.name in table.column_names else None for f in plain
+            }
+            for column in STATISTICS_COLUMNS:
+                if column.required and arrays[column.name].null_count:
+                    raise TraceError(f"{path}: column {column.name!r} is empty in some rows; every row needs a value")
+            columns = [[None] * len(table) if a is None else a.to_pylist() for a in arrays.values()]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(arrays, row, strict=True))
+    except (pa.ArrowException, OSError) as error:
+        what = str(error).splitlines()[0]
+        raise TraceError(
+            f"{path}: is damaged, or a column has another type ({what}); import the recording again"
+        ) from None

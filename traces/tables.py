@@ -1,0 +1,127 @@
+"""Tables of a bundle that are read whole: columns checked, nulls as NOT_KNOWN, texts as codes into their words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tiersim.errors import TraceError, reason
+from tiersim.traces.schema import NOT_KNOWN, Column
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_TYPES = {"int64": pa.int64(), "text": _TEXT}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length by name: int64 with NOT_KNOWN (-1) for null, texts as int32 codes into ``words`` (-1: null)."""
+
+    columns: Mapping[str, NDArray[Any]]
+    words: Mapping[str, Sequence[str]]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(next(iter(self.columns.values())))
+
+    def texts(self, name: str) -> list[str | None]:
+        """Return a column of texts as such."""
+        words = [*self.words[name], None]
+        return [words[code] for code in self.columns[name].tolist()]
+
+
+def table_of(columns: Sequence[Column], rows: Sequence[Mapping[str, int | str | None]]) -> Table:
+    """Return a table of rows that have names of *columns* for keys; what a row lacks is not known."""
+    arrays: dict[str, NDArray[Any]] = {}
+    words: dict[str, Sequence[str]] = {}
+    for column in columns:
+        values = [row.get(column.name) for row in rows]
+        if column.kind == "text":
+            codes: dict[str, int] = {}
+            places = [-1 if value is None else codes.setdefault(str(value), len(codes)) for value in values]
+            arrays[column.name], words[column.name] = np.array(places, np.int32), list(codes)
+        else:
+            arrays[column.name] = np.array([NOT_KNOWN if value is None else value for value in values], np.int64)
+    return Table(arrays, words)
+
+
+def joined(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
+    """Return tables of the same *columns* one behind the other."""
+    arrays: dict[str, NDArray[Any]] = {}
+    words: dict[str, Sequence[str]] = {}
+    for column in columns:
+        parts = [table.columns[column.name] for table in tables]
+        if column.kind == "text":
+            codes: dict[str, int] = {}
+            renamed = [[codes.setdefault(word, len(codes)) for word in table.words[column.name]] for table in tables]
+            parts = [np.array([*new, -1], np.int32)[part] for new, part in zip(renamed, parts, strict=True)]
+            words[column.name] = list(codes)
+        arrays[column.name] = np.concatenate(parts)
+    return Table(arrays, words)
+
+
+def in_order(table: Table, name: str) -> Table:
+    """Return the rows of *table* in rising order of a column; ties keep theirs."""
+    order = np.argsort(table.columns[name], kind="stable")
+    return Table({key: values[order] for key, values in table.columns.items()}, table.words)
+
+
+def write_table(path: Path, columns: Sequence[Column], table: Table) -> None:
+    """Write *table* to *path* as Parquet."""
+    schema = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in columns])
+    arrays = []
+    for column in columns:
+        values = table.columns[column.name]
+        if column.kind == "text":
+            codes = pa.array(values, mask=values < 0)
+            arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(table.words[column.name], pa.string())))
+        else:
+            arrays.append(pa.array(values, mask=values == NOT_KNOWN if column.nullable else None))
+    texts = [c.name for c in columns if c.kind == "text"]
+    encoded = pa.Table.from_arrays(arrays, schema=schema)
+    pq.write_table(encoded, path, compression="zstd", use_dictionary=texts, row_group_size=1 << 20)
+
+
+def read_table(path: Path, columns: Sequence[Column]) -> Table:
+    """Read the table at *path*, without rows if there is none; what can be cast without loss is cast.
+
+    Raises TraceError naming the column that is missing or cannot be used, or that the file is damaged.
+    """
+    try:
+        found = pq.read_table(path, columns=None, memory_map=False, use_threads=False)
+    except FileNotFoundError:
+        return table_of(columns, [])
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+    except pa.ArrowException:
+        raise TraceError(f"{path}: is not a whole Parquet file; import the recording again") from None
+    arrays: dict[str, NDArray[Any]] = {}
+    words: dict[str, Sequence[str]] = {}
+    for column in columns:
+        if column.name not in found.column_names:
+            if column.required:
+                raise TraceError(f"{path}: the column {column.name!r} is required and not there")
+            nothing = np.full(found.num_rows, NOT_KNOWN, np.int32 if column.kind == "text" else np.int64)
+            arrays[column.name], words[column.name] = nothing, []
+            continue
+        values = found[column.name].combine_chunks()
+        if values.null_count and not column.nullable:
+            row = int(np.flatnonzero(values.is_null())[0])
+            raise TraceError(f"{path}: column {column.name!r}, row {row} is empty; every row needs a value")
+        try:
+            if column.kind == "text":
+                encoded = pc.dictionary_encode(values.cast(pa.string()))
+                arrays[column.name] = np.asarray(pc.fill_null(encoded.indices, -1)).astype(np.int32)
+                words[column.name] = encoded.dictionary.to_pylist()
+            else:
+                arrays[column.name] = np.asarray(pc.fill_null(values.cast(pa.int64()), NOT_KNOWN))
+        except pa.ArrowException:
+            raise TraceError(
+                f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without loss"
+            ) from None
+    return Table(arrays, words)
