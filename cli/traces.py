@@ -23,7 +23,7 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     from tiersim.traces.readers import detect_format, import_trace
 
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        if path.is_dir():
+        if (path / "requests.parquet").exists():
             bundle = Bundle(path)
             compile_if_cold()
         else:

@@ -159,7 +159,9 @@ def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> 
     fields["source_format"] = ", ".join(
         [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
     )
-    fields["span_ns"] = max(writer.last_ns, found.pop("span_ns"))
+    span_ns = found.pop("span_ns")
+    if not writer.rows:  # otherwise it is that of the requests, which rates are taken over
+        fields["span_ns"] = span_ns
     for name, value in found.items():
         if isinstance(value, dict):
             fields[name] = {**fields.get(name, {}), **value}
