@@ -91,7 +91,10 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
 
 
 def test_statements_come_back_with_what_is_not_known(tmp_path: Path) -> None:
-    rows = [{"time_ns": 5, "duration_ns": 3, "session": "a"}, {"time_ns": -2, "query": "q", "rows": 0}]
+    rows: list[dict[str, int | str | None]] = [
+        {"time_ns": 5, "duration_ns": 3, "session": "a"},
+        {"time_ns": -2, "query": "q", "rows": 0},
+    ]
     table = in_order(joined(STATEMENT_COLUMNS, [table_of(STATEMENT_COLUMNS, [row]) for row in rows]), "time_ns")
     write_table(tmp_path / STATEMENTS, STATEMENT_COLUMNS, table)
     found = read_statements(tmp_path)

@@ -1,5 +1,6 @@
 """What counters grew by, and what happened to them in between."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from tiersim.traces.statistics import Snapshot
 QUERY = ("query", "1/10/t/42")
 
 
-def seen(*values: dict[str, str | int] | None, subject: tuple[str, str] = QUERY, times: bool = True) -> Differences:
+def seen(*values: Mapping[str, str | int] | None, subject: tuple[str, str] = QUERY, times: bool = True) -> Differences:
     """Return the differences of snapshots, one a second, in which one entity says *values*, or is absent."""
     snapshots = []
     for place, found in enumerate(values):
@@ -24,8 +25,10 @@ def seen(*values: dict[str, str | int] | None, subject: tuple[str, str] = QUERY,
     return differences(snapshots)
 
 
-def grown(found: Differences, counter: str = "calls") -> Decimal | None:
-    return found.of("query")[QUERY[1]].number(counter)
+def grown(found: Differences, counter: str = "calls") -> Decimal:
+    value = found.of("query")[QUERY[1]].number(counter)
+    assert value is not None
+    return value
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=2, max_size=6))
@@ -44,14 +47,14 @@ def test_times_keep_their_last_digit() -> None:
 
 def test_a_counter_that_falls_began_anew() -> None:
     found = seen({"calls": 10, "pages_read": 5}, {"calls": 14, "pages_read": 6}, {"calls": 3, "pages_read": 1})
-    assert (grown(found), grown(found, "pages_read")) == (4 + 3, 1 + 1)
+    assert [grown(found), grown(found, "pages_read")] == [4 + 3, 1 + 1]
     assert found.resets == {"query": [QUERY[1]]}
     assert "reset between snapshots" in found.findings()[0]
 
 
 def test_a_query_that_was_evicted_and_called_more_often_is_found_by_its_other_counters() -> None:
     found = seen({"calls": 10, "pages_read": 500}, {"calls": 12, "pages_read": 3})
-    assert (grown(found), grown(found, "pages_read")) == (12, 3)
+    assert [grown(found), grown(found, "pages_read")] == [12, 3]
     assert found.resets
 
 
