@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.runs import needs_jit
 from tiersim.errors import ScenarioError
 from tiersim.simulator.policies import POLICIES, misses, numbered
 
