@@ -16,16 +16,20 @@ REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
 #: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
 DERIVED = ("log sync", "log sync on device")
 CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
+#: What a database above the devices adds: slices of CPU, statements, transactions; behind them one for each class of statements.
+OF_DATABASES = ("processor", "statement", "transaction")
+PROCESSOR, STATEMENT, TRANSACTION = range(len(CATEGORIES), len(CATEGORIES) + len(OF_DATABASES))
+FIRST_CLASS = len(CATEGORIES) + len(OF_DATABASES)
 LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
 #: Columns of counts by category that count requests, each once.
 REQUESTS = slice(len(REQUEST_CATEGORIES))
-_LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
+LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
 
 
 def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Category of each request, uint8 index into CATEGORIES."""
     category = purpose.copy()
     category[op == FLUSH] = _FLUSH
-    category[(op == FLUSH) & (purpose == LOG_WRITE)] = _LOG_FLUSH
+    category[(op == FLUSH) & (purpose == LOG_WRITE)] = LOG_FLUSH
     category[op == DISCARD] = _DISCARD
     return category

@@ -12,8 +12,10 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import tables
 from tiersim.simulator.compiled.calendar import Calendar, new_calendar
 from tiersim.simulator.compiled.loop import advance
-from tiersim.simulator.compiled.sources import open_streams
+from tiersim.simulator.compiled.sources import open_sessions, open_streams
 from tiersim.simulator.compiled.tables import Arrivals, Engine
+from tiersim.simulator.database.build import no_database
+from tiersim.simulator.database.tables import Database
 from tiersim.simulator.metrics import Metrics, close
 from tiersim.simulator.streams import Streams, no_streams
 
@@ -34,7 +36,7 @@ def run(
     *progress* is called with the number of commands that have arrived so far.
     """
     engine = _new_engine(plant, metrics, 0)
-    nobody = no_streams()
+    nobody, database = no_streams(), no_database()
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = tables.NEEDS_ARRIVALS
@@ -47,7 +49,7 @@ def run(
         arrivals = _arrivals(block, done, arrived)
         engine.control[tables.NEXT_ARRIVAL] = 0
         while True:
-            status = advance(plant, engine, arrivals, nobody, following is None, NEVER, _EVENTS_PER_STEP)
+            status = advance(plant, engine, arrivals, nobody, database, following is None, NEVER, _EVENTS_PER_STEP)
             if status == tables.NEEDS_ROOM:
                 plant, engine = _grow(plant, engine, 0)
             elif status != tables.PAUSED:
@@ -69,18 +71,41 @@ def run_streams(
     command started and was done.
     """
     engine = _new_engine(plant, metrics, len(streams.streams))
-    nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
+    nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_database()
     engine.control[tables.EVENTS] = open_streams(streams, engine, 0)
     engine.control[tables.UNDONE] = streams.commands
     status = tables.PAUSED
     while status != tables.ENDED:
-        status = advance(plant, engine, nothing, streams, True, NEVER, _EVENTS_PER_STEP)
+        status = advance(plant, engine, nothing, streams, database, True, NEVER, _EVENTS_PER_STEP)
         if status == tables.NEEDS_ROOM:
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
     outcome = _close(plant, engine, metrics, streams.commands, None)
     return plant, replace(outcome, last_arrival_ns=int(streams.started_ns.max(initial=0)))
+
+
+def run_database(
+    plant: Plant, database: Database, metrics: Metrics, *, progress: Callable[[int], None] | None = None
+) -> tuple[Plant, Outcome]:
+    """Run all sessions of *database* to their ends, as :func:`run` does; it holds when each statement was done.
+
+    What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended.
+    """
+    sessions = len(database.sessions)
+    engine = _new_engine(plant, metrics, sessions)
+    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
+    engine.control[tables.EVENTS] = open_sessions(database, engine, 0)
+    engine.control[tables.UNDONE] = sessions
+    first = database.sessions["next"].astype(np.int64)
+    status = tables.PAUSED
+    while status != tables.ENDED:
+        status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
+        if status == tables.NEEDS_ROOM:
+            plant, engine = _grow(plant, engine, sessions)
+        if progress is not None:
+            progress(int((database.sessions["next"].astype(np.int64) - first).sum()))
+    return plant, _close(plant, engine, metrics, sessions, None)
 
 
 def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:

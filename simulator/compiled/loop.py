@@ -4,11 +4,10 @@ It may stop after any event and go on later (``advance`` again): for more arriva
 Scalars live in locals and are packed into ``control`` only between calls.
 """
 
-from tiersim.devices.station import finish
 from tiersim.devices.tables import NEVER, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
-from tiersim.simulator.compiled.sources import end_command, start_command
+from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
 from tiersim.simulator.compiled.stations import arrive, call_dispatch, close_intervals, dispatch, leave, make_children
 from tiersim.simulator.compiled.tables import (
     DISPATCHES,
@@ -28,7 +27,10 @@ from tiersim.simulator.compiled.tables import (
     Arrivals,
     Engine,
 )
+from tiersim.simulator.database.sessions import ASKS, OVER
+from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
+from tiersim.simulator.station import finish
 from tiersim.simulator.streams import Streams
 
 #: How many of the requests that a request is a part of can belong to stations that make background requests: at one event
@@ -37,7 +39,9 @@ _MOST_NESTED = 8
 
 
 @kernel
-def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, until_ns: int, most_events: int) -> int:
+def advance(
+    p: Plant, e: Engine, a: Arrivals, s: Streams, d: Database, last_block: bool, until_ns: int, most_events: int
+) -> int:
     """Process events in order until none is left, something is needed, or a bound is reached; returns why it stopped.
 
     Commands come by the clock from *a*, in blocks, or from the streams *s*, all of which are there; the other is empty.
@@ -60,7 +64,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
             if undone == 0:  # what nobody waits for is left
                 status = ENDED
                 break
-        if free < room or events + p.requests.size + s.streams.size > c.key.size:
+        if free < room or events + p.requests.size + s.streams.size + d.sessions.size > c.key.size:
             status = NEEDS_ROOM
             break
         # the first of: calendar, arrivals, this instant's dispatches
@@ -77,7 +81,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
         if dispatches > 0 and (time_ns > now or key > event_key(round_, DISPATCH, e.dispatches[0], 0)):
             # what they set at this instant belongs to the next round, so they all come now
             for i in range(dispatches):
-                events = dispatch(p, e, events, e.dispatches[i], now, round_)
+                events = dispatch(p, e, d, events, e.dispatches[i], now, round_)
             dispatches = 0
             continue
         if time_ns == NEVER:
@@ -91,7 +95,7 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
         round_ = key_round(key)
         if not from_calendar:
             free -= 1
-            events, dispatches = arrive(p, e, a, row, e.free[free], number, interval, events, dispatches)
+            events, dispatches = arrive(p, e, d, a, row, e.free[free], number, interval, events, dispatches)
             number += 1
             row += 1
             undone += 1
@@ -100,33 +104,44 @@ def advance(p: Plant, e: Engine, a: Arrivals, s: Streams, last_block: bool, unti
         slot = c.slot[place]
         events = pop(c, events, place)
         if key_rank(key) == COMPLETION:
-            made = finish(p, station, slot)
+            made = finish(p, d, station, slot)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
             waits = False
             if made > 0:
                 events, dispatches, waits = make_children(
-                    p, e, slot, made, free, number, events, dispatches, now, round_
+                    p, e, d, slot, made, free, number, events, dispatches, now, round_
                 )
                 free -= made
                 number += made
             while not waits:
-                made, slot, free, dispatches, ended = leave(p, e, a, slot, free, interval, dispatches, now)
-                if ended:
+                made, slot, free, dispatches, ended = leave(p, e, d, a, slot, free, interval, dispatches, now)
+                if ended and d.sessions.size > 0:
+                    events = wake_session(e, p.requests[slot]["stream"], events, now, now, round_, COMPLETION)
+                elif ended:
                     undone -= 1
                     if s.streams.size > 0:
                         events = end_command(p, e, s, slot, interval, events, now, round_)
                 if made == 0:
                     break
                 events, dispatches, waits = make_children(
-                    p, e, slot, made, free, number, events, dispatches, now, round_
+                    p, e, d, slot, made, free, number, events, dispatches, now, round_
                 )
                 free -= made
                 number += made
+        elif key_rank(key) == ARRIVAL and d.sessions.size > 0:
+            events, dispatches, answer = go_on(
+                p, e, d, slot, e.free[free - 1], number, interval, events, dispatches, now, round_
+            )
+            if answer == ASKS:
+                free -= 1
+                number += 1
+            elif answer == OVER:
+                undone -= 1
         elif key_rank(key) == ARRIVAL:
             free -= 1
             events, dispatches = start_command(
-                p, e, s, slot, e.free[free], number, interval, events, dispatches, now, round_
+                p, e, d, s, slot, e.free[free], number, interval, events, dispatches, now, round_
             )
             number += 1
         elif p.stations[station]["timer_ns"] == now:

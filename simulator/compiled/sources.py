@@ -8,6 +8,8 @@ from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.stations import enter
 from tiersim.simulator.compiled.tables import Engine
+from tiersim.simulator.database.sessions import ASKS, OVER, step
+from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
 from tiersim.simulator.metrics import record_lag, record_sync
 from tiersim.simulator.streams import (
@@ -43,6 +45,7 @@ def open_streams(s: Streams, e: Engine, events: int) -> int:
 def start_command(
     p: Plant,
     e: Engine,
+    d: Database,
     s: Streams,
     stream: int,
     slot: int,
@@ -68,7 +71,7 @@ def start_command(
     request["interval"] = interval
     e.metrics.arrivals[interval, s.category[row]] += 1
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
-    events, dispatches = enter(p, e, events, dispatches, slot, s.station[row], now, round_, ARRIVAL)
+    events, dispatches = enter(p, e, d, events, dispatches, slot, s.station[row], now, round_, ARRIVAL)
     if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
         s.pace_state[LEAST_WANTED] = NEVER
         for place in range(s.followers.size):
@@ -88,3 +91,55 @@ def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, event
         record_sync(e.metrics, LOG_SYNC, interval, whole)
         record_sync(e.metrics, LOG_SYNC_DEVICE, interval, device)
     return consider(s, e, events, stream, now, round_, COMPLETION)
+
+
+@kernel
+def wake_session(e: Engine, session: int, events: int, at_ns: int, now: int, round_: int, rank: int) -> int:
+    """Let a session go on at a time; returns the new count of events."""
+    key = event_key(round_for(now, round_, rank, at_ns, ARRIVAL), ARRIVAL, 0, int(np.int64(session)))
+    return push(e.calendar, events, at_ns, key, session)
+
+
+@kernel
+def open_sessions(d: Database, e: Engine, events: int) -> int:
+    """Wake every session at time 0; returns the new count of events."""
+    for session in range(d.sessions.size):
+        events = wake_session(e, session, events, 0, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def go_on(
+    p: Plant,
+    e: Engine,
+    d: Database,
+    session: int,
+    slot: int,
+    number: int,
+    interval: int,
+    events: int,
+    dispatches: int,
+    now: int,
+    round_: int,
+) -> tuple[int, int, int]:
+    """Let a session do what it does next; returns (events, dispatches, what it answered)."""
+    answer = step(d, e.metrics, session, interval, now)
+    if answer == OVER:
+        return events, dispatches, answer
+    if answer != ASKS:
+        return wake_session(e, session, events, answer, now, round_, ARRIVAL), dispatches, answer
+    asked = d.asked[session]
+    request = p.requests[slot]
+    request["number"] = number
+    request["op"] = asked["op"]
+    request["offset_bytes"] = asked["offset_bytes"]
+    request["length_bytes"] = asked["length_bytes"]
+    request["parent"] = NONE
+    request["row"] = session
+    request["stream"] = session
+    request["intended_ns"] = now
+    request["category"] = asked["category"]
+    request["interval"] = interval
+    e.metrics.arrivals[interval, asked["category"]] += 1
+    events, dispatches = enter(p, e, d, events, dispatches, slot, asked["station"], now, round_, ARRIVAL)
+    return events, dispatches, answer

@@ -3,13 +3,14 @@
 Scalars live in the loop's locals; these functions take and return them.
 """
 
-from tiersim.devices.station import accept, choose, resume
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.tables import Arrivals, Engine
+from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, round_for
 from tiersim.simulator.metrics import Metrics, record_completion
+from tiersim.simulator.station import accept, choose, resume
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 
 
@@ -30,14 +31,23 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
 
 @kernel
 def enter(
-    p: Plant, e: Engine, events: int, dispatches: int, slot: int, station: int, now: int, round_: int, rank: int
+    p: Plant,
+    e: Engine,
+    d: Database,
+    events: int,
+    dispatches: int,
+    slot: int,
+    station: int,
+    now: int,
+    round_: int,
+    rank: int,
 ) -> tuple[int, int]:
     """Hand a request to a station; returns the new counts of events and dispatches."""
     request = p.requests[slot]
     request["station"] = station
     request["accepted_ns"] = now
     note_accepted(p, station, now)
-    answer = accept(p, station, slot, now)
+    answer = accept(p, d, station, slot, now)
     if answer > now:
         key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
         return push(e.calendar, events, answer, key, slot), dispatches
@@ -49,7 +59,16 @@ def enter(
 
 @kernel
 def arrive(
-    p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, interval: int, events: int, dispatches: int
+    p: Plant,
+    e: Engine,
+    d: Database,
+    a: Arrivals,
+    row: int,
+    slot: int,
+    number: int,
+    interval: int,
+    events: int,
+    dispatches: int,
 ) -> tuple[int, int]:
     """Make a request of an arrival; returns the new counts of events and dispatches."""
     request = p.requests[slot]
@@ -64,13 +83,14 @@ def arrive(
     request["category"] = a.category[row]
     request["interval"] = interval
     e.metrics.arrivals[interval, a.category[row]] += 1
-    return enter(p, e, events, dispatches, slot, a.station[row], a.time_ns[row], 0, ARRIVAL)
+    return enter(p, e, d, events, dispatches, slot, a.station[row], a.time_ns[row], 0, ARRIVAL)
 
 
 @kernel
 def make_children(
     p: Plant,
     e: Engine,
+    d: Database,
     parent: int,
     made: int,
     free: int,
@@ -100,7 +120,7 @@ def make_children(
         if child["background"]:
             request["parent"] = NONE
             request["row"] = NONE
-        events, dispatches = enter(p, e, events, dispatches, slot, child["station"], now, round_, COMPLETION)
+        events, dispatches = enter(p, e, d, events, dispatches, slot, child["station"], now, round_, COMPLETION)
     if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
         dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
     return events, dispatches, background < made
@@ -108,7 +128,7 @@ def make_children(
 
 @kernel
 def leave(
-    p: Plant, e: Engine, a: Arrivals, slot: int, free: int, interval: int, dispatches: int, now: int
+    p: Plant, e: Engine, d: Database, a: Arrivals, slot: int, free: int, interval: int, dispatches: int, now: int
 ) -> tuple[int, int, int, int, bool]:
     """A request is done, and with it every parent whose last part it was and whose station makes no more of it.
 
@@ -133,7 +153,7 @@ def leave(
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
             return 0, slot, free, dispatches, False
-        made = resume(p, p.requests[parent]["station"], parent, now)
+        made = resume(p, d, p.requests[parent]["station"], parent, now)
         if made > 0:
             return made, parent, free, dispatches, False
         slot = parent
@@ -142,11 +162,11 @@ def leave(
 
 
 @kernel
-def dispatch(p: Plant, e: Engine, events: int, station: int, now: int, round_: int) -> int:
+def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: int, round_: int) -> int:
     """Let a station start what it can; returns the new count of events."""
     p.stations[station]["marked"] = 0
     while True:
-        slot, done, wake = choose(p, station, now)
+        slot, done, wake = choose(p, d, station, now)
         if slot == NONE:
             s = p.stations[station]
             if wake != NEVER and wake != s["timer_ns"]:

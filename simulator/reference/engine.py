@@ -15,10 +15,13 @@ import numpy as np
 from simpy import Environment
 from simpy.events import Event
 
-from tiersim.devices import station as kernels
 from tiersim.devices.tables import CALL, NEVER, NONE, PER_SLOT, Plant
+from tiersim.simulator import station as kernels
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.database.build import no_database
+from tiersim.simulator.database.sessions import ASKS, OVER, step
+from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
 from tiersim.simulator.metrics import Metrics, close, record_completion, record_lag, record_sync
 from tiersim.simulator.reference.wake import Wake
@@ -72,19 +75,19 @@ class KernelDevice:
 
     def accept(self, now: int, slot: int) -> int:
         """Take a request."""
-        return kernels.accept(self._engine.plant, self._station, slot, now)
+        return kernels.accept(self._engine.plant, self._engine.database, self._station, slot, now)
 
     def choose(self, now: int) -> tuple[int, int, int]:
         """Start one request."""
-        return kernels.choose(self._engine.plant, self._station, now)
+        return kernels.choose(self._engine.plant, self._engine.database, self._station, now)
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request."""
-        return self._parts(kernels.finish(self._engine.plant, self._station, slot))
+        return self._parts(kernels.finish(self._engine.plant, self._engine.database, self._station, slot))
 
     def resume(self, slot: int, now: int) -> Sequence[Part]:
         """Go on with a request whose children are done."""
-        return self._parts(kernels.resume(self._engine.plant, self._station, slot, now))
+        return self._parts(kernels.resume(self._engine.plant, self._engine.database, self._station, slot, now))
 
     def _parts(self, made: int) -> list[Part]:
         return [Part(*(int(value) for value in row)) for row in self._engine.plant.children[:made]]
@@ -100,14 +103,16 @@ class ReferenceEngine:
         metrics: Metrics,
         devices: Mapping[int, Callable[["ReferenceEngine"], Device]] | None = None,
         streams: Streams | None = None,
+        database: Database | None = None,
     ) -> None:
-        """Prepare a run of *blocks*, or of *streams* in their place; *devices* gives stations that a device in plain Python
-        stands in for.
+        """Prepare a run of *blocks*, or of *streams* or a *database* in their place; *devices* gives stations that a device
+        in plain Python stands in for.
         """
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
         self._streams = no_streams() if streams is None else streams
+        self.database = no_database() if database is None else database
         own = devices or {}
         stations = range(plant.stations.size)
         self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
@@ -121,12 +126,16 @@ class ReferenceEngine:
 
     def run(self) -> Outcome:
         """Run to the end."""
-        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands)
+        sessions = len(self.database.sessions)
+        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands or sessions)
         for station in range(len(self.devices)):
             self._start(self._station(station))
         self._start(self._arrivals())
         for stream in range(self._streams.streams.size):
             self._consider(stream, COMPLETION)
+        for session in range(sessions):
+            self._arrived += 1
+            self._wake(session, 0, COMPLETION)
         while self._left < len(self._done) and self.env.peek() < inf:
             self.env.step()
         close(self.metrics, self._interval, self.plant.stations["outstanding"], self.plant.work_ns)
@@ -182,7 +191,30 @@ class ReferenceEngine:
                     self._consider(follower, ARRIVAL)
         self._consider(stream, ARRIVAL)
 
+    def _wake(self, session: int, at_ns: int, rank: int) -> None:
+        """Let a session go on at a time."""
+        self._at(at_ns, rank, ARRIVAL, 0, session, partial(self._go_on_session, session))
+
+    def _go_on_session(self, session: int) -> None:
+        """Let a session do what it does next: wait for a time, ask for something, or end."""
+        answer = step(self.database, self.metrics, session, self._interval, self.now)
+        if answer == OVER:
+            self._done[session] = self.now
+            self._left += 1
+        elif answer != ASKS:
+            self._wake(session, answer, ARRIVAL)
+        else:
+            asked = self.database.asked[session]
+            slot = self._new_request(int(asked["op"]), int(asked["offset_bytes"]), int(asked["length_bytes"]), NONE)
+            self._describe(slot, session, self.now, int(asked["category"]))
+            self.plant.requests[slot]["stream"] = session
+            self._enter(slot, int(asked["station"]), ARRIVAL)
+
     def _arrive(self, slot: int, row: int, intended_ns: int, category: int) -> None:
+        self._describe(slot, row, intended_ns, category)
+        self._arrived += 1
+
+    def _describe(self, slot: int, row: int, intended_ns: int, category: int) -> None:
         request = self.plant.requests[slot]
         request["row"] = row
         request["stream"] = NONE
@@ -190,7 +222,6 @@ class ReferenceEngine:
         request["category"] = category
         request["interval"] = self._interval
         self.metrics.arrivals[self._interval, category] += 1
-        self._arrived += 1
 
     def _station(self, station: int) -> Generator[Event]:
         """Wait to be called; start what the device chooses until it chooses nothing."""
@@ -266,8 +297,6 @@ class ReferenceEngine:
             return
         if int(request["row"]) == NONE:  # background
             return
-        self._done[int(request["row"])] = now
-        self._left += 1
         record_completion(
             self.metrics,
             int(request["category"]),
@@ -277,6 +306,11 @@ class ReferenceEngine:
             int(request["length_bytes"]),
         )
         stream = int(request["stream"])
+        if len(self.database.sessions):
+            self._wake(stream, now, COMPLETION)
+            return
+        self._done[int(request["row"])] = now
+        self._left += 1
         if stream != NONE:
             whole, device = note_ended(self._streams, stream, int(request["row"]), now)
             if whole > 0:

@@ -1,0 +1,1 @@
+"""A database above the devices: sessions that run statements, processors, a buffer pool."""

@@ -1,0 +1,182 @@
+"""What a session does next: it starts a statement, uses CPU, waits for a page, makes its log durable, thinks.
+
+Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it has to wait for
+comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or leaves a request in ``asked``.
+"""
+
+import numpy as np
+
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, STATEMENT, TRANSACTION
+from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch
+from tiersim.simulator.database.tables import (
+    BURST,
+    CLOCK,
+    COMPUTE,
+    DIRTY_NS,
+    LOG,
+    LOG_BYTES,
+    LOG_POSITION,
+    LOOKUP,
+    PAGE_NS,
+    READ_NS,
+    SLICE_NS,
+    Database,
+)
+from tiersim.simulator.metrics import Metrics, record_sync
+from tiersim.traces.schema import DATA_READ, LOG_WRITE
+
+#: Answers of ``step`` besides a time: it left a request; its last statement has ended.
+ASKS, OVER = -1, -2
+
+_NO_PAGE = -1
+#: Counters of the rows that a statement draws: so many apart from those of the next.
+_MOST_DEMANDS = 256
+_NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
+
+
+@kernel
+def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
+    """Let a session go on: returns ASKS, OVER, or when to call again."""
+    s = d.sessions[session]
+    if s["fetched"] != _NO_PAGE:
+        set_dirty(d, s["fetched"])
+        s["fetched"] = _NO_PAGE
+    referred = 0
+    while True:
+        if not s["running"]:
+            if s["next"] == s["end"]:
+                return OVER
+            start = _start_of(d, session)
+            if start > now:
+                return start
+            _begin(d, session, now)
+        statement = s["next"]
+        place = d.first_demand[d.statement_class[statement]] + s["demand"]
+        over = place == d.first_demand[d.statement_class[statement] + 1]
+        blocked = over or referred >= BURST or s["missing"] != _NO_PAGE or d.demands[place]["kind"] == LOG
+        if blocked and s["charge_ns"] > 0:
+            slice_ns = min(s["charge_ns"], SLICE_NS)
+            s["charge_ns"] -= slice_ns
+            return _ask(d, session, 0, READ, 0, slice_ns, PROCESSOR)
+        if over:
+            _end(d, m, session, interval, now)
+            continue
+        if s["missing"] != _NO_PAGE:
+            page = s["missing"]
+            s["missing"] = _NO_PAGE
+            s["charge_ns"] += d.costs[READ_NS]
+            return _ask(d, session, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
+        referred = 0 if referred >= BURST else referred
+        demand = d.demands[place]
+        kind = demand["kind"]
+        if kind == COMPUTE:
+            s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
+            _next_demand(d, session)
+        elif kind == LOG:
+            if s["log_phase"] == _FLUSHED:
+                _next_demand(d, session)
+                continue
+            return _ask_log(d, session, demand["log_bytes"])
+        else:
+            referred += _refer(d, session, place, statement)
+
+
+@kernel
+def _start_of(d: Database, session: int) -> int:
+    """Return when a session's next statement may start."""
+    s = d.sessions[session]
+    statement = s["next"]
+    if d.waits_for[statement] == CLOCK:
+        return int(max(d.start_ns[statement], s["ended_ns"]))
+    return int(s["ended_ns"] + d.think_ns[statement])
+
+
+@kernel
+def _begin(d: Database, session: int, now: int) -> None:
+    s = d.sessions[session]
+    s["running"] = 1
+    s["demand"] = 0
+    s["reference"] = 0
+    s["log_phase"] = _NOT_BEGUN
+    s["started_ns"] = now
+    s["charge_ns"] = 1  # nothing takes no time
+    if d.begins[s["next"]]:
+        s["transaction_ns"] = now
+
+
+@kernel
+def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None:
+    """A statement has ended: count it, by itself, with its class, and as its transaction's last."""
+    s = d.sessions[session]
+    statement = s["next"]
+    d.done_ns[statement] = now
+    record_sync(m, STATEMENT, interval, now - s["started_ns"])
+    record_sync(m, FIRST_CLASS + d.statement_class[statement], interval, now - s["started_ns"])
+    if d.ends[statement] and s["transaction_ns"] >= 0:
+        record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
+        s["transaction_ns"] = -1
+    s["running"] = 0
+    s["ended_ns"] = now
+    s["next"] = statement + 1
+
+
+@kernel
+def _next_demand(d: Database, session: int) -> None:
+    s = d.sessions[session]
+    s["demand"] += 1
+    s["reference"] = 0
+    s["log_phase"] = _NOT_BEGUN
+
+
+@kernel
+def _refer(d: Database, session: int, place: int, statement: int) -> int:
+    """Refer to the next page of a lookup; returns how many pages that were: 1."""
+    s = d.sessions[session]
+    demand = d.demands[place]
+    table = demand["table"]
+    if s["reference"] == 0:
+        if demand["kind"] == LOOKUP:
+            s["looked_up"] = draw_row(d, table, table, np.int64(statement) * _MOST_DEMANDS + s["demand"])
+        s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
+    page = page_at(d, table, s["row"], s["reference"])
+    last = s["reference"] + 1 == references(d, table)
+    s["charge_ns"] += d.costs[PAGE_NS]
+    if demand["dirties"] and last:
+        s["charge_ns"] += d.costs[DIRTY_NS]
+    dirties = demand["dirties"] if last else 0
+    if not touch(d, page, dirties):
+        s["missing"] = page
+        s["fetched"] = page if dirties else _NO_PAGE
+    s["reference"] += 1
+    if last:
+        _next_demand(d, session)
+    return 1
+
+
+@kernel
+def _ask(d: Database, session: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int) -> int:
+    asked = d.asked[session]
+    asked["station"] = d.stations[station]
+    asked["op"] = op
+    asked["offset_bytes"] = offset_bytes
+    asked["length_bytes"] = length_bytes
+    asked["category"] = category
+    return ASKS
+
+
+@kernel
+def _ask_log(d: Database, session: int, log_bytes: int) -> int:
+    """Write the session's part of the log behind what is there, then flush it."""
+    s = d.sessions[session]
+    if s["log_phase"] == _NOT_BEGUN:
+        s["log_phase"] = _WRITTEN
+        length = max(-(-log_bytes // d.page_bytes[0]), 1) * d.page_bytes[0]
+        if d.log_state[LOG_POSITION] + length > d.log_state[LOG_BYTES]:
+            d.log_state[LOG_POSITION] = 0
+        offset = d.log_state[LOG_POSITION]
+        d.log_state[LOG_POSITION] += length
+        return _ask(d, session, 2, WRITE, offset, length, LOG_WRITE)
+    s["log_phase"] = _FLUSHED
+    return _ask(d, session, 2, FLUSH, 0, 0, LOG_FLUSH)

@@ -1,0 +1,83 @@
+"""Databases drawn at random, small enough for the SimPy engine: sessions, statements, tables, pools, hosts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.tables import AGAIN, CLOCK, COMPUTE, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.metrics import Metrics, new_metrics
+
+
+@dataclass(frozen=True)
+class DatabaseCase:
+    """One draw."""
+
+    seed: int
+    sessions: int
+    statements: int  # of each session
+    cores: int
+    frames: int
+    rows: int
+    exponent: float
+    classes: tuple[tuple[Demand, ...], ...]
+    tick_ns: int  # times are multiples of it, so that many fall together
+    disks: int
+    host: tuple[int, int, int]
+
+    def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
+        builder = PlantBuilder(self.seed)
+        disk = add_server(builder, "disk", self.disks, 40 * self.tick_ns)
+        log = add_server(builder, "log", 1, 10 * self.tick_ns, "exponential")
+        rng = np.random.default_rng(self.seed)
+        count = self.sessions * self.statements
+        relations = [
+            Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
+            Relation(self.rows // 2 + 1, (4,), 0.0, station=disk),
+        ]
+        page_ns, read_ns, dirty_ns = (cost * self.tick_ns for cost in self.host)
+        host = Host(
+            cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
+            page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+        )  # fmt: skip
+        statements = Statements(
+            session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
+            classes=rng.integers(0, len(self.classes), count).astype(np.int32),
+            waits_for=rng.choice([CLOCK, OWN], count).astype(np.uint8),
+            start_ns=np.sort(rng.integers(0, 50, (self.sessions, self.statements)) * 20 * self.tick_ns, axis=1).ravel(),
+            think_ns=rng.integers(0, 3, count) * 10 * self.tick_ns,
+            cpu_ns=rng.integers(0, 4, count) * 500_000,
+            begins=rng.integers(0, 2, count).astype(np.uint8),
+            ends=rng.integers(0, 2, count).astype(np.uint8),
+        )
+        database = add_database(builder, host, relations, self.classes, statements)
+        metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
+        return builder, database, metrics
+
+
+_demands = st.one_of(
+    st.builds(Demand, kind=st.just(COMPUTE), share=st.integers(0, 1000)),
+    st.builds(Demand, kind=st.sampled_from((LOOKUP, AGAIN)), table=st.integers(0, 1), dirties=st.booleans()),
+    st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
+)
+_classes = st.lists(st.lists(_demands, max_size=5).map(tuple), min_size=1, max_size=3).map(tuple)
+
+database_cases = st.builds(
+    DatabaseCase,
+    seed=st.integers(0, 10_000),
+    sessions=st.integers(1, 6),
+    statements=st.integers(0, 8),
+    cores=st.integers(1, 3),
+    frames=st.integers(2, 12),
+    rows=st.integers(1, 200),
+    exponent=st.sampled_from((0.0, 0.8, 1.3)),
+    classes=_classes,
+    tick_ns=st.sampled_from((1000, 100_000)),
+    disks=st.integers(1, 3),
+    host=st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+)
