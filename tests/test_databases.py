@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given, settings
 
 from tests.databases import DatabaseCase, database_cases
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, TRANSACTION
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.pages import draw_row, page_at
+from tiersim.simulator.database.tables import COMPUTE, LOG, LOOKUP, OWN, VALID, Database
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine
+from tiersim.traces.schema import DATA_READ, LOG_WRITE
 
 pytestmark = pytest.mark.kernels
 
@@ -29,3 +38,118 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
     for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions"):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
+
+
+def one_session(statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3) -> tuple[Database, Metrics]:
+    """Run one session of single lookups, on a disk that takes 1 ms, with 10 us of CPU each."""
+    return sessions_of(1, statements, frames, rows, exponent, seed=seed)
+
+
+def sessions_of(
+    sessions: int,
+    statements: int,
+    frames: int,
+    rows: int,
+    exponent: float,
+    *,
+    cores: int = 1,
+    cpu_ns: int = 10_000,
+    seed: int = 3,
+) -> tuple[Database, Metrics]:
+    builder = PlantBuilder(seed)
+    disk = add_server(builder, "disk", 64, 1_000_000)
+    count = sessions * statements
+    nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
+    loads = Statements(
+        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
+        nothing, nothing, np.full(count, cpu_ns), flags, flags,
+    )  # fmt: skip
+    relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
+    host = Host(cores=cores, frames=frames)
+    database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    return database, metrics
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0])
+@pytest.mark.parametrize("frames", [8, 60, 300])
+def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float) -> None:
+    """One session asks for one page after the other, so its pages in order are all that counts."""
+    database, metrics = one_session(600, frames, 5000, exponent)
+    asked = [
+        page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1), reference)
+        for statement in range(600) for reference in range(3)
+    ]  # fmt: skip
+    assert metrics.latency[DATA_READ].sum() == misses("postgresql", *numbered(np.array(asked)), frames)
+
+
+def test_a_session_alone_takes_the_sum_of_its_parts() -> None:
+    database, metrics = one_session(100, 500, 50, 0.0)
+    missed = int(metrics.latency[DATA_READ].sum())
+    # CPU and a millisecond, and the nanosecond of the pool's own for each page that was missed
+    assert int(database.done_ns[-1]) == pytest.approx(100 * 10_001 + missed * 1_000_001, abs=2)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_sessions_that_need_nothing_but_cpu_share_the_cores(cores: int) -> None:
+    """Every page stays in the pool: 12 sessions keep all cores busy, so statements leave at cores by CPU time."""
+    database, _ = sessions_of(12, 200, 500, 50, 0.0, cores=cores, cpu_ns=1_000_000)
+    took_s = int(database.done_ns.max()) / 1e9
+    assert 12 * 200 / took_s == pytest.approx(cores / 1.000001e-3, rel=0.02)
+    assert database.done_ns.reshape(12, 200)[:, -1].min() > 0.98 * took_s * 1e9
+
+
+def test_a_slice_is_slower_beside_others() -> None:
+    builder = PlantBuilder(1)
+    flags = np.ones(2, np.uint8)
+    nothing = np.zeros(2, np.int64)
+    loads = Statements(
+        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 500_000), flags, flags
+    )
+    host = Host(cores=2, frames=4, slowdown=(1000, 1500))
+    database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
+    engine.run_database(
+        builder.build(16), database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    )
+    assert sorted(database.done_ns.tolist()) == [500_001, 750_001]
+
+
+def test_a_commit_is_a_write_and_then_a_flush() -> None:
+    builder = PlantBuilder(1)
+    log = add_server(builder, "log", 1, 200_000)
+    flags, nothing = np.ones(1, np.uint8), np.zeros(1, np.int64)
+    loads = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), nothing, nothing, nothing, flags, flags)
+    database = add_database(
+        builder, Host(cores=1, frames=4, log_station=log), [], [[Demand(LOG, log_bytes=9000)]], loads
+    )
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert int(database.done_ns[0]) == 400_001
+    assert int(metrics.completed_bytes[:, LOG_WRITE].sum()) == 16384
+    assert int(metrics.latency[TRANSACTION].sum()) == int(metrics.latency[LOG_FLUSH].sum()) == 1
+
+
+def test_a_page_that_many_sessions_miss_is_read_once() -> None:
+    database, metrics = sessions_of(6, 1, 500, 1, 0.0, cores=6)
+    assert metrics.latency[DATA_READ].sum() == 6 * 3  # each waited for each page
+    builder_reads = int((database.state == VALID).sum())
+    assert builder_reads == 3
+
+
+def test_a_dirty_page_is_written_before_its_frame_is_used_again() -> None:
+    builder = PlantBuilder(5)
+    disk = add_server(builder, "disk", 1, 1_000_000)
+    count = 50
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    loads = Statements(
+        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags
+    )
+    relations = [Relation(1000, (1000,), 0.0, station=disk)]
+    database = add_database(builder, Host(cores=1, frames=2), relations, [[Demand(LOOKUP, dirties=True)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    missed = int(metrics.latency[DATA_READ].sum())
+    written = int(plant.stations[disk]["finished"]) - missed
+    assert written == missed - int(database.dirty.sum())
+    assert database.dirty.sum() == 2

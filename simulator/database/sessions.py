@@ -60,14 +60,15 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             slice_ns = min(s["charge_ns"], SLICE_NS)
             s["charge_ns"] -= slice_ns
             return _ask(d, session, 0, READ, 0, slice_ns, PROCESSOR)
-        if over:
-            _end(d, m, session, interval, now)
-            continue
         if s["missing"] != _NO_PAGE:
             page = s["missing"]
             s["missing"] = _NO_PAGE
+            s["fetched"] = page if s["dirties"] else _NO_PAGE
             s["charge_ns"] += d.costs[READ_NS]
             return _ask(d, session, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
+        if over:
+            _end(d, m, session, interval, now)
+            continue
         referred = 0 if referred >= BURST else referred
         demand = d.demands[place]
         kind = demand["kind"]
@@ -148,7 +149,7 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
     dirties = demand["dirties"] if last else 0
     if not touch(d, page, dirties):
         s["missing"] = page
-        s["fetched"] = page if dirties else _NO_PAGE
+        s["dirties"] = dirties
     s["reference"] += 1
     if last:
         _next_demand(d, session)

@@ -38,7 +38,8 @@ SESSION = _record(
     "looked_up",  # the last row that the session looked up
     "charge_ns",  # CPU that was used and not charged yet
     "missing",  # page that it has to wait for, or -1
-    "fetched",  # page that was missing and is to be changed, or -1
+    "dirties",  # it is to be changed when it is there
+    "fetched",  # page that was asked for and is to be changed, or -1
     "log_phase",  # of a log demand: not begun, written, flushed
     "started_ns",  # of the running statement
     "transaction_ns",  # when its transaction began, or -1
