@@ -59,7 +59,7 @@ def _is_entry(line: str) -> bool:
         return False
     prefix = found["prefix"]
     told = any(pattern.search(prefix) for pattern in (TIMESTAMP, _PROCESS, _SESSION, _EPOCH))
-    return told or (found["severity"] == "LOG" and line[found.end() :].startswith(_OWN))
+    return told or (not prefix and found["severity"] == "LOG" and line[found.end() :].startswith(_OWN))
 
 
 class Entries:
