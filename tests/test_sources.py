@@ -27,6 +27,12 @@ SAMPLES = {
     "iostat_d.json": "iostat",
     "sar-d-u-b.txt": "sar",
     "sadf-d-u-b.csv": "sar",
+    "cloudwatch_statistics_made_up.json": "cloudwatch",
+    "cloudwatch_data_made_up.json": "cloudwatch",
+    "cloudwatch_console_made_up.csv": "cloudwatch",
+    "azure_made_up.json": "azure-monitor",
+    "azure_made_up.csv": "azure-monitor",
+    "clock.txt": "clock",
 }
 
 
@@ -43,7 +49,9 @@ def test_a_file_is_of_one_kind_however_one_asks(tmp_path: Path, name: str) -> No
         assert not sorted_out([path]).requests
 
 
-@pytest.mark.parametrize("name", ["docs/formats.md", "docs/logs.md", "README.md", "pyproject.toml", "tests/recorded_files.py"])
+@pytest.mark.parametrize(
+    "name", ["docs/formats.md", "docs/logs.md", "README.md", "pyproject.toml", "tests/recorded_files.py"]
+)
 def test_texts_about_such_files_are_none_of_them(name: str) -> None:
     assert source_of(Path(__file__).parents[1] / name) is None
 

@@ -10,6 +10,9 @@ from functools import lru_cache
 
 from tiersim.units import NS_PER_S
 
+#: Later times (of 2116) are damage, and differences of earlier ones fit int64.
+LATEST_NS = 1 << 62
+
 _EPOCH = date(1970, 1, 1).toordinal()
 _DATE = r"(?:(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)|(?P<us>\d\d?/\d\d?/(?:\d{4}|\d\d)))"
 _TIME = r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,18}))?)?(?: ?(?P<half>[AP]M)\b)?"
@@ -47,12 +50,12 @@ class Clock:
     def unix_ns(self, text: str) -> int | None:
         """Return the point in time that *text* begins with; None when it begins with none, or with one that cannot be."""
         if found := _SECONDS.fullmatch(text):
-            return int(found[1]) * NS_PER_S + _fraction_ns(found[2])
+            return _within(int(found[1]) * NS_PER_S + _fraction_ns(found[2]))
         found = TIMESTAMP.match(text) or _OF_DATE.match(text)
         return None if found is None else self.of(found)
 
     def of(self, found: re.Match[str]) -> int | None:
-        """Return the point in time of a match; None when there is no such day or hour."""
+        """Return the point in time of a match; None when there is no such day or hour, or it is before 1970."""
         us = found["us"]
         named = found.groupdict().get("name")
         if us:
@@ -67,7 +70,7 @@ class Clock:
             return None
         self.month_first |= bool(us) and all(int(part) < 13 for part in us.split("/")[:2])
         seconds = day * 86_400 + hour * 3_600 + minute * 60 + second - self._offset_s(found["zone"] or "")
-        return seconds * NS_PER_S + _fraction_ns(found["fraction"])
+        return _within(seconds * NS_PER_S + _fraction_ns(found["fraction"]))
 
     def said(self, name: str) -> list[str]:
         """Return a sentence for each assumption that was made in reading the file *name*."""
@@ -108,6 +111,10 @@ def _us_day(text: str) -> int | None:
     first, second, year = (int(part) for part in text.split("/"))
     month, day = (second, first) if first > 12 else (first, second)
     return _day(year if year > 99 else 2000 + year, month, day)
+
+
+def _within(unix_ns: int) -> int | None:
+    return unix_ns if 0 <= unix_ns < LATEST_NS else None
 
 
 def _fraction_ns(digits: str | None) -> int:

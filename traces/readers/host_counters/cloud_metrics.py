@@ -22,7 +22,9 @@ SUM, AVERAGE = "sum", "average"
 READ_TIME, WRITE_TIME, IDLE = "read time", "write time", "idle share"
 
 _MS_PER_S = 1000
+_LONGEST_PERIOD_S = 366 * 86_400
 _HEADINGS = 30
+_LONGEST_NAME = 60  # of a metric that is not known, in a sentence
 _COUNTS = ("samplecount", "count")
 
 
@@ -60,9 +62,10 @@ def add_series(path: Path, series: Sequence[Series], metrics: Mapping[str, Metri
     for one in series:
         metric = metrics.get(one.metric.lower())
         if metric is None:
-            unknown.add(one.metric)
+            unknown.add(" ".join(one.metric.split())[:_LONGEST_NAME])
             continue
-        period_s = one.period_s or _shortest_step_s([time for time, _ in one.points])
+        told = one.period_s is not None and 0 < one.period_s <= _LONGEST_PERIOD_S
+        period_s = one.period_s if told else _shortest_step_s([time for time, _ in one.points])
         for time, statistics in one.points:
             value = _value(metric, statistics, period_s)
             if value is None or period_s is None:
