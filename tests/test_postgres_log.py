@@ -84,6 +84,29 @@ def test_a_statement_and_its_plan_are_one_execution() -> None:
     assert {"logical_reads", "physical_reads", "log_bytes", "io_wait_ns", "parallel", "rows"} <= set(second)
 
 
+def test_a_log_of_postgresql_18() -> None:
+    """What stands in its lines: local pages and their times, rows with decimals, SLRU buffers of checkpoints."""
+    recorded = read_files(DATA / "postgresql_18.log")
+    known = texts(recorded)
+    rows = {known[row["query"]]: row for row in statements(recorded)[:-2]}
+    sort = next(row for text, row in rows.items() if "offset" in text)
+    assert {name: sort[name] for name in sort if name not in ("time_ns", "session", "query", "kind")} == {
+        "duration_ns": 500_813_000, "logical_reads": 129 + 3258, "physical_reads": 3258, "writes": 581, "rows": 199_995,
+        "temp_bytes": (9229 + 9812) * 8192, "log_bytes": 39_450, "parallel": 2, "io_wait_ns": 247_455_000 + 5_458_000 + 21_157_000 + 37_058_000,
+    }  # fmt: skip
+    updates = [row for row in statements(recorded) if known[row["query"]] == "update x set bid = ?"]
+    assert [row["rows"] for row in updates] == [200_000, 200_000]
+    assert (updates[0]["logical_reads"], updates[0]["physical_reads"], updates[0]["writes"]) == (
+        606_535 + 3328,
+        3328,
+        9843,
+    )
+    assert updates[0]["io_wait_ns"] == 10_724_000 + 29_390_000
+    assert "log_bytes" not in updates[0]  # text leaves out what is 0
+    assert updates[1]["log_bytes"] == 0  # JSON does not
+    assert values(recorded, "checkpoint", 0)["1"]["pages"] == 17
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_no_literal_reaches_a_bundle(tmp_path: Path, name: str) -> None:
     import_trace([DATA / name], tmp_path / "a.trace")
@@ -237,6 +260,14 @@ def test_what_a_plan_does_not_say_is_not_zero(tmp_path: Path) -> None:
 
 
 # Damage.
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_log_with_a_mark_of_byte_order(tmp_path: Path, encoding: str) -> None:
+    text = (DATA / "postgresql.log").read_text()
+    recorded = read_text(tmp_path, text.replace("\n", "\r\n").encode(encoding))
+    assert statements(recorded) == statements(read_files(DATA / "postgresql.log"))
+    assert not recorded.dropped
 
 
 def test_a_log_that_begins_and_ends_in_the_middle(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tiersim.traces.readers.sources import SOURCES, source_of
 
 SAMPLES = {
     "postgresql.log": "postgresql-log",
+    "postgresql_18.log": "postgresql-log",
     "postgresql.csv": "postgresql-log",
     "postgresql.json": "postgresql-log",
     "pgbench_rate.log": "pgbench-log",

@@ -14,8 +14,8 @@ from typing import Any
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import device_gauges, processor_gauges
-from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.recorded import Key, Recorded, lines_of, text_of
+from tiersim.traces.readers.opened import Opened, first_bytes
+from tiersim.traces.readers.recorded import Key, Recorded, decoded, lines_of, text_of
 from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
 
 _HEADING = re.compile(r"^(?:avg-cpu: .*%idle|Device:? .*(?:/s|util|await).*)$", re.MULTILINE)
@@ -41,7 +41,7 @@ def looks_like_iostat(text: str) -> bool:
 def read_iostat(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add each report but the first of several; raises TraceError when there is none, or the JSON is damaged."""
     clock = Clock()
-    is_json = _begins_json(path)
+    is_json = decoded(first_bytes(path, _SNIFFED_BYTES)).lstrip().startswith("{")
     reports = _of_json(path, text_of(source)) if is_json else _of_text(source)
     held: _Report | None = None
     count = 0
@@ -66,11 +66,6 @@ def read_iostat(path: Path, source: Opened, recorded: Recorded) -> None:
     if source.damage:
         recorded.warnings.append(f"{path.name}: {source.damage}; what is before that was read")
     recorded.inferred += clock.said(path.name)
-
-
-def _begins_json(path: Path) -> bool:
-    with Opened(path) as head:
-        return head.read().lstrip().startswith(b"{")
 
 
 def _add(path: Path, number: int, report: _Report, clock: Clock, recorded: Recorded) -> None:
