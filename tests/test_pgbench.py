@@ -72,6 +72,12 @@ def test_what_did_not_happen_is_counted(tmp_path: Path) -> None:
     assert len(statements(failures)) + failures.dropped["transactions that failed"] == len(lines)
 
 
+def test_a_log_of_failures_alone_is_read(tmp_path: Path) -> None:
+    recorded = read_text(tmp_path, "0 1 failed 0 1795290884 847712\n" * 3)
+    assert recorded.dropped == {"transactions that failed": 3}
+    assert not recorded.statements
+
+
 def test_intervals_are_gauges_at_their_ends() -> None:
     recorded = read_files(DATA / "pgbench_aggregated.log")
     lines = [

@@ -7,6 +7,7 @@ Of an interval: start (s since 1970), transactions, sum and sum of squares of th
 """
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.delimited import WHOLE, WORD, Delimited, Field, Lines, chunks
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
+from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
 from tiersim.traces.tables import Table
 from tiersim.units import NS_PER_S, NS_PER_US
 
@@ -34,7 +35,10 @@ _MOST_CLIENTS, _MOST_SCRIPTS = 1 << 20, 1 << 10
 #: Retries are a few, lags tens of microseconds at least.
 _MOST_RETRIES = 20
 _WELL_SHARE = 0.9
-_SNIFFED_LINES = 200
+_SNIFFED_LINES, _SNIFFED_BYTES = 200, 1 << 16
+_MOST_DIGITS = 31
+#: What a seventh column may be.
+_LAG, _RETRIES = "lag_us", "retries"
 
 _TRANSACTION = re.compile(
     r"(\d{1,9}) (\d{1,18}) (\d{1,18}|skipped|failed|serialization|deadlock) (\d{1,4}) (\d{10}) (\d{1,6})((?: \d{1,18}){0,2})"
@@ -54,16 +58,36 @@ def looks_like_pgbench_log(text: str) -> bool:
 
 def read_pgbench_log(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add the transactions of a log, or what its intervals say; raises TraceError when most lines are neither."""
-    log = _Log(path, recorded)
+    log: _Transactions | _Intervals | None = None
+    seen = damaged = first_damaged = 0
     for text, first_line in chunks(source):
-        if not log.begun:
-            log.begin(text)
-        log.take(text, first_line)
-    log.finish(source.damage)
+        if log is None:
+            lines = _head(text[:_SNIFFED_BYTES].decode(errors="replace"))
+            of_intervals = 2 * sum(map(_is_interval, lines)) > len(lines)
+            log = _Intervals(path.name, recorded) if of_intervals else _Transactions(path.name, recorded, lines)
+        for parsed in Delimited(log.fields, b" ", more=True).parse(log.clean(text), first_line):
+            seen += len(parsed) + len(parsed.damaged)
+            bad = [*parsed.damaged, *parsed.line[~log.take(parsed)].tolist()]
+            if bad:
+                first_damaged = first_damaged or min(bad)
+                damaged += len(bad)
+    if log is None and not source.damage:
+        raise TraceError(f"{path}: is empty; record again")
+    if damaged:
+        what = f"{damaged:,} of {seen:,} lines are not of pgbench's log, the first is line {first_damaged:,}"
+        if 2 * damaged > seen:
+            raise TraceError(f"{path}: {what}; give the file that pgbench -l wrote")
+        recorded.lose("damaged lines of a pgbench log", damaged)
+        recorded.warnings.append(f"{path.name}: {what}; they were left out")
+    if source.damage:
+        recorded.warnings.append(f"{path.name}: {source.damage}; what is before that was read")
+    if log is not None:
+        log.finish()
 
 
 def _head(text: str) -> list[str]:
-    return [line.strip() for line in text.split("\n")[:-1][:_SNIFFED_LINES] or [text] if line.strip()]
+    whole = text.split("\n")[:-1] or [text]  # the last may go on
+    return [line.strip() for line in whole[:_SNIFFED_LINES] if line.strip()]
 
 
 def _transaction(line: str) -> re.Match[str] | None:
@@ -75,99 +99,58 @@ def _is_interval(line: str) -> bool:
     return _INTERVAL.fullmatch(line) is not None and _EARLIEST_S <= int(line.split(" ", 1)[0]) < _LATEST_S
 
 
-class _Log:
-    """Takes the text of a log piece by piece."""
+class _Transactions:
+    """Takes lines of a transaction each."""
 
-    def __init__(self, path: Path, recorded: Recorded) -> None:
-        self.begun = False
-        self._path = path
+    def __init__(self, name: str, recorded: Recorded, head: Sequence[str]) -> None:
+        """Tell from the first lines what the seventh column is, if there is one."""
+        self.fields = list(_FIELDS)
+        self._name = name
         self._recorded = recorded
-        self._intervals: list[tuple[int, int, int, int]] | None = None  # start, transactions, sum, sum of squares
-        self._fields: list[Field] = []
-        self._extra = ""  # what the seventh column is
         self._scripts: dict[int, str] = {}
-        self._lines = self._damaged = self._first_damaged = 0
+        seventh = [found[7].split() for line in head if (found := _transaction(line)) and found[7]]
+        self._extra = ""
+        if seventh:
+            middle = sorted(int(numbers[0]) for numbers in seventh)[len(seventh) // 2]
+            self._extra = _RETRIES if len(seventh[0]) == 1 and middle <= _MOST_RETRIES else _LAG
+            self.fields.append(Field(self._extra, WHOLE))
 
-    def begin(self, text: bytes) -> None:
-        """Find out what the log holds."""
-        self.begun = True
-        lines = _head(text[: 1 << 16].decode(errors="replace"))
-        if sum(map(_is_interval, lines)) * 2 > len(lines):
-            self._intervals = []
-            self._fields = [Field(name, WHOLE) for name in ("start_s", "count", "sum_us")] + [Field("squares", WORD)]
-            return
-        more = [found[7].split() for line in lines if (found := _transaction(line))]
-        columns = max(map(len, more), default=0)
-        self._fields = list(_FIELDS)
-        if columns:
-            middle = sorted(int(numbers[0]) for numbers in more if numbers)[sum(map(bool, more)) // 2]
-            self._extra = "lag_us" if columns == 2 or middle > _MOST_RETRIES else "retries"
-            self._fields.append(Field(self._extra, WHOLE))
+    def clean(self, text: bytes) -> bytes:
+        """Count what has a word instead of a time, and leave its lines empty."""
+        return _WORDS.sub(self._set_aside, text) if _WORDS.search(text) else text
 
-    def take(self, text: bytes, first_line: int) -> None:
-        """Take whole lines, the first of which has the number *first_line*."""
-        if self._intervals is None and _WORDS.search(text):
-            text = _WORDS.sub(self._set_aside, text)
-        delimited = Delimited(self._fields, b" ", more=True)
-        for lines in delimited.parse(text, first_line):
-            self._lines += len(lines) + len(lines.damaged)
-            well = self._take_intervals(lines) if self._intervals is not None else self._take_transactions(lines)
-            bad = [*lines.damaged, *lines.line[~well].tolist()]
-            if bad:
-                self._first_damaged = self._first_damaged or min(bad)
-                self._damaged += len(bad)
+    def take(self, lines: Lines) -> NDArray[np.bool_]:
+        """Add transactions, and tell which lines are such."""
+        n = lines.numbers
+        well = (n["client"] >= 0) & (n["client"] < _MOST_CLIENTS) & (n["transaction"] >= 0)
+        well &= (n["script"] >= 0) & (n["script"] < _MOST_SCRIPTS)
+        well &= (n["latency_us"] >= 0) & (n["latency_us"] < _LONGEST_US)
+        well &= (n["end_s"] >= _EARLIEST_S) & (n["end_s"] < _LATEST_S) & (n["end_us"] >= 0) & (n["end_us"] < _US_PER_S)
+        lag_us = n.get(_LAG, np.zeros(len(lines), np.int64))
+        well &= (lag_us >= 0) & (lag_us <= n["latency_us"])
+        if well.any():
+            self._add({name: values[well] for name, values in n.items()}, lag_us[well])
+        return well
 
-    def finish(self, damage: str) -> None:
-        """Say what is to be said, and hand over intervals; raises TraceError when most lines were damaged."""
-        name = self._path.name
-        if not self._lines and not damage:
-            raise TraceError(f"{self._path}: is empty; record again")
-        if self._damaged:
-            what = f"{self._damaged:,} of {self._lines:,} lines are not of pgbench's log, the first is line {self._first_damaged:,}"
-            if 2 * self._damaged > self._lines:
-                raise TraceError(f"{self._path}: {what}; give the file that pgbench -l wrote")
-            self._recorded.lose("damaged lines of a pgbench log", self._damaged)
-            self._recorded.warnings.append(f"{name}: {what}; they were left out")
-        if damage:
-            self._recorded.warnings.append(f"{name}: {damage}; what is before that was read")
-        if self._extra == "lag_us":
+    def finish(self) -> None:
+        """Say what was concluded."""
+        if self._extra == _LAG:
             self._recorded.inferred.append(
-                f"{name}: pgbench ran with --rate; a transaction starts when it was sent, its wait for that (the schedule lag) "
+                f"{self._name}: pgbench ran with --rate; a transaction starts when it was sent, its wait for that (the schedule lag) "
                 "is not part of its duration"
             )
         elif self._extra:
             self._recorded.inferred.append(
-                f"{name}: the seventh column is taken for retries, since its numbers are small"
+                f"{self._name}: the seventh column is taken for retries, since its numbers are small"
             )
-        if self._intervals:
-            self._add_intervals(self._intervals)
 
     def _set_aside(self, found: re.Match[bytes]) -> bytes:
-        word = found[1].decode()
-        why = "skipped" if word == "skipped" else "failed"
-        self._recorded.lose(f"transactions that pgbench {why}" if why == "skipped" else "transactions that failed", 1)
+        skipped = found[1] == b"skipped"
+        self._recorded.lose("transactions that pgbench skipped" if skipped else "transactions that failed", 1)
         return b""
 
-    def _take_transactions(self, lines: Lines) -> NDArray[np.bool_]:
-        n = lines.numbers
-        well = (n["client"] >= 0) & (n["client"] < _MOST_CLIENTS) & (n["transaction"] >= 0)
-        well &= (
-            (n["script"] >= 0)
-            & (n["script"] < _MOST_SCRIPTS)
-            & (n["latency_us"] >= 0)
-            & (n["latency_us"] < _LONGEST_US)
-        )
-        well &= (n["end_s"] >= _EARLIEST_S) & (n["end_s"] < _LATEST_S) & (n["end_us"] >= 0) & (n["end_us"] < _US_PER_S)
-        lag_us = n.get("lag_us", np.zeros(len(lines), np.int64))
-        well &= (lag_us >= 0) & (lag_us <= n["latency_us"])
-        if well.any():
-            kept = {name: values[well] for name, values in n.items()}
-            self._add_transactions(kept, lag_us[well])
-        return well
-
-    def _add_transactions(self, n: dict[str, NDArray[np.int64]], lag_us: NDArray[np.int64]) -> None:
+    def _add(self, n: dict[str, NDArray[np.int64]], lag_us: NDArray[np.int64]) -> None:
         duration_ns = (n["latency_us"] - lag_us) * NS_PER_US
-        count = len(duration_ns)
         clients, client = np.unique(n["client"], return_inverse=True)
         scripts, script = np.unique(n["script"], return_inverse=True)
         known: dict[str, NDArray[Any]] = {
@@ -175,39 +158,54 @@ class _Log:
             "duration_ns": duration_ns,
             "session": client.astype(np.int32),
             "transaction": n["transaction"],
-            "kind": np.zeros(count, np.int32),
+            "kind": np.zeros(len(duration_ns), np.int32),
             "query": script.astype(np.int32),
         }
         words = {
             "session": [f"client {number}" for number in clients.tolist()],
-            "kind": [STATEMENT_KINDS[3]],
+            "kind": ["transaction"],
             "query": [self._script(number) for number in scripts.tolist()],
         }
-        unknown = {c.name: np.full(count, NOT_KNOWN, np.int64) for c in STATEMENT_COLUMNS if c.name not in known}
-        self._recorded.statements.append(Table({**known, **unknown}, words))
+        unknown = np.full(len(duration_ns), NOT_KNOWN, np.int64)
+        columns = {column.name: known.get(column.name, unknown) for column in STATEMENT_COLUMNS}
+        self._recorded.statements.append(Table(columns, words))
 
     def _script(self, number: int) -> str:
         if number not in self._scripts:
             self._scripts[number] = self._recorded.query(f"pgbench_script_{number}")
         return self._scripts[number]
 
-    def _take_intervals(self, lines: Lines) -> NDArray[np.bool_]:
-        n = lines.numbers
+
+class _Intervals:
+    """Takes lines of an interval each."""
+
+    fields: Sequence[Field] = (*(Field(name, WHOLE) for name in ("start_s", "count", "sum_us")), Field("squares", WORD))
+
+    def __init__(self, name: str, recorded: Recorded) -> None:
+        self._name = name
+        self._recorded = recorded
+        self._found: list[tuple[int, int, int, int]] = []  # start, transactions, sum, sum of squares
+
+    def clean(self, text: bytes) -> bytes:
+        """Leave the text as it is."""
+        return text
+
+    def take(self, lines: Lines) -> NDArray[np.bool_]:
+        """Keep intervals, and tell which lines are such."""
+        n, squares = lines.numbers, lines.words["squares"]
         well = (n["start_s"] >= _EARLIEST_S) & (n["start_s"] < _LATEST_S) & (n["count"] >= 0) & (n["sum_us"] >= 0)
-        squares = [word.isdigit() and len(word) < 31 for word in lines.words["squares"].words]
-        well &= np.array([*squares, False])[lines.words["squares"].codes]
-        assert self._intervals is not None
+        well &= squares.map(lambda word: word.isdigit() and len(word) < _MOST_DIGITS).astype(bool)
         for place in np.flatnonzero(well).tolist():
-            square = int(lines.words["squares"].words[lines.words["squares"].codes[place]])
-            self._intervals.append((int(n["start_s"][place]), int(n["count"][place]), int(n["sum_us"][place]), square))
+            square = int(squares.words[squares.codes[place]])
+            self._found.append((int(n["start_s"][place]), int(n["count"][place]), int(n["sum_us"][place]), square))
         return well
 
-    def _add_intervals(self, intervals: list[tuple[int, int, int, int]]) -> None:
+    def finish(self) -> None:
         """Add each interval at its end: it is as long as the shortest distance of two, which is that of all but the pauses."""
-        starts = sorted({start for start, *_ in intervals})
-        length_s = min((b - a for a, b in pairwise(starts)), default=0)
-        for start, count, sum_us, squares in intervals:
-            values = {"transactions": Decimal(count)}
+        starts = sorted({start for start, *_ in self._found})
+        length_s = min((later - start for start, later in pairwise(starts)), default=0)
+        for start, count, sum_us, squares in self._found:
+            values: dict[str, Decimal | str] = {"transactions": Decimal(count)}
             if length_s:
                 values["transactions_per_s"] = Decimal(count) / length_s
             if count:
@@ -215,7 +213,7 @@ class _Log:
                 variance = max(Decimal(squares) / count - mean * mean, Decimal(0))
                 values |= {"mean_ms": mean / _US_PER_MS, "stddev_ms": variance.sqrt() / _US_PER_MS}
             end_ns = (start + length_s) * NS_PER_S
-            self._recorded.add(f"{self._path.name} {start}", end_ns, {("client", self._path.name): values})
+            self._recorded.add(f"{self._name} {start}", end_ns, {("client", self._name): values})
         self._recorded.inferred.append(
-            f"{self._path.name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters, no statements"
+            f"{self._name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters, no statements"
         )

@@ -40,20 +40,16 @@ def looks_like_iostat(text: str) -> bool:
 
 def read_iostat(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add each report but the first of several; raises TraceError when there is none, or the JSON is damaged."""
-    clock = Clock()
     is_json = decoded(first_bytes(path, _SNIFFED_BYTES)).lstrip().startswith("{")
-    reports = _of_json(path, text_of(source)) if is_json else _of_text(source)
-    held: _Report | None = None
-    count = 0
-    for report in reports:
-        if held is not None and count > 1:
-            _add(path, count, held, clock, recorded)
-        held = report
-        count += 1
-    if held is None:
+    reports = list(_of_json(path, text_of(source)) if is_json else _of_text(source))
+    if not reports:
         raise TraceError(f"{path}: holds no report of iostat; record it again")
-    _add(path, count, held, clock, recorded)
-    if count > 1:
+    clock = Clock()
+    kept = reports[1:] or reports
+    for number, report in enumerate(kept, 1):
+        unix_ns = clock.unix_ns(report.time) if report.time else None
+        recorded.add(f"{path.name} {number}", unix_ns, report.values)
+    if len(reports) > 1:
         recorded.inferred.append(
             f"{path.name}: the first report is of the time since the host was started, and was left out"
         )
@@ -61,15 +57,11 @@ def read_iostat(path: Path, source: Opened, recorded: Recorded) -> None:
         recorded.warnings.append(
             f"{path.name}: holds one report, which is of the time since the host was started unless iostat ran with -y"
         )
-    if not held.time:
+    if not kept[-1].time:
         recorded.warnings.append(f"{path.name}: its reports have no times; let iostat run with -t")
     if source.damage:
         recorded.warnings.append(f"{path.name}: {source.damage}; what is before that was read")
     recorded.inferred += clock.said(path.name)
-
-
-def _add(path: Path, number: int, report: _Report, clock: Clock, recorded: Recorded) -> None:
-    recorded.add(f"{path.name} {number}", clock.unix_ns(report.time) if report.time else None, report.values)
 
 
 def _of_text(source: Opened) -> Iterator[_Report]:

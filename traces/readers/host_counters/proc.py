@@ -26,7 +26,7 @@ _DEVICE: tuple[tuple[str, int] | None, ...] = (
     ("discards", 1), None, ("discarded_bytes", _SECTOR_BYTES), ("discard_ms", 1),
     ("flushes", 1), ("flush_ms", 1),
 )  # fmt: skip
-_PROCESSOR = (
+_TIMES = (
     "user_ms",
     "nice_ms",
     "system_ms",
@@ -42,90 +42,88 @@ _MEMORY = {
 }  # fmt: skip
 
 _DEVICE_LINE = re.compile(r" *\d{1,4} +\d{1,7} (\S{1,64}) (\d{1,20}(?: \d{1,20}){10}(?: \d{1,20}){0,9})")
-_PROCESSOR_LINE = re.compile(r"cpu(\d{0,5}) +(\d{1,20}(?: \d{1,20}){3,9})")
+_PROCESSORS_LINE = re.compile(r"cpu +(\d{1,20}(?: \d{1,20}){3,9})")
+_CORE_LINE = re.compile(r"cpu\d{1,5}(?: \d{1,20}){4,10}")
 _MEMORY_LINE = re.compile(r"([A-Z][\w()]{1,40}): +(\d{1,20})(?: kB)?")
-_OTHER_LINE = re.compile(r"(?:intr|ctxt|btime|processes|procs_running|procs_blocked|softirq|page|swap) \d[\d ]*")
+_OTHER_LINE = re.compile(
+    rf"{_CORE_LINE.pattern}|{_MEMORY_LINE.pattern}|"
+    r"(?:intr|ctxt|btime|processes|procs_running|procs_blocked|softirq|page|swap) \d[\d ]*"
+)
 
-_SNIFFED_LINES = 200
+#: Values by subject and entity.
+_Values = dict[Key, dict[str, Decimal | str]]
+_PROCESSORS: Key = ("processor", "host")
+
+_SNIFFED_LINES, _SNIFFED_CHARACTERS = 200, 1 << 16
+_WELL_SHARE = 0.9
 
 
 def looks_like_proc(text: str) -> bool:
     """Tell whether a file that begins so holds any of the three."""
     lines = [line.strip("\r") for line in text.split("\n")[:_SNIFFED_LINES] if line.strip()]
-    lines = lines[: -1 if len(text) >= 1 << 16 else None]
+    if len(text) >= _SNIFFED_CHARACTERS:
+        lines.pop()  # it may go on
     clock = Clock()
-    told = [bool(_values(line)) or _OTHER_LINE.fullmatch(line) is not None for line in lines]
-    times = [not well and clock.unix_ns(line.strip()) is not None for line, well in zip(lines, told, strict=True)]
-    kept = any(_kept(line) for line in lines)
-    return kept and sum(told) + sum(times) >= 0.9 * len(lines)
+    said = [_said(line) for line in lines]
+    told = sum(
+        bool(found) or _is_other(line) or clock.unix_ns(line.strip()) is not None
+        for line, found in zip(lines, said, strict=True)
+    )
+    return any(found and found[1] for found in said) and told >= _WELL_SHARE * len(lines)
 
 
 def read_proc(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add each snapshot of the file; raises TraceError when it holds none."""
     clock = Clock()
-    found = 0
-    first: tuple[int | None, dict[Key, dict[str, Decimal | str]]] | None = None
-    for unix_ns, values in _snapshots(source, clock, recorded):
-        found += 1
-        if found == 1:
-            first = unix_ns, values
-            continue
-        if first is not None:
-            recorded.add(f"{path.name} 1", *first)
-            first = None
-        recorded.add(f"{path.name} {found}", unix_ns, values)
-    if first is not None:  # the only one may be of the moment of other files
-        recorded.add(moment_of(path, "diskstats"), *first)
+    found = list(_snapshots(source, clock, recorded))
     if not found:
         raise TraceError(f"{path}: holds no line of /proc/diskstats, /proc/stat or /proc/meminfo; record it again")
+    for number, (unix_ns, values) in enumerate(found, 1):
+        alone = len(found) == 1  # it may be of the moment of other files
+        recorded.add(moment_of(path, "diskstats") if alone else f"{path.name} {number}", unix_ns, values)
     if source.damage:
         recorded.warnings.append(f"{path.name}: {source.damage}; what is before that was read")
     recorded.inferred += clock.said(path.name)
 
 
-def _snapshots(
-    source: Opened, clock: Clock, recorded: Recorded
-) -> Iterator[tuple[int | None, dict[Key, dict[str, Decimal | str]]]]:
+def _snapshots(source: Opened, clock: Clock, recorded: Recorded) -> Iterator[tuple[int | None, _Values]]:
     """Yield times and values; a snapshot ends where a time stands, or where what it has already comes again."""
     unix_ns: int | None = None
-    values: dict[Key, dict[str, Decimal | str]] = {}
+    values: _Values = {}
     for line in lines_of(source):
-        said = _values(line)
-        when = None if said or not line.strip() else clock.unix_ns(line.strip())
-        if when is not None or any(
-            name in values.get(key, ()) for key, more in said for name in more if name != "cores"
-        ):
+        said = _said(line)
+        if said is not None:
+            key, more = said
+            if any(name in values.get(key, ()) for name in more):
+                yield unix_ns, values
+                unix_ns, values = None, {}
+            values.setdefault(key, {}).update(more)
+        elif _CORE_LINE.fullmatch(line):
+            host = values.setdefault(_PROCESSORS, {})
+            host["cores"] = Decimal(host.get("cores", 0)) + 1
+        elif line.strip() and not _is_other(line):
+            when = clock.unix_ns(line.strip())
+            if when is None:
+                recorded.lose("damaged lines of /proc files", 1)
+                continue
             if values:
                 yield unix_ns, values
             unix_ns, values = when, {}
-        if not said and when is None and line.strip() and not _OTHER_LINE.fullmatch(line.rstrip()):
-            recorded.lose("damaged lines of /proc files", 1)
-        for key, more in said:
-            held = values.setdefault(key, {})
-            cores = held.get("cores", Decimal(0))
-            held.update(more)
-            if "cores" in more:
-                assert isinstance(cores, Decimal)
-                held["cores"] = cores + 1
     if values:
         yield unix_ns, values
 
 
-def _kept(line: str) -> bool:
-    return any(more for _, more in _values(line))
+def _is_other(line: str) -> bool:
+    return _OTHER_LINE.fullmatch(line.rstrip()) is not None
 
 
-def _values(line: str) -> list[tuple[Key, dict[str, Decimal]]]:
-    """Return what a line says, by subject and entity; nothing when it is no line of these files."""
+def _said(line: str) -> tuple[Key, dict[str, Decimal]] | None:
+    """Return what a line says of which subject and entity; None when it says nothing that counts."""
     if found := _DEVICE_LINE.fullmatch(line):
         numbers = zip(_DEVICE, found[2].split(), strict=False)
-        return [(("device", found[1]), {word[0]: Decimal(n) * word[1] for word, n in numbers if word is not None})]
-    if found := _PROCESSOR_LINE.fullmatch(line):
-        if found[1]:
-            return [(("processor", "host"), {"cores": Decimal(1)})]
-        ticks = zip(_PROCESSOR, found[2].split(), strict=False)
-        return [(("processor", "host"), {name: Decimal(n) * _TICK_MS for name, n in ticks})]
-    if found := _MEMORY_LINE.fullmatch(line):
-        counter = _MEMORY.get(found[1])
-        return [(("memory", "host"), {} if counter is None else {counter: Decimal(found[2]) * _KIB})]
-    return []
+        return ("device", found[1]), {word[0]: Decimal(n) * word[1] for word, n in numbers if word is not None}
+    if found := _PROCESSORS_LINE.fullmatch(line):
+        return _PROCESSORS, {name: Decimal(n) * _TICK_MS for name, n in zip(_TIMES, found[1].split(), strict=False)}
+    if (found := _MEMORY_LINE.fullmatch(line)) and found[1] in _MEMORY:
+        return ("memory", "host"), {_MEMORY[found[1]]: Decimal(found[2]) * _KIB}
+    return None
