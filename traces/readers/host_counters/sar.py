@@ -12,7 +12,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import ALL_DEVICES, device_gauges, processor_gauges
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Recorded, lines_of
-from tiersim.traces.readers.timestamps import Clock
+from tiersim.traces.readers.timestamps import LATEST_NS, Clock
 from tiersim.units import NS_PER_S
 
 _SADF = re.compile(r"^# hostname;interval;timestamp(?:;[^;\n]+)+$", re.MULTILINE)
@@ -56,8 +56,7 @@ class _Reader:
         self._clock = clock
         self._recorded = recorded
         self._day = ""
-        self._before_ns = 0  # of the table that is being read: what is earlier is of the next day
-        self._days = 0
+        self._last_ns: dict[tuple[str, ...], int] = {}  # of each table: what is earlier is of the next day
         self._columns: list[str] = []
         self._sadf = False
 
@@ -68,7 +67,8 @@ class _Reader:
         elif self._sadf:
             self._take_sadf(line)
         elif found := _BANNER.match(line):
-            self._day = found[1]
+            self._day, self._columns = found[1], []
+            self._last_ns.clear()
         elif found := _TIME.match(line):
             self._take_text(found[1], found[2].split())
         elif line.strip() and not line.startswith("Average") and "RESTART" not in line:
@@ -91,20 +91,22 @@ class _Reader:
         if unix_ns is None:
             self.damaged += 1
         elif _is_heading(words):
-            if words != self._columns:  # headings come again on every screen
-                self._days = 0
-                self._before_ns = unix_ns
-            self._columns = words
+            self._columns = words  # headings come again on every screen, or at every interval
+            self._last_ns.setdefault(tuple(words), unix_ns)
         elif len(words) == len(self._columns):
-            self._days += unix_ns + self._days * _DAY_NS < self._before_ns
-            self._before_ns = unix_ns + self._days * _DAY_NS
-            self._add(self._before_ns, dict(zip(self._columns, words, strict=True)))
+            table = tuple(self._columns)
+            days = -((unix_ns - self._last_ns[table]) // _DAY_NS)
+            self._last_ns[table] = unix_ns + max(days, 0) * _DAY_NS
+            self._add(self._last_ns[table], dict(zip(table, words, strict=True)))
         elif self._columns:
             self.damaged += 1
 
     def _add(self, unix_ns: int, columns: Mapping[str, str]) -> None:
         key: Key
         gauges: dict[str, Decimal | str]
+        if unix_ns >= LATEST_NS:
+            self.damaged += 1
+            return
         if "DEV" in columns:
             key, gauges = ("device", columns["DEV"]), device_gauges(columns)
         elif columns.get("CPU") in ("all", "-1"):
