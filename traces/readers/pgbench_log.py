@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.delimited import WHOLE, WORD, Delimited, Field, Lines, chunks
+from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
@@ -64,7 +65,7 @@ def read_pgbench_log(path: Path, source: Opened, recorded: Recorded) -> None:
         if log is None:
             lines = _head(text[:_SNIFFED_BYTES].decode(errors="replace"))
             of_intervals = 2 * sum(map(_is_interval, lines)) > len(lines)
-            log = _Intervals(path.name, recorded) if of_intervals else _Transactions(path.name, recorded, lines)
+            log = _Intervals(path, recorded) if of_intervals else _Transactions(path.name, recorded, lines)
         for parsed in Delimited(log.fields, b" ", more=True).parse(log.clean(text), first_line):
             seen += len(parsed) + len(parsed.damaged)
             bad = [*parsed.damaged, *parsed.line[~log.take(parsed)].tolist()]
@@ -181,8 +182,8 @@ class _Intervals:
 
     fields: Sequence[Field] = (*(Field(name, WHOLE) for name in ("start_s", "count", "sum_us")), Field("squares", WORD))
 
-    def __init__(self, name: str, recorded: Recorded) -> None:
-        self._name = name
+    def __init__(self, path: Path, recorded: Recorded) -> None:
+        self._path = path
         self._recorded = recorded
         self._found: list[tuple[int, int, int, int]] = []  # start, transactions, sum, sum of squares
 
@@ -213,7 +214,7 @@ class _Intervals:
                 variance = max(Decimal(squares) / count - mean * mean, Decimal(0))
                 values |= {"mean_ms": mean / _US_PER_MS, "stddev_ms": variance.sqrt() / _US_PER_MS}
             end_ns = (start + length_s) * NS_PER_S
-            self._recorded.add(f"{self._name} {start}", end_ns, {("client", self._name): values})
+            self._recorded.add(moment_within(self._path, start), end_ns, {("client", self._path.name): values})
         self._recorded.inferred.append(
-            f"{self._name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters, no statements"
+            f"{self._path.name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters, no statements"
         )

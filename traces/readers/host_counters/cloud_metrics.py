@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import decimal_of
+from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.recorded import Key, Recorded
 from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
 from tiersim.units import NS_PER_S
@@ -78,7 +79,7 @@ def add_series(path: Path, series: Sequence[Series], metrics: Mapping[str, Metri
         raise TraceError(f"{path}: holds no metric that is known{which}; export those of volumes, disks or databases")
     for unix_ns in sorted(at):
         kept = {key: _derived(gauges) for key, gauges in at[unix_ns].items()}
-        recorded.add(f"{path.name} {unix_ns}", unix_ns, {key: gauges for key, gauges in kept.items() if gauges})
+        recorded.add(moment_within(path, unix_ns), unix_ns, {key: gauges for key, gauges in kept.items() if gauges})
     if unknown:
         recorded.warnings.append(
             f"{path.name}: metrics that are not known, and not read: {', '.join(sorted(unknown)[:5])}"

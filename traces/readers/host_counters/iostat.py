@@ -14,6 +14,7 @@ from typing import Any
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import device_gauges, processor_gauges
+from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened, first_bytes
 from tiersim.traces.readers.recorded import Key, Recorded, decoded, lines_of, text_of
 from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
@@ -48,7 +49,7 @@ def read_iostat(path: Path, source: Opened, recorded: Recorded) -> None:
     kept = reports[1:] or reports
     for number, report in enumerate(kept, 1):
         unix_ns = clock.unix_ns(report.time) if report.time else None
-        recorded.add(f"{path.name} {number}", unix_ns, report.values)
+        recorded.add(moment_within(path, number), unix_ns, report.values)
     if len(reports) > 1:
         recorded.inferred.append(
             f"{path.name}: the first report is of the time since the host was started, and was left out"

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.traces.readers.moments import moment_of
+from tiersim.traces.readers.moments import moment_of, moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Recorded, lines_of
 from tiersim.traces.readers.timestamps import Clock
@@ -80,7 +80,7 @@ def read_proc(path: Path, source: Opened, recorded: Recorded) -> None:
         raise TraceError(f"{path}: holds no line of /proc/diskstats, /proc/stat or /proc/meminfo; record it again")
     for number, (unix_ns, values) in enumerate(found, 1):
         alone = len(found) == 1  # it may be of the moment of other files
-        recorded.add(moment_of(path, "diskstats") if alone else f"{path.name} {number}", unix_ns, values)
+        recorded.add(moment_of(path, "diskstats") if alone else moment_within(path, number), unix_ns, values)
     if source.damage:
         recorded.warnings.append(f"{path.name}: {source.damage}; what is before that was read")
     recorded.inferred += clock.said(path.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import ALL_DEVICES, device_gauges, processor_gauges
+from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Recorded, lines_of
 from tiersim.traces.readers.timestamps import LATEST_NS, Clock
@@ -36,7 +37,7 @@ def looks_like_sar(text: str) -> bool:
 def read_sar(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add each interval; raises TraceError when the file has none of the tables that are known."""
     clock = Clock()
-    reader = _Reader(path.name, clock, recorded)
+    reader = _Reader(path, clock, recorded)
     for line in lines_of(source):
         reader.take(line)
     if not reader.found:
@@ -50,9 +51,9 @@ def read_sar(path: Path, source: Opened, recorded: Recorded) -> None:
 class _Reader:
     """Takes lines; what the columns are, the last heading says."""
 
-    def __init__(self, name: str, clock: Clock, recorded: Recorded) -> None:
+    def __init__(self, path: Path, clock: Clock, recorded: Recorded) -> None:
         self.found = self.damaged = 0
-        self._name = name
+        self._path = path
         self._clock = clock
         self._recorded = recorded
         self._day = ""
@@ -117,7 +118,7 @@ class _Reader:
             return
         self.found += 1
         if gauges:
-            self._recorded.add(f"{self._name} {unix_ns}", unix_ns, {key: gauges})
+            self._recorded.add(moment_within(self._path, unix_ns), unix_ns, {key: gauges})
 
 
 def _is_heading(words: list[str]) -> bool:
