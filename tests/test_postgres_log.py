@@ -180,6 +180,13 @@ def test_a_text_that_is_logged_before_its_duration(tmp_path: Path) -> None:
     assert recorded.dropped == {"durations in a log without their statements": 1}
 
 
+def test_a_log_without_anything_to_predict_from_is_warned_of(tmp_path: Path) -> None:
+    recorded = read_text(tmp_path, f"{AT}LOG:  connection received: host=10.0.0.1\n{AT}FATAL:  no such role\n")
+    assert said("has neither checkpoints nor durations of statements; set log_checkpoints", recorded.warnings)
+    assert not recorded.pieces
+    assert "10.0.0.1" not in str(recorded)
+
+
 XML = (
     '\n\t<explain xmlns="http://www.postgresql.org/2009/explain">\n\t  <Query-Text>select 1</Query-Text>\n\t</explain>'
 )

@@ -92,7 +92,7 @@ class _Log:
         self._queries: dict[tuple[str, str | None, str | None], str] = {}
         self._rows: list[Row] = []
         self._fates: dict[str, int] = {}
-        self._plans_seen = self._statements_seen = False
+        self._logged_by: set[str] = set()  # settings that let the server log executions
 
     def take(self, entry: Entry) -> None:
         """Take one entry in."""
@@ -114,25 +114,20 @@ class _Log:
         """Hand over what is left, and say what must be said of all of it."""
         self._rows += self._plans.values()
         self._recorded.add_statements(self._rows)
-        if self._plans_seen or self._statements_seen:
-            which = " and ".join(
-                setting
-                for setting, seen in (
-                    ("auto_explain.log_min_duration", self._plans_seen),
-                    ("log_min_duration_statement", self._statements_seen),
-                )
-                if seen
-            )
+        if self._logged_by:
             self._recorded.inferred.append(
-                f"{self._name}: its statements are the executions that were logged; how many more there were, below {which} "
-                "or left out by sampling, the log does not tell"
+                f"{self._name}: its statements are the executions that were logged; how many more there were, below "
+                f"{' and '.join(sorted(self._logged_by))} or left out by sampling, the log does not tell"
+            )
+        elif not self._checkpoints:
+            self._recorded.warnings.append(
+                f"{self._name}: has neither checkpoints nor durations of statements; set log_checkpoints, "
+                "log_min_duration_statement or auto_explain and record again"
             )
         if self._fates:
-            said = ", ".join(f"{what} {count:,} times" for what, count in self._fates.items())
+            said = ", ".join(f"{what} {_times(count)}" for what, count in self._fates.items())
             self._recorded.warnings.append(
-                f"{self._name}: the server {said} in it; counters of other files may begin anew".replace(
-                    " 1 times", " once"
-                )
+                f"{self._name}: the server {said} in it; counters of other files may begin anew"
             )
 
     def _take_checkpoint(self, entry: Entry) -> None:
@@ -166,7 +161,7 @@ class _Log:
         if text is None:
             self._recorded.lose("durations in a log without their statements", 1)
             return
-        self._statements_seen = True
+        self._logged_by.add("log_min_duration_statement")
         row["query"] = self._query(entry, text)
         row["kind"] = "utility" if statement and statement[1] in _STEPS else "language"
         if row["kind"] == "language":
@@ -178,7 +173,7 @@ class _Log:
         if plan is None:
             self._recorded.lose("plans in XML or YAML, or damaged", 1)
             return
-        self._plans_seen = True
+        self._logged_by.add("auto_explain.log_min_duration")
         earlier = self._plans.pop(entry.session, None)
         if earlier is not None:
             self._append(earlier)
@@ -215,6 +210,10 @@ class _Log:
         if len(self._rows) >= _ROWS:
             self._recorded.add_statements(self._rows)
             self._rows = []
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _remember(kept: dict[str | None, str], session: str | None, text: str) -> None:
