@@ -78,14 +78,14 @@ def test_csv_and_json_give_every_row_back(form: str, rows: Rows) -> None:
 @given(rows=tables(st.none() | LINES))
 @settings(max_examples=40)
 def test_psql_forms_give_every_row_back(form: str, rows: Rows) -> None:
-    rows = [{"id": str(number)} | row for number, row in enumerate(rows)]  # a row of nothing is a blank line
+    rows = [{"id": str(number), **row} for number, row in enumerate(rows)]  # a row of nothing is a blank line
     assert rows_of(PRINTED[form](rows)) == [rows]
 
 
 @given(rows=tables(st.none() | PLAIN.map(lambda text: text.replace("|", "!"))))
 @settings(max_examples=40)
 def test_unaligned_rows_come_back(rows: Rows) -> None:
-    rows = [{"id": str(number)} | row for number, row in enumerate(rows)]
+    rows = [{"id": str(number), **row} for number, row in enumerate(rows)]
     assert rows_of(as_unaligned(rows)) == [rows]
 
 
