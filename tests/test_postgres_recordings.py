@@ -214,7 +214,9 @@ def test_pool_of_a_cell_is_all_of_its_pages(scratch: Path) -> None:
     pool = {entity: values["pages"] for (subject, entity), values in after.values.items() if subject == "pool"}
     rows = list(rows_of(file_of(cell, "pg_buffercache_usage", "after")))
     assert pool == {
-        f"{row['relname']}/{row['usagecount']}/{'dirty' if row['isdirty'] == 't' else 'clean'}": int(row["count"])
+        f"{'public.' if row['relname'].startswith('pgbench') else ''}{row['relname']}/{row['usagecount']}/{'dirty' if row['isdirty'] == 't' else 'clean'}": int(
+            row["count"]
+        )
         for row in rows
     }
     assert sum(int(row["count"]) for row in rows) == 65536

@@ -341,3 +341,18 @@ def test_views_in_any_combination_of_names(tmp_path: Path) -> None:
     _, (snapshot,) = imported(tmp_path, {"pg_stat_wal.csv": as_csv([io]), "pg_stat_io.csv": WAL.format(1, 2)})
     assert snapshot.values["io", "1/1/1"]["read_bytes"] == 8192
     assert snapshot.values["log", "log"]["bytes"] == 2
+
+
+def test_relations_without_a_schema_are_those_that_others_name_with_one(tmp_path: Path) -> None:
+    pages: Rows = [{"schemaname": schema, "relname": name, "heap_blks_read": "1", "heap_blks_hit": "2"}
+                   for schema, name in (("app", "orders"), ("app", "twice"), ("public", "twice"))]  # fmt: skip
+    pool: Rows = [
+        {"relname": name, "usagecount": "5", "isdirty": "f", "count": "3"} for name in ("orders", "twice", "pg_proc")
+    ]
+    sizes: Rows = [{"relname": "orders", "relkind": "r", "relpages": "7"}]
+    manifest, (snapshot,) = imported(tmp_path, {"a.csv": as_csv(pool), "b.csv": as_csv(pages), "c.csv": as_csv(sizes)})
+    assert snapshot.values["relation", "app.orders"] == {"pages_read": 1, "pages_hit": 2, "pages": 7, "kind": "table"}
+    assert {entity for subject, entity in snapshot.values if subject == "pool"} == {
+        "app.orders/5/clean", "twice/5/clean", "pg_proc/5/clean",
+    }  # fmt: skip
+    assert any("app.orders" in sentence for sentence in manifest.inferred)

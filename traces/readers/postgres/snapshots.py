@@ -11,6 +11,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
+from tiersim.traces.readers.postgres.names import complete_names
 from tiersim.traces.readers.postgres.settings import host_of
 from tiersim.traces.readers.postgres.text_tables import Row, TextTable, tables_of
 from tiersim.traces.readers.postgres.times import has_offset, unix_ns
@@ -59,7 +60,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of it.
-POSTGRESQL = Source(_looks_like, _read)
+POSTGRESQL = Source(_looks_like, _read, complete_names)
 
 
 class _Moment(NamedTuple):

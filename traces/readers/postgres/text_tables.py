@@ -107,30 +107,46 @@ def _row(line: int, columns: Sequence[str], values: Sequence[str | None]) -> Num
 # CSV: an empty value is null, an empty one in quotes is the empty text.
 
 
+class _Csv(NamedTuple):
+    """How the values of a row are written."""
+
+    delimiter: str
+    bare: re.Pattern[str]  # values without quotes, each with the delimiter behind it
+    last: re.Pattern[str]  # one without it
+
+
+_IN_QUOTES = re.compile(r'"((?:[^"]++|"")*+)"')
+
+
 def _delimited(lines: _Lines, columns: Sequence[str], delimiter: str) -> Iterator[NumberedRow]:
-    field = re.compile(rf'"((?:[^"]++|"")*+)"|([^{delimiter}"\r\n]*+)')
+    inside = rf'[^{delimiter}"\r\n]*+'
+    shape = _Csv(delimiter, re.compile(f"(?:{inside}{delimiter})++"), re.compile(inside))
     while True:
         start, number = lines.place, lines.number + 1
         line = lines.next()
         if line is None:
             return
         if '"' in line:
-            values = _quoted(lines, start, field, delimiter)
+            values = _quoted(lines, start, shape)
             yield NumberedRow(number, None) if values is None else _row(number, columns, values)
         elif line:
             yield _row(number, columns, [value or None for value in line.split(delimiter)])
 
 
-def _quoted(lines: _Lines, start: int, field: re.Pattern[str], delimiter: str) -> list[str | None] | None:
+def _quoted(lines: _Lines, start: int, shape: _Csv) -> list[str | None] | None:
     """Return the values of a row with quotes that begins at *start* and may go on over several lines; None if it is none."""
     values: list[str | None] = []
     while True:
-        found = field.match(lines.text, start)
-        if found is None:
-            return None
-        values.append(found[2] or None if found[1] is None else found[1].replace('""', '"'))
+        if found := shape.bare.match(lines.text, start):
+            values += [value or None for value in found[0][:-1].split(shape.delimiter)]
+            start = found.end()
+        if found := _IN_QUOTES.match(lines.text, start):
+            values.append(found[1].replace('""', '"'))
+        elif found := shape.last.match(lines.text, start):
+            values.append(found[0] or None)
+        assert found is not None  # the last takes nothing, too
         end = lines.text[found.end() : found.end() + 1]
-        if end != delimiter:
+        if end != shape.delimiter:
             break
         start = found.end() + 1
     if end not in ("", "\n", "\r"):
