@@ -356,3 +356,23 @@ def test_relations_without_a_schema_are_those_that_others_name_with_one(tmp_path
         "app.orders/5/clean", "twice/5/clean", "pg_proc/5/clean",
     }  # fmt: skip
     assert any("app.orders" in sentence for sentence in manifest.inferred)
+
+
+def test_json_that_lacks_nulls_is_read_and_a_document_that_was_cut_off_is_not_mixed_up(tmp_path: Path) -> None:
+    lines = [{name: value for name, value in statement(5, q).items() if value != "0" or q == 7} for q in (7, 8)]
+    manifest, (snapshot,) = imported(tmp_path / "a", {"a.json": "\n".join(map(json.dumps, lines))})
+    assert [values["calls"] for values in snapshot.values.values()] == [5, 5]
+    assert manifest.dropped == {}
+    wal = json.dumps({"wal_records": 1, "wal_bytes": 2})
+    io = json.dumps(dict.fromkeys(COLUMNS["pg_stat_io"][1].split(), 1))
+    text = f'{{"pg_stat_wal" : [{wal}, \n {wal}, \n {wal}, \n {wal}],"pg_stat_io" : [{io}, \n {io}'
+    manifest, (snapshot,) = imported(tmp_path / "b", {"a.json": text})
+    assert {subject for subject, _ in snapshot.values} == {"log"}
+    assert manifest.dropped["damaged rows"] == 3
+
+
+def test_json_of_other_tools_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"name": "x"}, {"setting": 1}, {"pid": 1, "state": "R", "query_start": 2}]))
+    with pytest.raises(TraceError, match="no known format"):
+        detect_format(path)

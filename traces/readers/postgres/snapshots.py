@@ -38,9 +38,10 @@ _KEY = re.compile(r'"(\w{1,63})"\s{0,9}:')
 def _looks_like(start: str) -> bool:
     if _VERSION.match(start):
         return True
-    if start.lstrip()[:1] in ("{", "["):  # a document may be longer than its beginning
-        return view_of(tuple(name.lower() for name in _KEY.findall(start))) is not None
-    return any(view_of(table.columns) is not None for table in tables_of(start))
+    found = [table.columns for table in tables_of(start)]
+    if start.lstrip()[:1] in ("{", "[") and not any(found):  # a document that is longer than its beginning
+        found = [tuple(name.lower() for name in _KEY.findall(start))]
+    return any(view_of(columns) is not None for columns in found)
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
@@ -54,7 +55,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
         if view is not None:
             file.read(view, table)
         elif not table.columns:  # nothing of it can be read
-            for _ in file.whole(table):
+            for _ in file.whole(None, table):
                 pass
     file.finish()
 
@@ -91,7 +92,7 @@ class _File:
         beside = next((table.beside[name] for name in _TIMES if table.beside.get(name)), None)
         gathered: dict[int | None, Gathered] = {}
         own_start_ns = None
-        for line, row in self.whole(table):
+        for line, row in self.whole(view, table):
             told = row.get(column) if column else beside
             moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
             if moment_ns not in gathered:
@@ -138,11 +139,11 @@ class _File:
                 self._recorded.guess(moment, own_start_ns, "query_start of the session that read pg_stat_activity")
             self._recorded.add(moment, moment_ns, values)
 
-    def whole(self, table: TextTable) -> Iterator[tuple[int, Row]]:
+    def whole(self, view: View | None, table: TextTable) -> Iterator[tuple[int, Row]]:
         """Yield the rows that can be told, and count the others."""
         for line, row in table.rows:
-            if row is None:
-                self._damage(line, "it is cut off, or has more or fewer values than there are columns")
+            if row is None or (len(row) != len(table.columns) and view_of(tuple(row)) is not view):
+                self._damage(line, "it is cut off, or has other values than there are columns")
             else:
                 yield line, row
 
