@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.traces import open_trace
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns
@@ -24,7 +25,12 @@ def describe(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
 ) -> None:
-    """Show mix, sizes, randomness, working set, burstiness and measured latency of a trace, by kind, file and stream.
+    """Show what a trace asks of its storage.
+
+    Of requests: mix, sizes, randomness, working set, burstiness and measured
+    latency by kind, file and stream. Of statements and counters: queries by time,
+    reads and writes, hit ratios, the log, checkpoints, and what is missing to
+    predict well.
 
     Example: tiersim describe prod.trace -o prod.html
     """
@@ -39,6 +45,15 @@ def describe(
     if json:
         terminal.print_json(document)
         return
+    if document["counted"] is not None:
+        show_counted(document["counted"])
+    if "classes" in document:
+        _show_requests(document)
+    for sentence in document["inferred"]:
+        print(sentence)
+
+
+def _show_requests(document: dict[str, Any]) -> None:
     title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
     if document["rate_per_s"] is not None:
         title += f", {document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
@@ -48,8 +63,6 @@ def describe(
         caption = f"{len(groups) - SHOWN} more rows: --json" if len(groups) > SHOWN else ""
         terminal.show_table(f"by {what}", [what, *_COLUMNS], [_row(group) for group in groups[:SHOWN]], caption)
     terminal.show_table("the whole", ["figure", "value"], list(_whole(document)), words=2)
-    for sentence in document["inferred"]:
-        print(sentence)
 
 
 def _write_page(document: dict[str, Any], output: Path, *, force: bool) -> None:

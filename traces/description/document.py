@@ -5,6 +5,7 @@ from typing import Any
 
 from tiersim.traces.bundle import MOST, Bundle
 from tiersim.traces.description.burstiness import Burstiness
+from tiersim.traces.description.counted import counted
 from tiersim.traces.description.depth import Depth
 from tiersim.traces.description.groups import Groups
 from tiersim.traces.description.survey import Survey, class_codes
@@ -16,9 +17,28 @@ from tiersim.units import NS_PER_S
 def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Describe a trace (``tiersim.description/1``, see ``docs/description.md``) in memory that does not grow with its length.
 
-    *progress* is called with the rows read and the rows to read; each is read twice. Raises TraceError for a bundle that
-    cannot be read, or holds nothing but page references.
+    *progress* is called with the rows read and the rows to read; each is read twice. Without requests the keys that are of
+    requests are not there. Raises TraceError for a bundle that cannot be read, or holds nothing but page references.
     """
+    statements = counted(bundle)
+    manifest = bundle.manifest
+    document = {
+        "schema": "tiersim.description/1",
+        "trace": bundle.path.absolute().name,
+        "format": manifest.source_format,
+        "requests": bundle.rows,
+        "span_ns": manifest.span_ns,
+        "counted": statements,
+        "inferred": list(manifest.inferred),
+        "warnings": list(manifest.warnings),
+    }
+    if bundle.rows or statements is None:
+        document |= _of_requests(bundle, progress)
+    return document
+
+
+def _of_requests(bundle: Bundle, progress: Callable[[int, int], None] | None) -> dict[str, Any]:
+    """Describe the requests of a trace, the keys that only a trace with requests has."""
     bundle.refuse_without_requests()
     survey = Survey()
     rows = 0
@@ -42,12 +62,7 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
         if progress is not None:
             progress(rows, 2 * bundle.rows)
 
-    manifest = bundle.manifest
     return {
-        "schema": "tiersim.description/1",
-        "trace": bundle.path.absolute().name,
-        "format": manifest.source_format,
-        "requests": bundle.rows,
         "span_ns": span_ns,
         "rate_per_s": bundle.rows * NS_PER_S / span_ns if span_ns >= NS_PER_S else None,
         "peak_rate_per_s": survey.peak_rate_per_s,
@@ -62,6 +77,4 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
         "re_reference": working_set.re_reference(),
         "latency": groups.latency(),
         "latency_by_size": groups.latency_by_size(),
-        "inferred": list(manifest.inferred),
-        "warnings": list(manifest.warnings),
     }

@@ -93,6 +93,14 @@ def import_trace(
     return Bundle(target).manifest
 
 
+def holds_requests(paths: Sequence[Path], format: str | None = None) -> bool:
+    """Tell whether a recording holds requests, and not statements and counters alone; raises TraceError, see import_trace."""
+    found = sorted_out(paths, format)
+    if found.requests and format is None:
+        detect_format(found.requests[0])
+    return bool(found.requests)
+
+
 class SortedOut(NamedTuple):
     """The files of a recording: those that hold requests, the others with the key of SOURCES each, and what is left out."""
 
@@ -159,7 +167,9 @@ def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> 
     fields["source_format"] = ", ".join(
         [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
     )
-    fields["span_ns"] = max(writer.last_ns, found.pop("span_ns"))
+    span_ns = found.pop("span_ns")
+    if not writer.rows:  # otherwise it is that of the requests, which rates are taken over
+        fields["span_ns"] = span_ns
     for name, value in found.items():
         if isinstance(value, dict):
             fields[name] = {**fields.get(name, {}), **value}

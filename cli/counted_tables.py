@@ -1,0 +1,180 @@
+"""The tables of ``tiersim describe`` for statements and counters."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tiersim.cli import terminal
+from tiersim.units import NS_PER_MS, format_bytes, format_ns
+
+#: Rows of a table; the JSON document has all.
+SHOWN = 10
+#: A query is cut here in the terminal.
+_LONGEST = 70
+_QUERY_COLUMNS = ("query", "calls", "mean", "time", "of all", "pages hit", "pages read", "hit ratio", "written", "log")
+_RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit ratio", "in the pool")
+
+
+def show_counted(document: dict[str, Any]) -> None:
+    """Print what ``counted`` of a description says."""
+    span = "at times that are not known" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
+    for title, rows in _orders(document["queries"]):
+        caption = f"{len(document['queries']) - SHOWN} more queries: --json" if len(document["queries"]) > SHOWN else ""
+        terminal.show_table(f"queries by {title}, {span}", _QUERY_COLUMNS, [_query(row) for row in rows], caption)
+    if document["executions"]:
+        columns = ("executed", "count", "sessions", "time", "mean", "p50", "p95", "p99")
+        terminal.show_table(
+            "executions that were recorded one by one",
+            columns,
+            [_execution(row) for row in document["executions"][:SHOWN]],
+        )
+    relations = [row for row in document["relations"] if row["pages_read"] or row["pages_hit"]]
+    if relations:
+        caption = f"{len(relations) - SHOWN} more relations: --json" if len(relations) > SHOWN else ""
+        terminal.show_table(
+            "relations by pages read",
+            _RELATION_COLUMNS,
+            [_relation(row) for row in relations[:SHOWN]],
+            caption,
+            words=2,
+        )
+    whole = list(_whole(document))
+    if whole:
+        terminal.show_table("the whole", ["figure", "value"], whole, words=2)
+    for sentence in (*document["findings"], *(f"missing: {lack}" for lack in document["missing"])):
+        print(sentence)
+
+
+def _orders(queries: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the queries that matter by time, then by reads and by writes where these say something else."""
+    shown: list[list[str]] = []
+    for title, key in (("time", _time), ("pages read", _reads), ("pages dirtied and log", _writes)):
+        rows = sorted((query for query in queries if key(query)), key=lambda query: -key(query))[:SHOWN]
+        names = [row["entity"] for row in rows]
+        if rows and names not in shown:
+            shown.append(names)
+            yield title, rows
+
+
+def _time(query: dict[str, Any]) -> float:
+    return query["exec_ms"] or 0
+
+
+def _reads(query: dict[str, Any]) -> float:
+    return query["pages_read"] or 0
+
+
+def _writes(query: dict[str, Any]) -> float:
+    return (query["pages_dirtied"] or 0) + (query["log_bytes"] or 0) / 8192
+
+
+def _query(row: dict[str, Any]) -> list[str]:
+    return [
+        _short(row["text"] or row["entity"]),
+        _count(row["calls"]),
+        _ms(row["mean_ms"]),
+        _ms(row["exec_ms"]),
+        _share(row["share_of_time"]),
+        _count(row["pages_hit"]),
+        _count(row["pages_read"]),
+        _share(row["hit_ratio"]),
+        _count(row["pages_written"]),
+        _bytes(row["log_bytes"]),
+    ]
+
+
+def _execution(row: dict[str, Any]) -> list[str]:
+    times = [_ns(row[name]) for name in ("duration_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns")]
+    return [
+        _short(row["text"] or row["query"] or "not recorded"),
+        _count(row["count"]),
+        _count(row["sessions"]),
+        *times,
+    ]
+
+
+def _relation(row: dict[str, Any]) -> list[str]:
+    cached = _count(row["pages_cached"])
+    figures = (_bytes(row["size_bytes"]), _count(row["pages_read"]), _count(row["pages_hit"]), _share(row["hit_ratio"]))
+    return [row["name"], row["kind"] or "", *figures, cached]
+
+
+def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    span_s = document["span_ns"] / 1e9 if document["span_ns"] else None
+    for row in document["databases"][:SHOWN]:
+        if row["commits"]:
+            rate = f" ({row['commits'] / span_s:,.0f}/s)" if span_s else ""
+            hits = f", {_count(row['pages_read'])} pages read, hit ratio {_share(row['hit_ratio'])}"
+            yield (
+                f"database {row['name']}",
+                f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}",
+            )
+    if document["pool"]:
+        pool = document["pool"]
+        usage = ", ".join(f"{count:,} of {name}" for name, count in pool["pages_by_usage"].items())
+        yield (
+            "buffer pool",
+            f"{pool['pages']:,} pages, {pool['pages_dirty']:,} dirty" + (f"; by usage: {usage}" if usage else ""),
+        )
+    if document["log"] and document["log"].get("bytes") is not None:
+        log = document["log"]
+        rate = f" ({format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
+        images = f", {_count(log.get('full_page_images'))} full-page images"
+        flushes = f", {_count(log['flushes'])} flushes" if log.get("flushes") is not None else ""
+        mean = f" of {_ms(log['flush_ms'] / log['flushes'])}" if log.get("flush_ms") and log.get("flushes") else ""
+        yield "log", f"{_bytes(log['bytes'])}{rate} in {_count(log.get('records'))} records{images}{flushes}{mean}"
+    if document["checkpointer"]:
+        found = document["checkpointer"]
+        times = f"{_count(found.get('timed'))} timed, {_count(found.get('requested'))} requested"
+        yield (
+            "checkpoints",
+            (
+                f"{times}, {_count(found.get('pages_written'))} pages written in {_ms(found.get('write_ms'))}, flushed in "
+                f"{_ms(found.get('flush_ms'))}"
+            ),
+        )
+    if document["checkpoints"]:
+        took = [row["total_ms"] for row in document["checkpoints"] if row.get("total_ms") is not None]
+        longest = f", {_ms(min(took))} to {_ms(max(took))}" if took else ""
+        yield "checkpoints in the log", f"{len(document['checkpoints']):,}{longest}"
+    if document["background_writer"]:
+        found = document["background_writer"]
+        own = found.get("sessions_pages_written")
+        sessions = "" if own is None else f"; sessions wrote {_count(own)} themselves"
+        yield "background writer", f"{_count(found.get('pages_written'))} pages{sessions}"
+    if document["sessions"]:
+        most = list(document["sessions"]["mean"].items())[:4]
+        waits = ", ".join(f"{mean:.2g} {name.replace('//', '').strip('/').replace('/', ' ')}" for name, mean in most)
+        yield "sessions", f"{waits} on average ({document['sessions']['samples']:,} samples)"
+    if document["client"]:
+        found = document["client"]
+        yield (
+            "load",
+            (
+                f"{_count(found.get('clients'))} clients, {_count(found.get('transactions'))} transactions, "
+                f"{_count(found.get('transactions_per_s'))}/s, mean {_ms(found.get('mean_ms'))}"
+            ),
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _count(value: float | None) -> str:
+    return "?" if value is None else f"{value:,.0f}"
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{100 * value:.1f} %"
+
+
+def _bytes(value: float | None) -> str:
+    return "?" if value is None else format_bytes(value)
+
+
+def _ms(value: float | None) -> str:
+    return "?" if value is None else format_ns(value * NS_PER_MS)
+
+
+def _ns(value: float | None) -> str:
+    return "?" if value is None else format_ns(value)

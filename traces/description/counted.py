@@ -1,0 +1,240 @@
+"""What counters and logged executions of a recording say: queries, hit ratios, the log, checkpoints, who waited for what."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.description.missing import missing
+from tiersim.traces.differences import Change, Differences, differences
+from tiersim.traces.statements import read_queries, read_statements
+from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.tables import Table
+from tiersim.units import NS_PER_S
+
+#: Quantiles of logged executions.
+_QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99}
+
+
+def counted(bundle: Bundle) -> dict[str, Any] | None:
+    """Describe statements and counters (``docs/description.md`` has every key); None when the bundle has neither.
+
+    Raises TraceError when a table of the bundle cannot be read.
+    """
+    statements = read_statements(bundle.path)
+    found = differences(read_snapshots(bundle.path))
+    if not len(statements) and not found.snapshots:
+        return None
+    texts = _texts(read_queries(bundle.path))
+    known = [span for span in found.span_ns.values() if span]
+    span_ns = max(known, default=None)
+    queries = [_query(entity, change, texts, span_ns) for entity, change in found.of("query").items()]
+    total_ms = sum(query["exec_ms"] or 0 for query in queries)
+    for query in queries:
+        query["share_of_time"] = (query["exec_ms"] or 0) / total_ms if total_ms else None
+    return {
+        "span_ns": span_ns,
+        "snapshots": dict(sorted(found.snapshots.items())),
+        "queries": sorted(queries, key=lambda query: (-(query["exec_ms"] or 0), query["entity"])),
+        "executions": _executions(statements, texts),
+        "databases": _hits(found, "database", ("commits", "rollbacks", "temp_bytes", "deadlocks")),
+        "relations": _relations(found),
+        "pool": _pool(found),
+        "io": _io(found),
+        "log": _numbers(found, "log", "log"),
+        "checkpointer": _numbers(found, "checkpointer", "checkpointer"),
+        "background_writer": _numbers(found, "background writer", "background writer"),
+        "checkpoints": [_plain(change.last) for _, change in sorted(found.of("checkpoint").items(), key=_by_number)],
+        "sessions": _sessions(bundle),
+        "devices": [
+            {"name": name, **_plain(change.grown | change.last)} for name, change in sorted(found.of("device").items())
+        ],
+        "client": _numbers(found, "client", next(iter(found.of("client")), "")),
+        "settings": {name: _setting(change.last) for name, change in sorted(found.of("setting").items())},
+        "findings": found.findings(),
+        "missing": missing(found, statements, bundle),
+    }
+
+
+def _texts(queries: Table) -> dict[str, dict[str, str | None]]:
+    """Return what is known of queries by their entity, and by their fingerprint."""
+    names = ("query", "entity", "text", "database", "user")
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(queries.texts(name) for name in names), strict=True)]
+    by_mark = {row["query"]: row for row in rows if row["query"] is not None}
+    return by_mark | {row["entity"]: row for row in rows if row["entity"] is not None}
+
+
+def number(value: Decimal | None) -> int | float | None:
+    """Return a whole number as int, any other as float."""
+    if value is None:
+        return None
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _plain(values: Mapping[str, Decimal | str]) -> dict[str, Any]:
+    return {name: number(value) if isinstance(value, Decimal) else value for name, value in sorted(values.items())}
+
+
+def _setting(values: Mapping[str, Decimal | str]) -> str:
+    """Return a setting as its server shows it, with its unit."""
+    value, unit = values.get("setting", ""), values.get("unit", "")
+    return f"{number(value) if isinstance(value, Decimal) else value} {unit}".strip()
+
+
+def _numbers(found: Differences, subject: str, entity: str) -> dict[str, Any] | None:
+    change = found.of(subject).get(entity)
+    return None if change is None else _plain(change.grown | change.last)
+
+
+def _ratio(hits: Decimal | None, misses: Decimal | None) -> float | None:
+    if hits is None or misses is None or not hits + misses:
+        return None
+    return float(hits / (hits + misses))
+
+
+_OF_QUERIES = (
+    *("rows", "pages_hit", "pages_read", "pages_dirtied", "pages_written", "local_pages_read", "temp_pages_read"),
+    *("temp_pages_written", "plan_ms", "read_ms", "write_ms", "temp_read_ms", "temp_write_ms", "log_records"),
+    *("log_full_page_images", "log_bytes", "cpu_user_ms", "cpu_system_ms", "device_read_bytes", "device_written_bytes"),
+)
+
+
+def _query(
+    entity: str, change: Change, texts: Mapping[str, Mapping[str, str | None]], span_ns: int | None
+) -> dict[str, Any]:
+    known = texts.get(entity, {})
+    calls, exec_ms = change.number("calls"), change.number("exec_ms")
+    return {
+        "entity": entity,
+        "query": known.get("query"),
+        "text": known.get("text"),
+        "database": known.get("database"),
+        "user": known.get("user"),
+        "calls": number(calls),
+        "calls_per_s": float(calls) * NS_PER_S / span_ns if calls is not None and span_ns else None,
+        "exec_ms": number(exec_ms),
+        "mean_ms": float(exec_ms / calls) if exec_ms is not None and calls else None,
+        # of all executions since the counters began, not of this recording alone
+        **{f"ever_{name}": number(change.number(f"exec_{name}")) for name in ("min_ms", "max_ms", "stddev_ms")},
+        "hit_ratio": _ratio(change.number("pages_hit"), change.number("pages_read")),
+        **{name: number(change.number(name)) for name in _OF_QUERIES},
+    }
+
+
+def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]) -> list[dict[str, Any]]:
+    """Return executions that were recorded one by one, by query, those with most time first."""
+    groups = []
+    marks, durations = statements.columns["query"], statements.columns["duration_ns"]
+    for code in np.unique(marks).tolist():
+        rows = marks == code
+        took = durations[rows & (durations >= 0)]
+        mark = statements.words["query"][code] if code >= 0 else None
+        groups.append({
+            "query": mark,
+            "text": texts.get(mark or "", {}).get("text"),
+            "count": int(np.count_nonzero(rows)),
+            "duration_ns": int(took.sum()) if len(took) else None,
+            "mean_ns": float(took.mean()) if len(took) else None,
+            **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
+            **{name: _sum(statements.columns[name][rows]) for name in ("logical_reads", "physical_reads", "writes", "log_bytes")},
+            "sessions": len(np.unique(statements.columns["session"][rows & (statements.columns["session"] >= 0)])),
+        })  # fmt: skip
+    return sorted(groups, key=lambda group: (-(group["duration_ns"] or 0), group["query"] or ""))
+
+
+def _sum(values: Any) -> int | None:
+    known = values[values >= 0]
+    return int(known.sum()) if len(known) else None
+
+
+def _hits(found: Differences, subject: str, more: Sequence[str]) -> list[dict[str, Any]]:
+    rows = []
+    for name, change in sorted(found.of(subject).items()):
+        hits, misses = change.number("pages_hit"), change.number("pages_read")
+        rows.append({
+            "name": name,
+            "pages_hit": number(hits),
+            "pages_read": number(misses),
+            "hit_ratio": _ratio(hits, misses),
+            "read_ms": number(change.number("read_ms")),
+            **{word: number(change.number(word)) for word in more},
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: (-(row["pages_read"] or 0), row["name"]))
+
+
+def _relations(found: Differences) -> list[dict[str, Any]]:
+    """Return relations with their sizes, reads, and the pages that the pool holds of them, most pages read first."""
+    rows = _hits(found, "relation", ("size_bytes", "pages", "rows", "sequential_scans", "index_scans"))
+    cached = _cached(found)
+    for row in rows:
+        kind = found.of("relation")[row["name"]].last.get("kind")
+        row["kind"] = kind if isinstance(kind, str) else None
+        row["pages_cached"] = cached.get(row["name"], cached.get(row["name"].rpartition(".")[2])) if cached else None
+    return rows
+
+
+def _cached(found: Differences) -> dict[str, int]:
+    """Return the pages that the pool holds of each relation, at the last snapshot."""
+    pages: dict[str, int] = {}
+    for entity, change in found.of("pool").items():
+        count = change.number("pages")
+        if count is not None:
+            relation = entity.split("/")[0]
+            pages[relation] = pages.get(relation, 0) + int(count)
+    return pages
+
+
+def _pool(found: Differences) -> dict[str, Any] | None:
+    if not found.of("pool"):
+        return None
+    by_usage: dict[str, int] = {}
+    dirty = 0
+    for entity, change in found.of("pool").items():
+        parts, count = entity.split("/"), int(change.number("pages") or 0)
+        if len(parts) > 1:
+            by_usage[parts[1]] = by_usage.get(parts[1], 0) + count
+        dirty += count if parts[-1] == "dirty" else int(change.number("pages_dirty") or 0)
+    return {
+        "pages": sum(_cached(found).values()),
+        "pages_dirty": dirty,
+        "pages_by_usage": dict(sorted(by_usage.items())),
+    }
+
+
+def _io(found: Differences) -> list[dict[str, Any]]:
+    """Return who read, wrote and flushed what, those who did nothing left out."""
+    rows = []
+    for entity, change in sorted(found.of("io").items()):
+        values = _plain(change.grown)
+        if any(values.values()):
+            rows.append({"name": entity, **values, "read_mean_ms": _mean(values, "read_ms", "reads")}
+                        | {"write_mean_ms": _mean(values, "write_ms", "writes"), "flush_mean_ms": _mean(values, "flush_ms", "flushes")})  # fmt: skip
+    return rows
+
+
+def _mean(values: Mapping[str, Any], total: str, count: str) -> float | None:
+    return values[total] / values[count] if values.get(total) is not None and values.get(count) else None
+
+
+def _sessions(bundle: Bundle) -> dict[str, Any] | None:
+    """Return how many sessions there were by state and wait, on average over the samples."""
+    sums: dict[str, float] = {}
+    samples = 0
+    for snapshot in read_snapshots(bundle.path):
+        found = [(entity, values) for (subject, entity), values in snapshot.values.items() if subject == "session"]
+        samples += bool(found)
+        for entity, values in found:
+            sums[entity] = sums.get(entity, 0.0) + float(values.get("sessions", 0))
+    if not samples:
+        return None
+    return {
+        "samples": samples,
+        "mean": {entity: total / samples for entity, total in sorted(sums.items(), key=lambda i: -i[1])},
+    }
+
+
+def _by_number(item: tuple[str, Change]) -> tuple[int, str]:
+    name = item[0]
+    return (int(name) if name.isdigit() else 0, name)

@@ -1,0 +1,83 @@
+"""What a recording of counters lacks for a good prediction, and what would bring it: sentences."""
+
+from collections.abc import Iterator
+
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.differences import Change, Differences
+from tiersim.traces.tables import Table
+
+#: By engine: what is said to be missing → what to do there.
+_REMEDIES = {
+    "postgresql": {
+        "queries": "install pg_stat_statements (shared_preload_libraries, CREATE EXTENSION)",
+        "timing": "set track_io_timing = on",
+        "log timing": "set track_wal_io_timing = on",
+        "relations": "record pg_statio_user_tables and pg_statio_user_indexes",
+        "sizes": "record relation sizes (pg_class with pg_relation_size)",
+        "pool": "record pg_buffercache (its usage counts by relation)",
+        "log": "record pg_stat_wal (14 and later)",
+        "checkpoints": "set log_checkpoints = on and import the server's log, or record pg_stat_checkpointer",
+        "settings": "record pg_settings",
+    }
+}
+
+
+def missing(found: Differences, statements: Table, bundle: Bundle) -> list[str]:
+    """Say what is missing to predict well from this recording, most important first."""
+    remedies = _REMEDIES.get(str(bundle.manifest.host.get("engine")), {})
+
+    def sentence(lack: str, what: str) -> str:
+        return f"{lack}: {remedies[what]}" if what in remedies else lack
+
+    return [sentence(lack, what) for lack, what in _lacks(found, statements, bundle)]
+
+
+def _lacks(found: Differences, statements: Table, bundle: Bundle) -> Iterator[tuple[str, str]]:
+    counted = max(found.snapshots.values(), default=0)
+    if counted == 1 and not len(statements):
+        yield "one snapshot alone says nothing of a span of time; take another after some minutes of load", ""
+    elif counted > 1 and not any(found.span_ns.values()):
+        yield (
+            "when the snapshots were taken is not noted, so there are no rates; import what tells the time as well",
+            "",
+        )
+    if not found.of("query") and not len(statements):
+        yield "what each query asks for is not known", "queries"
+    if found.of("query") and _reads_without_time(found):
+        yield "reads were not timed, so the CPU of queries cannot be told from their reads", "timing"
+    if not found.of("relation"):
+        yield "which tables and indexes the reads go to is not known", "relations"
+    elif not any("size_bytes" in change.last or "pages" in change.last for change in found.of("relation").values()):
+        yield "the sizes of tables and indexes are not known", "sizes"
+    if not found.of("pool"):
+        yield "what the buffer pool holds, and how warm, is not known", "pool"
+    log = found.of("log").get("log")
+    if log is None or log.number("bytes") is None:
+        yield "how much was written to the log is known from queries at best", "log"
+    elif not any(change.number("flush_ms") for change in [log, *_log_writers(found)]):
+        yield "flushes of the log were not timed", "log timing"
+    if not found.of("checkpoint") and not found.of("checkpointer"):
+        yield "nothing is known of checkpoints", "checkpoints"
+    if not found.of("session") and not found.of("client") and not len(statements):
+        yield "how many sessions worked at a time is known by Little's law alone; sample the active sessions", ""
+    if not found.of("setting"):
+        yield "the engine's settings, such as the size of its buffer pool, are not known", "settings"
+    if not bundle.rows:
+        yield (
+            (
+                "pages that the engine read may have come from the operating system's cache: only a block trace of the same "
+                "minutes tells what the device did (tiersim record blktrace)"
+            ),
+            "",
+        )
+
+
+def _log_writers(found: Differences) -> list[Change]:
+    return [change for entity, change in found.of("io").items() if "/wal/" in entity]
+
+
+def _reads_without_time(found: Differences) -> bool:
+    changes = found.of("query").values()
+    return any(change.number("pages_read") for change in changes) and not any(
+        change.number("read_ms") for change in changes
+    )
