@@ -261,9 +261,14 @@ def test_what_select_version_prints_tells_the_version_and_no_moment(tmp_path: Pa
     assert [list(s.values) for s in snapshots] == [[("log", "log")]]
 
 
-def test_a_view_without_rows_is_no_mistake(tmp_path: Path) -> None:
-    manifest, snapshots = imported(tmp_path, {"a.csv": STATEMENTS["18"].replace(" ", ",") + "\n"})
-    assert (manifest.snapshots, snapshots, manifest.warnings) == (0, [], [])
+def test_a_view_without_rows_is_what_later_counters_count_from(tmp_path: Path) -> None:
+    empty = STATEMENTS["18"].replace(" ", ",") + "\n"
+    manifest, snapshots = imported(tmp_path, {"before/a.csv": empty, "after/a.csv": as_csv([statement(5)])})
+    assert manifest.snapshots == 2
+    assert not manifest.warnings
+    assert grown(snapshots)["calls"] == 5
+    _, snapshots = imported(tmp_path, {"after/a.csv": empty, "before/a.csv": as_csv([statement(5)])})
+    assert differences(snapshots).evicted == {"query": ["5/10/t/7"]}
 
 
 @pytest.mark.parametrize("bad", ["x", "1e30", "1,5", "0x1F", "--"])

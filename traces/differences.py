@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from tiersim.traces.counters import SINCE, SUBJECTS
+from tiersim.traces.counters import NOTHING, SINCE, SUBJECTS
 from tiersim.traces.statistics import Snapshot, Values
 
 _ZERO = Decimal(0)
@@ -94,7 +94,9 @@ def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     for snapshot in snapshots:
         now: dict[str, dict[str, Values]] = {}
         for (subject, entity), values in snapshot.values.items():
-            now.setdefault(subject, {})[entity] = values
+            known = now.setdefault(subject, {})
+            if values != NOTHING:
+                known[entity] = values
         for subject, entities in now.items():
             start_ns, then = before.get(subject, (None, None))
             yield _step(subject, start_ns, snapshot.time_ns, then, entities)

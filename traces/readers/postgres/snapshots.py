@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
+from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
@@ -18,6 +19,7 @@ from tiersim.traces.readers.postgres.times import has_offset, unix_ns
 from tiersim.traces.readers.postgres.values import Gathered, entity_of
 from tiersim.traces.readers.postgres.views import View, view_of
 from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.statistics import Values
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
 _TIMES = (
@@ -69,7 +71,7 @@ class _Moment(NamedTuple):
 
     view: View
     moment_ns: int | None
-    values: dict[Key, dict[str, Decimal | str]]
+    values: Mapping[Key, Values]
     own_start_ns: int | None  # of the statement that read pg_stat_activity
 
 
@@ -111,6 +113,10 @@ class _File:
             self._recorded.lose(_REPEATED, known.repeated)
             self._found.append(_Moment(view, moment_ns, known.values, own_start_ns))
             self._recorded.host.update(host_from(known.values))
+        if not gathered:
+            moment_ns = None if beside is None else self._unix_ns(0, "time", beside)
+            nothing = {(part.subject, ""): NOTHING for part in view.parts}
+            self._found.append(_Moment(view, moment_ns, nothing, None))
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
