@@ -187,6 +187,16 @@ def test_without_stats_since_a_counter_that_fell_tells(tmp_path: Path) -> None:
     assert taken.resets == {"query": ["5/10/t/7"]}
 
 
+def test_without_stats_since_a_reset_of_all_statements_tells(tmp_path: Path) -> None:
+    info = "dealloc,stats_reset\n0,2026-11-21 0{}:00:00+00\n"
+    before, after = (as_csv([statement(calls, stats_since=None)]) for calls in (5, 9))
+    files = {"before/a.csv": before, "after/a.csv": after, "before/i.csv": info.format(1)}
+    _, snapshots = imported(tmp_path / "reset", files | {"after/i.csv": info.format(2)})
+    assert grown(snapshots)["calls"] == 9
+    _, snapshots = imported(tmp_path / "kept", files | {"after/i.csv": info.format(1)})
+    assert grown(snapshots)["calls"] == 4
+
+
 def test_entries_that_left_are_told(tmp_path: Path) -> None:
     manifest, taken = found(tmp_path, [statement(5), statement(6, 8)], [statement(6)])
     assert taken.evicted == {"query": ["5/10/t/8"]}
