@@ -86,6 +86,7 @@ class _File:
         self._good = 0
         self._damaged = 0
         self._first_damage = ""
+        self._whole_times = True  # all so far say how far they are from UTC
 
     def read(self, view: View, table: TextTable) -> None:
         """Take in the rows of a table, by the time that they tell. Raises TraceError when most are damaged."""
@@ -164,7 +165,8 @@ class _File:
             found = unix_ns(text)
         except ValueError as error:
             raise TraceError(f"{self._path}: line {line}: {column}: {text[:40]!r} is {error}") from None
-        if not has_offset(text):
+        if self._whole_times and not has_offset(text):
+            self._whole_times = False
             self._recorded.inferred.append(
                 f"{self._path.name}: {column} does not say how far from UTC it is, and is taken for UTC"
             )
