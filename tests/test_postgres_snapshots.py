@@ -82,6 +82,14 @@ def test_views_of_a_moment_are_one_snapshot_and_moments_are_in_order(tmp_path: P
     assert grown(snapshots, "log", "log")["bytes"] == 2000
 
 
+def test_numbers_in_names_do_not_join_what_folders_part(tmp_path: Path) -> None:
+    files = {f"{when}/pg16_{n}.csv": WAL.format(n, n) for when, n in (("before", 4), ("after", 9))}
+    same = {f"{when}/pg16_wal.csv": WAL.format(n, n) for when, n in (("before", 4), ("after", 9))}
+    for number, recorded in enumerate((files, same)):
+        _, snapshots = imported(tmp_path / str(number), recorded)
+        assert [s.values["log", "log"]["records"] for s in snapshots] == [4, 9]
+
+
 def test_numbered_files_are_a_series(tmp_path: Path) -> None:
     files = {f"wal_{n}.csv": WAL.format(n, n) for n in (10, 9, 2)}
     _, snapshots = imported(tmp_path, files)
