@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.naive_views import VIEWS, file_of, growth
 from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv
 from tests.postgres_versions import COLUMNS, STATEMENTS
 from tiersim.errors import TraceError
@@ -399,3 +400,22 @@ def test_json_of_other_tools_is_left_alone(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"name": "x"}, {"setting": 1}, {"pid": 1, "state": "R", "query_start": 2}]))
     with pytest.raises(TraceError, match="no known format"):
         detect_format(path)
+
+
+EXCERPTS = Path(__file__).parent / "data" / "recorded"
+RECORDED = [view for view in VIEWS if file_of(EXCERPTS, view, "after").exists()]
+
+
+@pytest.mark.parametrize("view", RECORDED)
+def test_what_grew_in_a_recording_is_what_the_twin_says(view: str, tmp_path: Path) -> None:
+    files = [file_of(EXCERPTS, view, moment) for moment in ("before", "after")]
+    import_trace(files, tmp_path / "out.trace")
+    found = differences(read_snapshots(tmp_path / "out.trace"))
+    for (subject, entity), numbers in growth(EXCERPTS, view).items():
+        assert numbers.items() <= found.of(subject)[entity].grown.items(), entity
+
+
+def test_a_recording_is_two_moments_at_the_times_of_its_server(tmp_path: Path) -> None:
+    manifest = import_trace([EXCERPTS / "before", EXCERPTS / "after"], tmp_path / "out.trace")
+    assert (manifest.snapshots, manifest.span_ns, manifest.dropped) == (2, 41_387_986_000, {})
+    assert len(RECORDED) == 9
