@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import detect_format, import_trace
+from tiersim.traces.readers.postgres.times import canonical, unix_ns
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import Snapshot, read_snapshots
 
@@ -133,11 +135,29 @@ def test_a_time_without_an_offset_is_said_to_be_taken_for_utc(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["Sat 21 Nov 10:00:01 2026 CET", "11/21/2026 10:00:01 CET", "2026-02-30 10:00:01+00", "soon"]
+    "text",
+    [
+        "Sat 21 Nov 10:00:01 2026 CET",
+        "11/21/2026 10:00:01 CET",
+        "2026-02-30 10:00:01+00",
+        "soon",
+        "9999-01-01 00:00:00+00",
+        "9999999999",
+        "1969-01-01 00:00:00+00",
+        "infinity",
+    ],
 )
 def test_a_time_in_another_style_is_refused_naming_the_place(text: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"a\.csv: line 2: ts: '.*' is no "):
         imported(tmp_path, {"a.csv": as_csv([{"ts": text, **statement(3)}])})
+
+
+@given(st.datetimes(datetime(1971, 1, 1), datetime(2261, 1, 1)), st.integers(-15 * 3600, 15 * 3600))
+def test_moments_are_read_to_the_microsecond_in_any_time_zone(moment: datetime, east_s: int) -> None:
+    local = moment.replace(tzinfo=timezone(timedelta(seconds=east_s)))
+    microseconds = (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    assert unix_ns(local.isoformat(" ")) == unix_ns(local.isoformat()) == microseconds * 1000
+    assert canonical(local.isoformat(" ")) == local.astimezone(UTC).isoformat(" ")
 
 
 def test_json_may_say_the_time_beside_the_rows(tmp_path: Path) -> None:
