@@ -17,8 +17,8 @@ from tiersim.traces.readers.postgres_plans import plan_of
 from tiersim.traces.readers.recorded import Recorded, lines_of
 from tiersim.units import NS_PER_MS
 
-#: Statements that are handed over at a time, and what is remembered at most of sessions and of texts.
-_ROWS, _SESSIONS, _TEXTS = 1 << 16, 1 << 14, 1 << 12
+#: Statements that are handed over at a time, and sessions of which is remembered what they said.
+_ROWS, _SESSIONS = 1 << 16, 1 << 14
 #: Larger durations are damage, and sums of smaller ones fit int64.
 _MOST_NS = 1 << 60
 
@@ -89,7 +89,6 @@ class _Log:
         self._triggers: dict[str | None, str] = {}
         self._texts: dict[str | None, str] = {}  # logged before they ran
         self._plans: dict[str | None, Row] = {}  # logged before the statement that they are of
-        self._queries: dict[tuple[str, str | None, str | None], str] = {}
         self._rows: list[Row] = []
         self._fates: dict[str, int] = {}
         self._logged_by: set[str] = set()  # settings that let the server log executions
@@ -197,13 +196,7 @@ class _Log:
             self._append(plan)
 
     def _query(self, entry: Entry, text: str) -> str:
-        """Return the fingerprint of a text; the same texts come again, and first of all in a plan and its statement."""
-        key = text, entry.database, entry.user
-        if key not in self._queries:
-            if len(self._queries) >= _TEXTS:
-                self._queries.clear()
-            self._queries[key] = self._recorded.query(text, database=entry.database, user=entry.user)
-        return self._queries[key]
+        return self._recorded.query(text, database=entry.database, user=entry.user)
 
     def _append(self, row: Row) -> None:
         self._rows.append(row)

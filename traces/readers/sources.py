@@ -12,12 +12,14 @@ from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
 from tiersim.traces.readers.opened import Opened, first_bytes
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
 from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, read_pgbench_output
+from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
 
 SNIFFED_BYTES = 1 << 16
 
 SOURCES: dict[str, Source] = {
+    "postgresql": POSTGRESQL,  # snapshots of its views
     "postgresql-log": Source(looks_like_postgres_log, read_postgres_log),
     "pgbench-log": Source(looks_like_pgbench_log, read_pgbench_log),
     "pgbench-output": Source(looks_like_pgbench_output, read_pgbench_output),
@@ -47,4 +49,6 @@ def read_sources(files: Sequence[tuple[Path, str]], *, keep_literals: bool = Fal
             recorded.source_files.append({"name": path.name, "sha256": source.sha256()})
         if key not in recorded.formats:
             recorded.formats.append(key)
+    for key in recorded.formats:
+        SOURCES[key].finish(recorded)
     return recorded
