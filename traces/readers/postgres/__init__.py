@@ -1,0 +1,1 @@
+"""Readers of what PostgreSQL shows of itself."""

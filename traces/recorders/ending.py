@@ -1,0 +1,31 @@
+"""Recordings that somebody may end at any time: Ctrl-C and SIGTERM are a wish to end, and what was recorded stays."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+from types import FrameType
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[Event]:
+    """Yield what is set by the first SIGINT, SIGTERM or SIGHUP; those that follow raise KeyboardInterrupt.
+
+    Signals that are ignored (nohup) stay so. To be called in the main thread.
+    """
+    ended = Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        if ended.is_set():
+            raise KeyboardInterrupt
+        ended.set()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in heard:
+        signal.signal(number, end)
+    try:
+        yield ended
+    finally:
+        for number, handler in heard.items():
+            signal.signal(number, handler)
