@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
-from tiersim.units import format_ns
+from tiersim.units import format_ns, parse_bytes
 
 if TYPE_CHECKING:
     from tiersim.traces.bundle import Manifest
@@ -66,6 +66,43 @@ def postgres(
         manifest = record_postgres(dsn, target, plan, ended, force=force, say=_say, progress=progress)
     if ended.is_set():
         terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
+    _report(manifest, target, json=json)
+
+
+@app.command("blktrace")
+def blktrace(
+    device: Annotated[Path, typer.Argument(help="The block device, such as /dev/sdb.")],
+    output: Output = None,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1440, help="How long.")] = 5,
+    max_size: Annotated[str, typer.Option("--max-size", help="End when the raw recording is as large.")] = "1 GiB",
+    dry_run: DryRun = False,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Record the requests of a block device, as root.
+
+    Uses blktrace, or the kernel's own tracing where that is not installed or
+    refused. Ctrl-C ends the recording early; what was recorded is kept.
+
+    Example: tiersim record blktrace /dev/sdb --minutes 5 -o prod.trace
+    """
+    from tiersim.cli.warmup import compile_if_cold
+    from tiersim.traces.recorders.block import Bounds, commands, record_block
+    from tiersim.traces.recorders.ending import ended_by_signals
+
+    if dry_run:
+        print("\n".join(commands(device, minutes * 60)))
+        return
+    target = _required(output)
+    try:
+        most_bytes = parse_bytes(max_size)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
+    compile_if_cold()
+    with terminal.stages("recording"), ended_by_signals() as ended:
+        manifest = record_block(device, target, Bounds(minutes * 60, most_bytes, ended), force=force)
+    for sentence in manifest.warnings:
+        _say(sentence)
     _report(manifest, target, json=json)
 
 
