@@ -1,1 +1,0 @@
-"""Readers of what PostgreSQL shows of itself."""
