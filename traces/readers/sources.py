@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiersim.traces.readers.opened import Opened, first_bytes
+from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
 
 SNIFFED_BYTES = 1 << 16
 
-SOURCES: dict[str, Source] = {}
+SOURCES: dict[str, Source] = {
+    "postgresql": POSTGRESQL,  # snapshots of its views
+}
 
 
 def source_of(path: Path) -> str | None:
