@@ -39,7 +39,9 @@ def postgres(
     ] = 1,
     buffercache: Annotated[
         bool,
-        typer.Option("--buffercache", help="Count the pages of each relation in the buffer pool, at the start and the end."),
+        typer.Option(
+            "--buffercache", help="Count the pages of each relation in the buffer pool, at the start and the end."
+        ),
     ] = False,
     dry_run: DryRun = False,
     json: Json = False,

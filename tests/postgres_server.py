@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ INSTALLED = _installed()
 _MISSING = f"no PostgreSQL is installed, and {PACKAGE} names none"
 
 
-def versions() -> list[Any]:
+def versions() -> list[str]:
     """What the tests are parametrised with: each version, or one that skips or fails."""
     return sorted(INSTALLED, key=int) or [""]
 
@@ -117,7 +117,21 @@ class PostgresServer:
 
     def sql(self, text: str, dsn: str | None = None) -> list[list[str]]:
         """Rows of what psql prints for a query."""
-        command = ["psql", "-X", "-A", "-t", "-q", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", dsn or self.dsn, "-c", text]
+        command = [
+            "psql",
+            "-X",
+            "-A",
+            "-t",
+            "-q",
+            "-F",
+            "\t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            dsn or self.dsn,
+            "-c",
+            text,
+        ]
         out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         return [line.split("\t") for line in out.splitlines()]
 
@@ -136,13 +150,14 @@ class PostgresServer:
         return found
 
     def _run(self, program: str, *arguments: str) -> None:
-        environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
-        done = subprocess.run(
-            [str(self._bin / program), *arguments],
-            env=environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
-            stderr=subprocess.STDOUT if program == "initdb" else subprocess.DEVNULL, timeout=120, text=True, **_user(),
-        )  # fmt: skip
-        assert done.returncode == 0, (program, done.stdout, self.log if (self.folder / "log").exists() else "")
+        # the server inherits what pg_ctl has: a pipe would stay open as long as it runs
+        with (self.folder / "printed").open("w") as printed:
+            done = subprocess.run(
+                [str(self._bin / program), *arguments],
+                check=False, env={**os.environ, "LC_ALL": "C", "TZ": "UTC"}, cwd="/", stdin=subprocess.DEVNULL,
+                stdout=printed, stderr=subprocess.STDOUT, timeout=120, **_user(),
+            )  # fmt: skip
+        assert done.returncode == 0, (program, (self.folder / "printed").read_text())
 
 
 @contextmanager
@@ -175,6 +190,3 @@ def environment(**more: str) -> dict[str, str]:
     """The environment without what libpq takes from it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return kept | more
-
-
-__all__: Sequence[str] = ["PASSWORD", "PostgresServer", "environment", "interrupt", "running", "versions", "wait_for"]

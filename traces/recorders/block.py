@@ -76,7 +76,9 @@ def block_device(path: Path) -> Device:
     try:
         found = path.stat()
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be found ({reason(error)}); name a block device such as /dev/sdb") from None
+        raise RecordingError(
+            f"{path}: cannot be found ({reason(error)}); name a block device such as /dev/sdb"
+        ) from None
     if not stat.S_ISBLK(found.st_mode):
         raise RecordingError(f"{path}: is no block device; name one such as /dev/sdb (lsblk lists them)")
     return Device(path, os.major(found.st_rdev), os.minor(found.st_rdev))

@@ -75,7 +75,9 @@ class GrowingBundle:
         return manifest
 
     def _unfinished(self) -> dict[str, Any]:
-        last = datetime.fromtimestamp((self._zero_unix_ns + self._last_ns) // NS_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        last = datetime.fromtimestamp((self._zero_unix_ns + self._last_ns) // NS_PER_S, UTC).strftime(
+            "%Y-%m-%d %H:%M:%S"
+        )
         early = (
             f"the recording was not ended: it goes on, or was killed; its last snapshot is of {last} UTC, "
             f"{self._last_ns / NS_PER_S:.0f} s after the first"

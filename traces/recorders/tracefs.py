@@ -98,9 +98,11 @@ def tracefs() -> Iterator[Tracefs]:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise RecordingError(f"{command[0]} of the kernel's tracefs was refused ({done.stderr.strip()}); record as root")
+        raise RecordingError(
+            f"{command[0]} of the kernel's tracefs was refused ({done.stderr.strip()}); record as root"
+        )
 
 
 def _copy_what_is_there(pipe: int, to: BinaryIO, most_bytes: int) -> None:

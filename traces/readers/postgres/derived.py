@@ -75,7 +75,7 @@ def session(row: Row) -> Row:
     return row | {
         "state": (row.get("state") if client else kind) or "",
         "wait_event_type": "Lock" if locked else row.get("wait_event_type"),
-        "in_transaction": None if "xact_start" not in row else "0" if row["xact_start"] is None else "1",
+        "in_transaction": str(int(row["xact_start"] is not None)) if "xact_start" in row else row.get("in_transaction"),
     }
 
 

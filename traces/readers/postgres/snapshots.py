@@ -107,7 +107,7 @@ class _File:
         for unix_ns, known in gathered.items():
             self._recorded.lose(_REPEATED, known.repeated)
             self._found.append(_Moment(view, unix_ns, known.values, own_start_ns))
-            self._recorded.host.update(_host(known.values))
+            self._recorded.host.update(host_from(known.values))
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
@@ -174,7 +174,7 @@ def _reads_activity(row: Row) -> bool:
     return bool(text and row.get("query_start")) and row.get("state") == "active" and "pg_stat_activity" in (text or "")
 
 
-def _host(values: Mapping[Key, Mapping[str, Decimal | str]]) -> dict[str, Any]:
+def host_from(values: Mapping[Key, Mapping[str, Decimal | str]]) -> dict[str, Any]:
     """Return what values tell of the host, for the manifest."""
     found: dict[str, Any] = {"engine": "postgresql"}
     for (subject, entity), said in values.items():

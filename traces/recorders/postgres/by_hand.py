@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tiersim.traces.readers.postgres.views import SETTINGS
+from tiersim.traces.readers.postgres.settings import KEPT
 from tiersim.traces.recorders.postgres.views import LARGEST, MOMENT, STATEMENTS, VIEWS, View
 
 _FOLDERS = ("before", "after")
@@ -24,10 +24,10 @@ def commands(*, with_pool: bool = False) -> Iterator[str]:
 def _command(view: View, folder: str) -> str:
     sql = "SELECT * FROM pg_stat_statements" if view is STATEMENTS else view.sql
     filled = sql.format(
-        schema="", relations=f"ARRAY({LARGEST})", settings="'{" + ",".join(SETTINGS) + "}'::text[]", queries=""
+        schema="", relations=f"ARRAY({LARGEST})", settings="'{" + ",".join(sorted(KEPT)) + "}'::text[]", choice=""
     )
     needs = [f"PostgreSQL {view.since // 10_000} and later"] if view.since else []
     needs += [f"if {view.extension} is installed"] if view.extension else []
     note = f"  # {', '.join(needs)}" if needs else ""
     shell = filled.replace('"', '\\"').replace("$", "\\$")
-    return f'psql -X -c "\\copy ({shell}) to \'{folder}/{view.name}.csv\' csv header"{note}'
+    return f"psql -X -c \"\\copy ({shell}) to '{folder}/{view.name}.csv' csv header\"{note}"

@@ -105,7 +105,7 @@ class Server:
         except self._error as error:
             if self._connection.closed:
                 raise RecordingError("the server ended the connection") from None
-            state = error.sqlstate or "unknown"  # type: ignore[attr-defined]
+            state = error.sqlstate or "unknown"
             raise NotShownError(_NOT_SHOWN.get(state, f"the server refused (SQLSTATE {state})")) from None
         result = cursor.pgresult
         assert result is not None

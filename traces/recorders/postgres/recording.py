@@ -113,9 +113,7 @@ def _keep(bundle: GrowingBundle, taken: list[Snapshot], snapshots: Snapshots) ->
 
 
 def _fields(server: Server, snapshots: Snapshots) -> dict[str, Any]:
-    host: dict[str, Any] = {"engine": "postgresql", "version": server.version}
-    if snapshots.local:
-        host |= _devices(server)
+    host = {**snapshots.recorded.host, **(_devices(server) if snapshots.local else {})}
     return {"source_format": "postgresql", "host": host, **_known(snapshots)}
 
 
@@ -125,9 +123,10 @@ def _devices(server: Server) -> dict[str, str]:
         found = server.rows("SELECT setting FROM pg_settings WHERE name = 'data_directory'")
     except NotShownError:
         return {}
-    folders = [Path(row["setting"]) for row in found if row["setting"]]
-    devices = {"data_device": device_of(folder) for folder in folders}
-    devices |= {"log_device": device_of(folder / "pg_wal") for folder in folders}
+    folder = next((Path(row["setting"]) for row in found if row["setting"]), None)
+    if folder is None:
+        return {}
+    devices = {"data_device": device_of(folder), "log_device": device_of(folder / "pg_wal")}
     return {name: device for name, device in devices.items() if device is not None}
 
 

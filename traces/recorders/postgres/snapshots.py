@@ -1,25 +1,29 @@
 """Snapshots of a server: what its views say at one moment, in the words of a bundle."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.readers.postgres.views import SETTINGS, values_of
+from tiersim.traces.readers.postgres.settings import KEPT
+from tiersim.traces.readers.postgres.snapshots import host_from
+from tiersim.traces.readers.postgres.values import entity_of, values_of
+from tiersim.traces.readers.postgres.views import BY_NAME
 from tiersim.traces.readers.recorded import Key, Recorded, spread
 from tiersim.traces.recorders.local_host import host_values
 from tiersim.traces.recorders.postgres.connection import NotShownError, Row, Server
 from tiersim.traces.recorders.postgres.views import (
     LARGEST,
     MOMENT,
+    MOST_PAGES,
     MOST_RELATIONS,
     MOST_STATEMENTS,
+    SAME_STATEMENTS,
     SESSIONS,
     STATEMENTS,
     TEXTS,
     VIEWS,
     View,
 )
-from tiersim.traces.statistics import Snapshot
+from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
 _EXTENSIONS = (
@@ -28,8 +32,6 @@ _EXTENSIONS = (
 )
 #: Of so many queries the texts are kept.
 _MOST_TEXTS = 20_000
-
-Values = dict[Key, dict[str, Decimal | str]]
 
 
 class Snapshots:
@@ -55,29 +57,32 @@ class Snapshots:
         self._first = True
         self._subjects: dict[str, set[str]] = {}  # of each view
         self._relations: dict[str, None] = {}  # their oids
-        self._statements: set[str] = set()  # identifiers, where there are too many to ask for all
+        self._choice = MOST_PAGES  # which statements
         self._entities: set[str] = set()  # of queries whose texts were asked for
 
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
         ends = self._first or at_end
         moment = self._server.rows(MOMENT.sql)
-        found: list[tuple[Key, Mapping[str, Decimal | str]]] = list(values_of(MOMENT.name, moment).items())
+        found: list[tuple[Key, Values]] = list(values_of(MOMENT.name, moment).items())
         self._choose_relations()
         lost: set[str] = set()
         for view in [view for view in self._views if ends or not view.at_ends]:
             try:
-                values = self._values_of(view)
+                said = self._values_of(view)
             except NotShownError as why:
                 lost |= self._subjects.get(view.name, set())
                 self._lose(view, why)
                 continue
-            self._subjects.setdefault(view.name, set()).update(subject for subject, _ in values)
-            found += values.items()
+            self._subjects.setdefault(view.name, set()).update(subject for subject, _ in said)
+            found += said.items()
         if self.local:
             found += host_values().items()
+        values = {key: values for key, values in spread(found).items() if key[0] not in lost}
+        if self._first:
+            self.recorded.host |= host_from(values)
         self._first = False
-        return Snapshot(_unix_ns(moment[0]), {key: values for key, values in spread(found).items() if key[0] not in lost})
+        return Snapshot(_unix_ns(moment[0]), values)
 
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
@@ -86,23 +91,25 @@ class Snapshots:
         except NotShownError as why:
             self.recorded.lose(f"samples of sessions: {why}", 1)
             return None
-        return Snapshot(_unix_ns(rows[0]), _sessions(rows)) if rows else None
+        return Snapshot(_unix_ns(rows[0]), values_of(SESSIONS.name, rows)) if rows else None
 
-    def _values_of(self, view: View) -> Values:
+    def _values_of(self, view: View) -> dict[Key, dict[str, Decimal | str]]:
         rows = self._rows(view)
-        values = values_of(view.name, rows)
+        try:
+            values = values_of(view.name, rows)
+        except ValueError as error:
+            raise NotShownError(str(error)) from None
         if view is STATEMENTS:
             self._see_statements(rows)
         return values
 
     def _rows(self, view: View) -> list[Row]:
-        chosen = f" AND queryid = ANY ({_array(self._statements, 'bigint')})" if self._statements else ""
         return self._server.rows(
             view.sql.format(
                 schema=self.extensions.get(view.extension or "", ""),
                 relations=_array(self._relations, "oid"),
-                settings="'{" + ",".join(SETTINGS) + "}'::text[]",
-                queries=chosen,
+                settings="'{" + ",".join(sorted(KEPT)) + "}'::text[]",
+                choice=self._choice,
             )
         )
 
@@ -114,17 +121,20 @@ class Snapshots:
 
     def _see_statements(self, rows: Sequence[Row]) -> None:
         """Ask for the texts of queries that were not there before."""
-        if len(rows) >= MOST_STATEMENTS and not self._statements:
-            self._statements = {str(row["queryid"]) for row in rows}
+        if len(rows) >= MOST_STATEMENTS and self._choice == MOST_PAGES:
+            # always the same ones: a statement that comes and goes would be taken for a new one
+            keys = ",".join(f"{int(row['dbid'])}/{int(row['userid'])}/{int(row['queryid'])}" for row in rows)  # type: ignore[arg-type]
+            self._choice = SAME_STATEMENTS.format(keys=keys)
             self.recorded.warnings.append(
-                f"of more than {MOST_STATEMENTS:,} statements only those that asked for most pages are recorded"
+                f"there are more than {MOST_STATEMENTS:,} statements: those are recorded that had asked for most pages when "
+                "the recording began"
             )
-        new = {str(row["queryid"]) for row in rows if _entity(row) not in self._entities}
+        new = {_entity(row): str(row["queryid"]) for row in rows if _entity(row) not in self._entities}
         if not new or len(self._entities) >= _MOST_TEXTS:
             return
-        sql = TEXTS.format(schema=self.extensions[str(STATEMENTS.extension)], queries=_array(new, "bigint"))
+        self._entities |= new.keys()
+        sql = TEXTS.format(schema=self.extensions[str(STATEMENTS.extension)], queries=_array(new.values(), "bigint"))
         for row in self._server.rows(sql):
-            self._entities.add(_entity(row))
             if row["query"] is not None:
                 self.recorded.query(row["query"], entity=_entity(row), database=row["database"], user=row["role"])
 
@@ -137,25 +147,13 @@ class Snapshots:
 
 
 def _entity(row: Row) -> str:
-    return f"{row['dbid']}/{row['userid']}/{row.get('toplevel') or 't'}/{row['queryid']}"
+    view = BY_NAME[STATEMENTS.name]
+    return entity_of(view.parts[0], view.derive(row))
 
 
-def _array(numbers: Iterator[str] | set[str] | dict[str, None], kind: str) -> str:
+def _array(numbers: Iterable[str], kind: str) -> str:
     return "'{" + ",".join(str(int(number)) for number in numbers) + "}'::" + kind + "[]"
 
 
 def _unix_ns(row: Row) -> int:
     return int(Decimal(row["unix_s"] or 0) * NS_PER_S)
-
-
-def _sessions(rows: Sequence[Row]) -> Values:
-    """Clients are told by their state, background processes, which have none, by what they are."""
-    values: Values = {}
-    for row in rows:
-        who = row["state"] or row["backend_type"] or ""
-        counted = values.setdefault(("session", f"{who}/{row['wait_event_type'] or ''}/{row['wait_event'] or ''}"), {})
-        for name in SUBJECTS["session"].gauges:
-            before = counted.get(name, Decimal(0))
-            assert isinstance(before, Decimal)
-            counted[name] = before + Decimal(row[name] or 0)
-    return values

@@ -13,7 +13,8 @@ MOST_COLUMNS = 20_000
 class View(NamedTuple):
     """A view, and the query that reads it.
 
-    In ``sql`` stand {schema} of the extension with its point, {relations} as an array of oid, {settings} as one of names.
+    In ``sql`` stand {schema} of the extension with its point, {relations} as an array of oid, {settings} as one of names,
+    {choice} of statements.
     """
 
     name: str  # as the reader knows it
@@ -32,19 +33,21 @@ LARGEST = (
 
 #: When it is, as the server says. First of a snapshot, whose time it is.
 MOMENT = View(
-    "meta",
+    "server",
     "SELECT now AS ts, extract(epoch FROM now) AS unix_s, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
     "ELSE pg_current_wal_lsn() END AS wal_lsn, version() AS version, pg_postmaster_start_time() AS pg_postmaster_start_time "
     "FROM clock_timestamp() AS now",
 )
 
-#: Statements without their texts, which cost the server a file; {queries} is a condition or empty.
+#: Statements without their texts, which cost the server a file.
 STATEMENTS = View(
     "pg_stat_statements",
-    "SELECT * FROM {schema}pg_stat_statements(false) WHERE queryid IS NOT NULL{queries} "
-    f"ORDER BY shared_blks_hit + shared_blks_read + shared_blks_written DESC LIMIT {MOST_STATEMENTS}",
+    "SELECT * FROM {schema}pg_stat_statements(false) WHERE queryid IS NOT NULL{choice}",
     extension="pg_stat_statements",
 )
+#: The choice of statements: at first, and where there are more, from then on; {keys} are ``dbid/userid/queryid``.
+MOST_PAGES = f" ORDER BY shared_blks_hit + shared_blks_read + shared_blks_written DESC LIMIT {MOST_STATEMENTS}"
+SAME_STATEMENTS = " AND concat_ws('/', dbid, userid, queryid) = ANY ('{{{keys}}}'::text[])"
 TEXTS = (
     "SELECT s.*, d.datname AS database, pg_get_userbyid(s.userid) AS role FROM {schema}pg_stat_statements(true) s "
     "LEFT JOIN pg_database d ON d.oid = s.dbid WHERE s.queryid = ANY ({queries})"
@@ -88,7 +91,7 @@ VIEWS = (
         at_ends=True,
         for_pool=True,
     ),
-    View("pg_stat_kcache", "SELECT * FROM {schema}pg_stat_kcache()", extension="pg_stat_kcache"),
+    View("pg_stat_kcache_detail", "SELECT * FROM {schema}pg_stat_kcache()", extension="pg_stat_kcache"),
     View(
         "pg_wait_sampling_profile",
         "SELECT event_type, event, queryid, sum(count) AS count FROM {schema}pg_wait_sampling_profile GROUP BY 1, 2, 3",
@@ -100,6 +103,6 @@ VIEWS = (
 SESSIONS = View(
     "pg_stat_activity",
     "SELECT extract(epoch FROM clock_timestamp()) AS unix_s, backend_type, state, wait_event_type, wait_event, "
-    "count(*) AS sessions, count(xact_start) AS in_transaction FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+    "count(*) AS count, count(xact_start) AS in_transaction FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
     "GROUP BY backend_type, state, wait_event_type, wait_event",
 )
