@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.files import whole_file
-from tiersim.traces.bundle import Manifest, write_bundle, write_manifest
+from tiersim.traces.bundle import Bundle, Manifest, write_bundle, write_manifest
 from tiersim.traces.differences import differences
 from tiersim.traces.schema import QUERY_COLUMNS
 from tiersim.traces.statements import QUERIES
@@ -69,10 +69,9 @@ class GrowingBundle:
         with whole_file(self.folder / NAME) as place:
             write_joined(self.folder, place)
         found = differences(read_snapshots(self.folder)).findings()
-        manifest = Manifest(**self._counted([*self.fields.get("warnings", ()), *found]))
-        write_manifest(self.folder, manifest)
+        write_manifest(self.folder, Manifest(**self._counted([*self.fields.get("warnings", ()), *found])))
         shutil.rmtree(self.folder / PARTS)
-        return manifest
+        return Bundle(self.folder).manifest
 
     def _unfinished(self) -> dict[str, Any]:
         last = datetime.fromtimestamp((self._zero_unix_ns + self._last_ns) // NS_PER_S, UTC).strftime(

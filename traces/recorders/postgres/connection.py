@@ -63,8 +63,13 @@ _NOT_SHOWN = {
 Row = dict[str, str | None]
 
 
-class NotShownError(Exception):
-    """A query that the server did not answer; the text says why, in the words of this module."""
+class NotShownError(RecordingError):
+    """A query that the server did not answer; ``why`` is a phrase of this module."""
+
+    def __init__(self, why: str) -> None:
+        """Say *why*."""
+        super().__init__(f"the server did not answer: {why}")
+        self.why = why
 
 
 class Server:

@@ -70,9 +70,9 @@ class Snapshots:
         for view in [view for view in self._views if ends or not view.at_ends]:
             try:
                 said = self._values_of(view)
-            except NotShownError as why:
+            except NotShownError as refusal:
                 lost |= self._subjects.get(view.name, set())
-                self._lose(view, why)
+                self._lose(view, refusal.why)
                 continue
             self._subjects.setdefault(view.name, set()).update(subject for subject, _ in said)
             found += said.items()
@@ -86,11 +86,7 @@ class Snapshots:
 
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
-        try:
-            rows = self._server.rows(SESSIONS.sql)
-        except NotShownError as why:
-            self.recorded.lose(f"samples of sessions: {why}", 1)
-            return None
+        rows = self._rows_or_loss(SESSIONS.sql, "samples of sessions")
         return Snapshot(_unix_ns(rows[0]), values_of(SESSIONS.name, rows)) if rows else None
 
     def _values_of(self, view: View) -> dict[Key, dict[str, Decimal | str]]:
@@ -115,16 +111,23 @@ class Snapshots:
 
     def _choose_relations(self) -> None:
         """Choose the largest relations once; of those made later as many as there is place for."""
-        for row in self._server.rows(LARGEST):
+        for row in self._rows_or_loss(LARGEST, "looks for new relations"):
             if len(self._relations) < MOST_RELATIONS:
                 self._relations[str(row["oid"])] = None
+
+    def _rows_or_loss(self, sql: str, what: str) -> list[Row]:
+        try:
+            return self._server.rows(sql)
+        except NotShownError as refusal:
+            self.recorded.lose(f"{what}: {refusal.why}", 1)
+            return []
 
     def _see_statements(self, rows: Sequence[Row]) -> None:
         """Ask for the texts of queries that were not there before."""
         if len(rows) >= MOST_STATEMENTS and self._choice == MOST_PAGES:
             # always the same ones: a statement that comes and goes would be taken for a new one
-            keys = ",".join(f"{int(row['dbid'])}/{int(row['userid'])}/{int(row['queryid'])}" for row in rows)  # type: ignore[arg-type]
-            self._choice = SAME_STATEMENTS.format(keys=keys)
+            keys = ("/".join(str(int(row[part] or 0)) for part in ("dbid", "userid", "queryid")) for row in rows)
+            self._choice = SAME_STATEMENTS.format(keys=",".join(keys))
             self.recorded.warnings.append(
                 f"there are more than {MOST_STATEMENTS:,} statements: those are recorded that had asked for most pages when "
                 "the recording began"
@@ -134,11 +137,11 @@ class Snapshots:
             return
         self._entities |= new.keys()
         sql = TEXTS.format(schema=self.extensions[str(STATEMENTS.extension)], queries=_array(new.values(), "bigint"))
-        for row in self._server.rows(sql):
+        for row in self._rows_or_loss(sql, "looks for texts of queries"):
             if row["query"] is not None:
                 self.recorded.query(row["query"], entity=_entity(row), database=row["database"], user=row["role"])
 
-    def _lose(self, view: View, why: NotShownError) -> None:
+    def _lose(self, view: View, why: str) -> None:
         if self._first:
             self._views.remove(view)
             self.recorded.warnings.append(f"{view.name} is not recorded: {why}")
