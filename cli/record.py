@@ -65,7 +65,15 @@ def postgres(
     target = _required(output)
     plan = Plan(minutes * 60, interval, sample, buffercache)
     with terminal.progress_bar("recording") as progress, ended_by_signals() as ended:
-        manifest = record_postgres(dsn, target, plan, ended, force=force, say=_say, progress=progress)
+        said: list[str] = []
+
+        def say(sentence: str) -> None:
+            said.append(sentence)
+            _say(sentence)
+
+        manifest = record_postgres(dsn, target, plan, ended, force=force, say=say, progress=progress)
+    for sentence in [sentence for sentence in manifest.warnings if sentence not in said]:
+        _say(sentence)
     if ended.is_set():
         terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
     _report(manifest, target, json=json)

@@ -23,6 +23,7 @@ PASSWORD = "hunter2-Gu/e:ss"
 _SETTINGS = {
     "shared_preload_libraries": "pg_stat_statements",
     "shared_buffers": "32MB",
+    "pg_stat_statements.max": "20000",
     "track_io_timing": "on",
     "autovacuum": "off",
     "fsync": "off",
@@ -134,6 +135,12 @@ class PostgresServer:
         ]
         out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         return [line.split("\t") for line in out.splitlines()]
+
+    def script(self, path: Path) -> None:
+        """Run a file of SQL."""
+        subprocess.run(
+            ["psql", "-X", "-q", "-d", self.dsn, "-f", str(path)], check=True, capture_output=True, timeout=60
+        )
 
     def pgbench(self, *arguments: str) -> str:
         command = ["pgbench", "-h", str(self.folder), "-p", str(self.port), "-U", "admin", *arguments, "postgres"]

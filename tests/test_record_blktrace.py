@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import blktrace_records
 from tests.postgres_server import wait_for
 from tiersim.operations import READ, WRITE
 from tiersim.traces.bundle import Bundle
@@ -22,9 +23,9 @@ RECORD = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "re
 PAGE_BYTES = 8192
 
 
-def record(*arguments: str) -> "subprocess.Popen[str]":
+def record(*arguments: str, **variables: str) -> "subprocess.Popen[str]":
     # a few hundred events need no compiled kernels
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", **variables}
     return subprocess.Popen(
         [*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -149,6 +150,48 @@ def test_where_the_tracer_is_taken_tracepoints_are_recorded(device: Path, tmp_pa
             (tracing / "current_tracer").write_text("nop\n")
 
 
+_BLKTRACE = """#!{python}
+import pathlib, signal, sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert set(given) == {{"-d", "-D", "-o"}} and given["-d"] == {device!r}, given
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+pathlib.Path(given["-D"], given["-o"] + ".blktrace.0").write_bytes({first!r})
+pathlib.Path(given["-D"], given["-o"] + ".blktrace.1").write_bytes({second!r})
+pathlib.Path({started!r}).touch()
+{then}
+"""
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_blktrace_is_used_where_it_works(device: Path, tmp_path: Path, works: bool) -> None:
+    # this machine's kernel may refuse it: what is started is a program that does as blktrace does
+    write, read = (record_of(WRITE, 5), record_of(READ, 7))
+    started, programs = tmp_path / "started", tmp_path / "bin"
+    programs.mkdir()
+    text = _BLKTRACE.format(
+        python=sys.executable, device=str(device), first=write, second=read, started=str(started),
+        then="signal.pause()" if works else "",
+    )  # fmt: skip
+    (programs / "blktrace").write_text(text)
+    (programs / "blktrace").chmod(0o755)
+    target = tmp_path / "r.trace"
+    process = record(str(device), "-o", str(target), "--minutes", "2", PATH=f"{programs}:{os.environ['PATH']}")
+    wait_for(started.exists if works else lambda: traced(device), "the start")
+    load(device)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert requests_of(target) == ([(WRITE, 5 * 512, 4096), (READ, 7 * 512, 4096)] if works else EXPECTED)
+
+
+def record_of(op: int, sector: int) -> bytes:
+    """A request as blktrace writes it: queued, issued, completed."""
+    letter, time_ns = ("W", 1000) if op == WRITE else ("R", 2000)
+    steps = ((blktrace_records.Q, 0), (blktrace_records.D, 10), (blktrace_records.C, 100))
+    return b"".join(blktrace_records.record(action, time_ns + after, sector, 4096, letter) for action, after in steps)
+
+
 def test_it_ends_at_its_largest_size(device: Path, tmp_path: Path) -> None:
     target = tmp_path / "r.trace"
     process = record(str(device), "-o", str(target), "--minutes", "2", "--max-size", "64 KiB")
@@ -165,9 +208,7 @@ def test_a_device_without_requests_is_said(device: Path, tmp_path: Path) -> None
     process = record(str(device), "-o", str(tmp_path / "r.trace"), "--minutes", "0.01")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert err.splitlines() == [
-        f"tiersim: {device}: had no request while it was recorded; record while the load runs"
-    ]
+    assert err.splitlines() == [f"tiersim: {device}: had no request while it was recorded; record while the load runs"]
     assert not (tmp_path / "r.trace").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["image"]
     assert state(device) == before

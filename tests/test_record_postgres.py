@@ -1,6 +1,7 @@
 """What a recorder of PostgreSQL says is what the server counted; what it must not do it does not do. On real servers."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,12 @@ import pytest
 from tests.postgres_server import PASSWORD, PostgresServer, environment, interrupt, running, versions, wait_for
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Differences, differences
+from tiersim.traces.readers import import_trace
+from tiersim.traces.recorders.postgres.views import MOST_STATEMENTS
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import PARTS, read_snapshots
 
+COMMAND = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "postgres"]
 SECRETS = (PASSWORD, "planted-literal", "planted-name", "planted-conninfo", "planted-password")
 
 
@@ -40,9 +44,8 @@ class Recorder:
 
     def __init__(self, target: Path, dsn: str, *options: str, **variables: str) -> None:
         self.target = target
-        command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "postgres"]
         self.process = subprocess.Popen(
-            [*command, "--dsn", dsn, "-o", str(target), *options],
+            [*COMMAND, "--dsn", dsn, "-o", str(target), *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**variables),
         )  # fmt: skip
 
@@ -201,10 +204,13 @@ def test_killed_it_leaves_a_bundle_that_says_where_it_ends(server: PostgresServe
     assert max(calls) == 100
 
 
-def test_a_server_that_stops_ends_the_recording_in_a_sentence(server: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["immediate", "fast"])
+def test_a_server_that_stops_ends_the_recording_in_a_sentence(
+    server: PostgresServer, tmp_path: Path, mode: str
+) -> None:
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
     time.sleep(1.5)
-    server.stop()
+    server.stop(mode)
     try:
         code, _, err = recorder.wait()
     finally:
@@ -302,22 +308,76 @@ def test_it_only_reads(server: PostgresServer, tmp_path: Path) -> None:
     assert not [line for line in lines if "ERROR" in line]
 
 
-def test_what_it_takes_by_hand_is_what_a_recording_has(server: PostgresServer, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "postgres", "--dry-run"]
-    script = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "pg_stat_statements" in script
-    commands = [line for line in script.splitlines() if line.startswith(("psql", "mkdir"))]
+def by_hand(folder: Path, server: PostgresServer, commands: list[str]) -> list[str]:
+    """Run lines of shell and return those that failed."""
     variables = environment(PGHOST=str(server.folder), PGPORT=str(server.port), PGUSER="admin", PGDATABASE="postgres")
     failed = []
     for line in commands:
-        done = subprocess.run(
-            ["bash", "-c", line], check=False, cwd=tmp_path, env=variables, capture_output=True, text=True
-        )
-        if done.returncode:
-            failed.append((line, done.stderr))
-    later = ("pg_stat_kcache", "pg_wait_sampling", "PostgreSQL 1")
-    assert not [failure for failure in failed if not any(word in failure[0] for word in later)]
-    assert (tmp_path / "before/pg_stat_statements.csv").stat().st_size
+        done = subprocess.run(["bash", "-c", line], check=False, cwd=folder, env=variables, capture_output=True)
+        failed += [line] if done.returncode else []
+    return failed
+
+
+def test_what_is_taken_by_hand_says_the_same(server: PostgresServer, tmp_path: Path) -> None:
+    script = subprocess.run([*COMMAND, "--dry-run"], capture_output=True, text=True, check=True).stdout
+    *commands, importing = [line for line in script.splitlines() if line and not line.startswith("#")]
+    half = commands.index("mkdir -p after")
+    failed = by_hand(tmp_path, server, commands[:half])
+    recorder = Recorder(tmp_path / "r.trace", server.dsn).begun()
+    server.pgbench("-n", "-t", "50")
+    recorder.end()
+    failed += by_hand(tmp_path, server, commands[half:])
+    assert not [
+        line for line in failed if not re.search(r"# .*(PostgreSQL 1[678]|if pg_(stat_kcache|wait_sampling))", line)
+    ]
+    assert importing == "tiersim import before after -o NAME.trace"
+    import_trace([tmp_path / "before", tmp_path / "after"], tmp_path / "NAME.trace")
+
+    live, imported = found_in(recorder.target), found_in(tmp_path / "NAME.trace")
+    texts = dict(zip(read_queries(recorder.target).texts("entity"), read_queries(recorder.target).texts("text"), strict=True))  # fmt: skip
+    bench = [entity for entity in live.of("query") if "pgbench_" in (texts[entity] or "")]
+    assert len(bench) >= 5
+    for entity in bench:
+        assert imported.of("query")[entity].grown == live.of("query")[entity].grown
+    missing = {"session", "device", "processor", "memory"}  # which only a recorder sees
+    assert set(live.changes) - missing <= set(imported.changes)
+
+
+@pytest.mark.long
+def test_more_statements_than_are_recorded_are_always_the_same(server: PostgresServer, tmp_path: Path) -> None:
+    server.sql("SELECT pg_stat_statements_reset()")
+    wide = [
+        f"SELECT {', '.join(['1'] * (1 + number % 90))} FROM t{number // 90}" for number in range(MOST_STATEMENTS + 400)
+    ]
+    tables = [f"CREATE TABLE t{number} (a int)" for number in range(len(wide) // 90 + 1)]
+    script = tmp_path / "wide.sql"
+    script.write_text(";\n".join([*tables, *wide, *(f"DROP TABLE {line.split()[2]}" for line in tables)]) + ";\n")
+    server.script(script)
+    recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
+    server.pgbench("-n", "-t", "50")  # asks for more pages than all of them
+    wait_for(lambda: recorder.parts() > 2, "two more snapshots")
+    code, _, err = recorder.end()
+    assert code == 0
+    assert f"more than {MOST_STATEMENTS:,} statements" in err
+    seen = [
+        {entity for subject, entity in snapshot.values if subject == "query"}
+        for snapshot in read_snapshots(recorder.target)
+        if ("log", "log") in snapshot.values
+    ]
+    assert len(seen) >= 3
+    assert len(seen[0]) == MOST_STATEMENTS
+    assert all(entities == seen[0] for entities in seen)
+    assert found_in(recorder.target).evicted.get("query") is None
+    server.sql("SELECT pg_stat_statements_reset()")
+
+
+def test_without_psycopg_a_sentence_says_how_to_install_it(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['psycopg'] = None; "
+    command = [sys.executable, "-c", hidden + COMMAND[2], *COMMAND[3:], "-o", str(tmp_path / "r.trace")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'tiersim[postgres]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_bundle_that_is_there_is_refused_before_the_server_is_asked(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from tiersim.traces.recorders.local_host import device_of
 from tiersim.traces.recorders.tracefs import BUFFER_KIB, Tracefs, tracefs
 
 _POLL_S = 0.2
+#: blktrace has so long to write what it holds.
+_PATIENCE_S = 30
 #: Tracepoints that pair requests; see the reader of ftrace's text.
 _TRACEPOINTS = (
     "block_bio_queue", "block_split", "block_rq_insert", "block_rq_issue", "block_rq_requeue", "block_rq_complete",
@@ -162,13 +164,21 @@ def _by_blktrace(device: Device, folder: Path, bounds: Bounds) -> Raw | None:
         early = process.poll() is not None
         if not early:
             process.send_signal(signal.SIGINT)
-            process.wait()
+            _wait(process)
     files = sorted(folder.glob("recorded.blktrace.*"))
     if early or not files:
         for path in files:
             path.unlink()
         return None
     return Raw(files[:1], _fullness(full))
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _by_tracer(system: Tracefs, device: Device, folder: Path, bounds: Bounds) -> Raw:
