@@ -10,14 +10,14 @@ from tiersim.errors import OutputError, TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, part_paths, read_snapshots
+from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, Values, part_paths, read_snapshots
 
 ZERO_UNIX_NS = 1_795_000_000_000_000_000
 
 
 def snapshot(second: int, calls: int, **texts: str) -> Snapshot:
-    values = {("query", "1/2/t/3"): {"calls": Decimal(calls), "exec_ms": Decimal("0.1") * calls, **texts}}
-    return Snapshot(ZERO_UNIX_NS + second * 10**9, values)
+    values: Values = {"calls": Decimal(calls), "exec_ms": Decimal("0.1") * calls, **texts}
+    return Snapshot(ZERO_UNIX_NS + second * 10**9, {("query", "1/2/t/3"): values})
 
 
 def begun(folder: Path, **fields: object) -> GrowingBundle:

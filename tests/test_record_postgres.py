@@ -251,10 +251,34 @@ def test_a_server_that_cannot_be_reached_is_one_sentence_without_secrets(
     assert not target.exists()
 
 
+def test_a_url_with_a_password_is_not_repeated(server: PostgresServer, tmp_path: Path) -> None:
+    for url in (
+        f"postgresql://watcher:planted-password@127.0.0.1:{server.port}/postgres",
+        "postgresql://watcher:planted-password@planted-name.invalid:port/postgres?planted-literal",
+    ):
+        code, out, err = Recorder(tmp_path / "r.trace", url).wait()
+        assert code == 1
+        assert len(err.splitlines()) == 1
+        assert not [secret for secret in SECRETS if secret in out + err]
+
+
+def test_what_is_locked_is_left_out_of_a_snapshot(server: PostgresServer, tmp_path: Path) -> None:
+    server.sql("SELECT count(*) FROM pgbench_tellers")
+    recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
+    there = recorder.parts()
+    locking = "BEGIN; LOCK TABLE pgbench_tellers IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2.5); COMMIT"
+    server.sql(locking)
+    wait_for(lambda: recorder.parts() >= there + 2, "two more snapshots")
+    code, _, err = recorder.end()
+    assert code == 0, err
+    dropped = Bundle(recorder.target).manifest.dropped
+    assert "snapshots of pg_class: it waited for a lock longer than 1 s" in dropped
+
+
 def test_a_member_of_pg_monitor_sees_everything(server: PostgresServer, tmp_path: Path) -> None:
     server.pgbench("-n", "-t", "10")
-    dsn = f"host=127.0.0.1 port={server.port} user=watcher dbname=postgres"
-    recorder = Recorder(tmp_path / "r.trace", dsn, PGPASSWORD=PASSWORD).begun()
+    dsn = f"host=127.0.0.1 port={server.port} user=watcher dbname=postgres password='{PASSWORD}'"
+    recorder = Recorder(tmp_path / "r.trace", dsn).begun()
     code, _, err = recorder.end()
     assert code == 0, err
     assert "pg_monitor" not in err
