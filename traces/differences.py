@@ -70,28 +70,41 @@ def _named(entities: list[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"{len(distinct):,} entities, such as {distinct[0]},"
 
 
-def differences(snapshots: Iterable[Snapshot]) -> Differences:
-    """Take the differences of consecutive snapshots and add them up; memory is that of two snapshots.
+class Differencing:
+    """Takes snapshots one after the other; ``found`` is what they say up to now. Memory is that of two snapshots."""
 
-    What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
-    query that was not there before counts from 0, too: it is new, or was evicted before it came back.
-    """
-    found = Differences()
-    before: dict[str, dict[str, Values]] = {}
-    first_ns: dict[str, int | None] = {}
-    for snapshot in snapshots:
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.found = Differences()
+        self._before: dict[str, dict[str, Values]] = {}
+        self._first_ns: dict[str, int | None] = {}
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in the next snapshot."""
+        found, before = self.found, self._before
         now: dict[str, dict[str, Values]] = {}
         for (subject, entity), values in snapshot.values.items():
             now.setdefault(subject, {})[entity] = values
         found.restarts += _restarted(before.get("server", {}), now.get("server", {}))
         for subject, entities in now.items():
             found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
-            start = first_ns.setdefault(subject, snapshot.time_ns)
+            start = self._first_ns.setdefault(subject, snapshot.time_ns)
             known = start is not None and snapshot.time_ns is not None
             found.span_ns[subject] = snapshot.time_ns - start if known else None  # type: ignore[operator]
             _add(found, subject, before.get(subject), entities)
         before |= now
-    return found
+
+
+def differences(snapshots: Iterable[Snapshot]) -> Differences:
+    """Take the differences of consecutive snapshots and add them up.
+
+    What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
+    query that was not there before counts from 0, too: it is new, or was evicted before it came back.
+    """
+    differencing = Differencing()
+    for snapshot in snapshots:
+        differencing.add(snapshot)
+    return differencing.found
 
 
 def _restarted(before: dict[str, Values], now: dict[str, Values]) -> bool:

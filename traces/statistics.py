@@ -3,7 +3,7 @@
 While a recording goes on they are files of their own, in the folder ``statistics``, in order of their names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
@@ -101,10 +101,20 @@ def part_paths(folder: Path) -> list[Path]:
 def write_joined(folder: Path, target: Path) -> None:
     """Write the parts of the bundle in *folder* to *target* as one table; the parts stay."""
     with pq.ParquetWriter(target, _SCHEMA, compression="zstd") as writer:
-        for path in part_paths(folder):
-            with pq.ParquetFile(path, memory_map=False) as part:
-                for group in range(part.num_row_groups):
-                    writer.write_table(part.read_row_group(group).cast(_SCHEMA))
+        for group in _row_groups(part_paths(folder)):
+            writer.write_table(group)
+
+
+def _row_groups(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of parts in groups that are not small."""
+    gathered: list[pa.Table] = []
+    for path in parts:
+        gathered.append(pq.read_table(path, memory_map=False, use_threads=False).cast(_SCHEMA))
+        if sum(map(len, gathered)) >= _ROWS_PER_GROUP:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
 
 
 def storable(value: Decimal) -> Decimal | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tiersim.cli.page import counted
 from tiersim.cli.page.trace_figures import intervals, sized
 from tiersim.units import format_bytes, format_ns
 
@@ -27,18 +28,21 @@ def _time(seconds: float) -> str:
 def facts(description: dict[str, Any]) -> str:
     """One line below the title."""
     recorded = f"recorded as {description['format']}" if description.get("format") else "of unknown origin"
-    return f"{description['trace']}: {description['requests']:,} requests in {format_ns(description['span_ns'])}, {recorded}"
+    found = f"{description['requests']:,} requests" if "classes" in description else "statements and counters"
+    span = f" in {format_ns(description['span_ns'])}" if description["span_ns"] else ""
+    return f"{description['trace']}: {found}{span}, {recorded}"
 
 
 def lead(description: dict[str, Any]) -> list[list[str]]:
     """Questions and answers of the first screen."""
-    answers = [
-        ["What does it ask for?", _asks(description)],
-        ["How hard does it push?", _pushes(description)],
-        ["How slow was it?", _slow(description)],
-        ["How sure is that?", _sure(description)],
-    ]
-    return [answer for answer in answers if answer[1]]
+    answers = counted.answers(description)
+    if "classes" in description:
+        answers += [
+            ["What does it ask for?", _asks(description)],
+            ["How hard does it push?", _pushes(description)],
+            ["How slow was it?", _slow(description)],
+        ]
+    return [answer for answer in [*answers, ["How sure is that?", _sure(description)]] if answer[1]]
 
 
 def _asks(description: dict[str, Any]) -> str:
@@ -105,13 +109,23 @@ def known(description: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
     trace = f"trace {description['trace']}, {description.get('format') or 'format unknown'}"
     measured = description.get("measured")
     lists: dict[str, list[list[str]]] = {
-        "Measured": [[f"{description['requests']:,} requests with time, place, length and operation.", trace]],
+        "Measured": [],
         "Inferred": [[text, "concluded on import, not recorded"] for text in description.get("inferred") or []],
         "Estimated": [],
-        "Not known": [
-            ["What the cache above served: only requests that reached the storage are recorded.", "block traces"]
-        ],
+        "Not known": counted.lacks(description),
     }
+    if description.get("counted"):
+        lists["Measured"].append(
+            ["Counts and times of queries, relations and the log: as the server counts them.", trace]
+        )
+        lists["Inferred"] += [[f"{text}.", "differences of counters"] for text in description["counted"]["findings"]]
+    if "classes" not in description:
+        return list(lists.items())
+    lists["Measured"].append([f"{description['requests']:,} requests with time, place, length and operation.", trace])
+    if not description.get("counted"):
+        lists["Not known"].append(
+            ["What the cache above served: only requests that reached the storage are recorded.", "block traces"]
+        )
     if measured:
         lists["Measured"].append([f"Latency of {_share(measured)} of them, from queue to completion.", trace])
     else:

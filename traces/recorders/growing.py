@@ -12,10 +12,10 @@ from typing import Any
 
 from tiersim.files import whole_file
 from tiersim.traces.bundle import Bundle, Manifest, write_bundle, write_manifest
-from tiersim.traces.differences import differences
+from tiersim.traces.differences import Differencing
 from tiersim.traces.schema import QUERY_COLUMNS
 from tiersim.traces.statements import QUERIES
-from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, read_snapshots, write_joined
+from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, write_joined
 from tiersim.traces.tables import table_of, write_table
 from tiersim.units import NS_PER_S
 
@@ -36,6 +36,7 @@ class GrowingBundle:
         self._zero_unix_ns = zero_unix_ns
         self._last_ns = 0
         self._parts = self._snapshots = self._queries = 0
+        self._differencing = Differencing()
         with write_bundle(target, force=force) as (_, at_first):
             at_first.update(self._unfinished())
         (target / PARTS).mkdir()
@@ -58,6 +59,7 @@ class GrowingBundle:
             writer = StatisticsWriter(place.parent, place.name, self._snapshots)
             for snapshot in snapshots:
                 assert snapshot.time_ns is not None  # they were taken just now
+                self._differencing.add(snapshot)
                 writer.append(Snapshot(snapshot.time_ns - self._zero_unix_ns, snapshot.values))
             writer.close()
         self._parts += 1
@@ -68,8 +70,7 @@ class GrowingBundle:
         """Make one table of the parts and return the manifest; raises OutputError when there is no place for it."""
         with whole_file(self.folder / NAME) as place:
             write_joined(self.folder, place)
-        found = differences(read_snapshots(self.folder)).findings()
-        write_manifest(self.folder, Manifest(**self._counted([*self.fields.get("warnings", ()), *found])))
+        write_manifest(self.folder, Manifest(**self._counted()))
         shutil.rmtree(self.folder / PARTS)
         return Bundle(self.folder).manifest
 
@@ -81,9 +82,10 @@ class GrowingBundle:
             f"the recording was not ended: it goes on, or was killed; its last snapshot is of {last} UTC, "
             f"{self._last_ns / NS_PER_S:.0f} s after the first"
         )
-        return self._counted([*self.fields.get("warnings", ()), early])
+        return self._counted(early)
 
-    def _counted(self, warnings: list[str]) -> dict[str, Any]:
+    def _counted(self, *more: str) -> dict[str, Any]:
         host = {**self.fields.get("host", {}), "clock_start_unix_ns": self._zero_unix_ns}
+        warnings = [*self.fields.get("warnings", ()), *self._differencing.found.findings(), *more]
         counted = {"snapshots": self._snapshots, "span_ns": self._last_ns, "host": host, "warnings": warnings}
         return {**self.fields, **counted}
