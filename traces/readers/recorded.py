@@ -35,6 +35,7 @@ class Source(NamedTuple):
 
     looks_like: Callable[[str], bool]
     read: Callable[[Path, Opened, "Recorded"], None]
+    finish: Callable[["Recorded"], None] = lambda recorded: None  # when all files were read
 
 
 class Piece(NamedTuple):

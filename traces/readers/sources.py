@@ -31,4 +31,6 @@ def read_sources(files: Sequence[tuple[Path, str]], *, keep_literals: bool = Fal
             recorded.source_files.append({"name": path.name, "sha256": source.sha256()})
         if key not in recorded.formats:
             recorded.formats.append(key)
+    for key in recorded.formats:
+        SOURCES[key].finish(recorded)
     return recorded

@@ -50,8 +50,7 @@ _HOST = {
 }
 
 #: What is kept of pg_settings: what decides over pages, the log, checkpoints, plans, workers, and what is counted at all.
-KEPT = frozenset(_HOST) | frozenset(
-    """
+_OTHERS = """
     archive_mode autovacuum autovacuum_max_workers autovacuum_naptime autovacuum_vacuum_cost_delay
     autovacuum_vacuum_cost_limit backend_flush_after bgwriter_flush_after compute_query_id cpu_index_tuple_cost
     cpu_operator_cost cpu_tuple_cost data_checksums default_statistics_target dynamic_shared_memory_type
@@ -67,8 +66,8 @@ KEPT = frozenset(_HOST) | frozenset(
     vacuum_cost_page_hit vacuum_cost_page_miss wal_compression wal_decode_buffer_size wal_init_zero wal_keep_segments
     wal_keep_size wal_level wal_log_hints wal_recycle wal_skip_threshold wal_sync_method wal_writer_flush_after
     checkpoint_segments
-    """.split()
-)
+"""
+KEPT = frozenset(_HOST) | frozenset(_OTHERS.split())
 
 
 def host_of(name: str, text: str, unit: str) -> dict[str, int | float | str]:

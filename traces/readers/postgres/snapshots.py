@@ -11,11 +11,12 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
+from tiersim.traces.readers.postgres.names import complete_names
 from tiersim.traces.readers.postgres.settings import host_of
-from tiersim.traces.readers.postgres.text_tables import NumberedRow, Row, TextTable, tables_of
+from tiersim.traces.readers.postgres.text_tables import Row, TextTable, tables_of
 from tiersim.traces.readers.postgres.times import has_offset, unix_ns
 from tiersim.traces.readers.postgres.values import Gathered, entity_of
-from tiersim.traces.readers.postgres.views import BY_NAME, View, view_of
+from tiersim.traces.readers.postgres.views import View, view_of
 from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
@@ -43,10 +44,11 @@ def _looks_like(start: str) -> bool:
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
-    file = _File(path, recorded)
     text = text_of(opened)
     if version := _VERSION.match(text):
-        file.read(BY_NAME["server"], TextTable((), iter([NumberedRow(1, {"version": version[0].strip()})]), {}))
+        recorded.host.update({"engine": "postgresql", **host_of("server_version", version[0], "")})
+        return
+    file = _File(path, recorded)
     for table in tables_of(text):
         view = view_of(table.columns)
         if view is not None:
@@ -58,14 +60,14 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of it.
-POSTGRESQL = Source(_looks_like, _read)
+POSTGRESQL = Source(_looks_like, _read, complete_names)
 
 
 class _Moment(NamedTuple):
     """What one table says of one moment."""
 
     view: View
-    unix_ns: int | None
+    moment_ns: int | None
     values: dict[Key, dict[str, Decimal | str]]
     own_start_ns: int | None  # of the statement that read pg_stat_activity
 
@@ -91,11 +93,11 @@ class _File:
         own_start_ns = None
         for line, row in self.whole(table):
             told = row.get(column) if column else beside
-            unix_ns = None if told is None else self._unix_ns(line, column or "time", told)
-            if unix_ns not in gathered:
-                gathered[unix_ns] = Gathered(view)
+            moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
+            if moment_ns not in gathered:
+                gathered[moment_ns] = Gathered(view)
             try:
-                kept = gathered[unix_ns].add(row)
+                kept = gathered[moment_ns].add(row)
             except ValueError as error:
                 self._damage(line, str(error))
                 continue
@@ -104,9 +106,9 @@ class _File:
                 self._take_query(view, kept, row.get("query"))
             if view.name == "pg_stat_activity" and _reads_activity(row):
                 own_start_ns = self._unix_ns(line, "query_start", row["query_start"] or "")
-        for unix_ns, known in gathered.items():
+        for moment_ns, known in gathered.items():
             self._recorded.lose(_REPEATED, known.repeated)
-            self._found.append(_Moment(view, unix_ns, known.values, own_start_ns))
+            self._found.append(_Moment(view, moment_ns, known.values, own_start_ns))
             self._recorded.host.update(host_from(known.values))
 
     def finish(self) -> None:
@@ -126,15 +128,15 @@ class _File:
                 f"{self._path.name}: {self._damaged:,} damaged rows are left out, the first: {self._first_damage}"
             )
         undated: Counter[str] = Counter()
-        for view, unix_ns, values, own_start_ns in self._found:
+        for view, moment_ns, values, own_start_ns in self._found:
             moment = moment_of(self._path, view.name)
-            if unix_ns is None:
+            if moment_ns is None:
                 undated[view.name] += 1
                 if undated[view.name] > 1:  # what psql's \watch prints, or one file appended to
                     moment = f"{moment} {undated[view.name]}"
             if own_start_ns is not None:
                 self._recorded.guess(moment, own_start_ns, "query_start of the session that read pg_stat_activity")
-            self._recorded.add(moment, unix_ns, values)
+            self._recorded.add(moment, moment_ns, values)
 
     def whole(self, table: TextTable) -> Iterator[tuple[int, Row]]:
         """Yield the rows that can be told, and count the others."""

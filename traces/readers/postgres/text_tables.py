@@ -57,6 +57,7 @@ class _Lines:
         self.place = max(self.place, end + 1)
 
 
+_LONGEST_NAME = 64
 _NAME = re.compile(r'[^\W\d][\w$]*|\?column\?|"[^"]*"')
 _DELIMITERS = ",;\t|"
 _RULE = re.compile(r"\+?-+(?:[+ ]-+)*\+? *")
@@ -106,30 +107,46 @@ def _row(line: int, columns: Sequence[str], values: Sequence[str | None]) -> Num
 # CSV: an empty value is null, an empty one in quotes is the empty text.
 
 
+class _Csv(NamedTuple):
+    """How the values of a row are written."""
+
+    delimiter: str
+    bare: re.Pattern[str]  # values without quotes, each with the delimiter behind it
+    last: re.Pattern[str]  # one without it
+
+
+_IN_QUOTES = re.compile(r'"((?:[^"]++|"")*+)"')
+
+
 def _delimited(lines: _Lines, columns: Sequence[str], delimiter: str) -> Iterator[NumberedRow]:
-    field = re.compile(rf'"((?:[^"]++|"")*+)"|([^{delimiter}"\r\n]*+)')
+    inside = rf'[^{delimiter}"\r\n]*+'
+    shape = _Csv(delimiter, re.compile(f"(?:{inside}{delimiter})++"), re.compile(inside))
     while True:
         start, number = lines.place, lines.number + 1
         line = lines.next()
         if line is None:
             return
         if '"' in line:
-            values = _quoted(lines, start, field, delimiter)
+            values = _quoted(lines, start, shape)
             yield NumberedRow(number, None) if values is None else _row(number, columns, values)
         elif line:
             yield _row(number, columns, [value or None for value in line.split(delimiter)])
 
 
-def _quoted(lines: _Lines, start: int, field: re.Pattern[str], delimiter: str) -> list[str | None] | None:
+def _quoted(lines: _Lines, start: int, shape: _Csv) -> list[str | None] | None:
     """Return the values of a row with quotes that begins at *start* and may go on over several lines; None if it is none."""
     values: list[str | None] = []
     while True:
-        found = field.match(lines.text, start)
-        if found is None:
-            return None
-        values.append(found[2] or None if found[1] is None else found[1].replace('""', '"'))
+        if found := shape.bare.match(lines.text, start):
+            values += [value or None for value in found[0][:-1].split(shape.delimiter)]
+            start = found.end()
+        if found := _IN_QUOTES.match(lines.text, start):
+            values.append(found[1].replace('""', '"'))
+        elif found := shape.last.match(lines.text, start):
+            values.append(found[0] or None)
+        assert found is not None  # the last takes nothing, too
         end = lines.text[found.end() : found.end() + 1]
-        if end != delimiter:
+        if end != shape.delimiter:
             break
         start = found.end() + 1
     if end not in ("", "\n", "\r"):
@@ -156,7 +173,9 @@ def _unaligned(lines: _Lines, columns: Sequence[str]) -> Iterator[NumberedRow]:
         parts.append(line)
         bars += line.count("|")
         if bars >= len(columns) - 1:
-            yield _row(first, columns, [value or None for value in "\n".join(parts).split("|")])
+            values = [value or None for value in "\n".join(parts).split("|")]
+            # lines in the first value are the end of the last value above: which, nobody can tell
+            yield NumberedRow(first, None) if "\n" in (values[0] or "") else _row(first, columns, values)
             parts, bars = [], 0
     if parts:
         yield NumberedRow(first, None)
@@ -183,7 +202,7 @@ def _aligned(lines: _Lines, heading: str, rule: str) -> TextTable:
 
 
 def _aligned_rows(lines: _Lines, columns: Sequence[str], spans: Sequence[_Span]) -> Iterator[NumberedRow]:
-    values: list[str] = []
+    parts: list[list[str]] = []  # of each value
     signs = [""] * len(spans)
     first = 0
     while (line := lines.next()) is not None:
@@ -193,17 +212,16 @@ def _aligned_rows(lines: _Lines, columns: Sequence[str], spans: Sequence[_Span])
         shown = line if line.isascii() else _by_place(line)
         cells = [_cell(shown, span) for span in spans]
         if goes_on:
-            values = [
-                value + ("\n" if sign == "+" else "") + cell.rstrip(" ") if sign else value
-                for value, sign, cell in zip(values, signs, cells, strict=True)
-            ]
+            for value, sign, cell in zip(parts, signs, cells, strict=True):
+                if sign:
+                    value += ["\n" if sign == "+" else "", cell.rstrip(" ")]
         else:
-            if values:
-                yield _row(first, columns, [value or None for value in values])
-            first, values = lines.number, [cell.strip(" ") for cell in cells]
+            if parts:
+                yield _row(first, columns, ["".join(value) or None for value in parts])
+            first, parts = lines.number, [[cell.strip(" ")] for cell in cells]
         signs = [_sign(shown, span) for span in spans]
-    if values:
-        yield _row(first, columns, [value or None for value in values])
+    if parts:
+        yield _row(first, columns, ["".join(value) or None for value in parts])
 
 
 def _cell(shown: str | Sequence[str], span: _Span) -> str:
@@ -228,44 +246,49 @@ def _by_place(line: str) -> list[str]:
     return places
 
 
-# psql's expanded form: a line a column.
+# psql's expanded form: a line a column; names are padded to the longest, a value may go on below itself.
 
 _FRAMED = re.compile(r"\| ([^\s|]*) *\|[ .](.*)\|")
 _BARRED = re.compile(r"([^\s|]*) *\|[ .]?(.*)")
-_BARE = re.compile(r"(\S*) *(.*)")
+_BARE = re.compile(r"\S+ +")
 
 
 def _expanded(lines: _Lines, heading: str) -> TextTable:
-    shape = _FRAMED if heading.startswith("+") else _BARE if heading.startswith("*") else _BARRED
-    rows = _expanded_rows(lines, shape)
+    pattern = _FRAMED if heading.startswith("+") else _BARRED
+    if heading.startswith("*"):  # border 0: values begin where the first one does
+        name = _BARE.match(lines.text, lines.place)
+        width = name.end() - name.start() if name else 1
+        pattern = re.compile(rf"(\S*) *(?<=^.{{{min(width, _LONGEST_NAME)}}})(.*)")
+    rows = _expanded_rows(lines, pattern)
     first = next(rows, NumberedRow(lines.number, None))
     return TextTable(tuple(first.row or ()), chain([first], rows), {})
 
 
-def _expanded_rows(lines: _Lines, shape: re.Pattern[str]) -> Iterator[NumberedRow]:
-    number, values, name = lines.number, dict[str, str](), ""
+def _expanded_rows(lines: _Lines, pattern: re.Pattern[str]) -> Iterator[NumberedRow]:
+    number, values, name = lines.number, dict[str, list[str]](), ""
     damaged = False
     while (line := lines.next()) is not None and line.strip() and not _RULE.fullmatch(line):
         if _RECORD.fullmatch(line):
-            yield NumberedRow(number, None if damaged else _texts(values))
-            number, values, damaged = lines.number, {}, False
+            yield NumberedRow(number, None if damaged else _joined(values))
+            number, values, name, damaged = lines.number, {}, "", False
             continue
-        found = shape.fullmatch(line)
+        found = pattern.fullmatch(line)
         if found is None or not (found[1] or name):
             damaged = True
-            continue
-        value = found[2].rstrip(" ")
-        if found[1]:
+        elif found[1]:
             name = found[1].lower()
-            values[name] = value
+            values[name] = [found[2].rstrip(" ")]
         else:
-            begun = values[name]
-            values[name] = begun[:-1].rstrip(" ") + ("\n" if begun.endswith("+") else "") + value
-    yield NumberedRow(number, None if damaged or not values else _texts(values))
+            values[name].append(found[2].rstrip(" "))
+    yield NumberedRow(number, None if damaged or not values else _joined(values))
 
 
-def _texts(values: dict[str, str]) -> Row:
-    return {name: value or None for name, value in values.items()}
+def _joined(values: dict[str, list[str]]) -> Row:
+    """Put values together; each line but the last of a value ends with a sign that it goes on."""
+    return {
+        name: "".join(line[:-1].rstrip(" ") + ("\n" if line.endswith("+") else "") for line in begun) + end or None
+        for name, (*begun, end) in values.items()
+    }
 
 
 # JSON: rows in a list, one a line, or lists of rows by the name of the view, with the time beside them.
@@ -335,7 +358,10 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | None]]:
             return
         try:
             value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
+        except RecursionError:  # nobody's rows are so deep, and each line would be tried as long
+            yield line, None
+            return
+        except ValueError:
             value = None
             end = text.find("\n", place)
             place = len(text) if end < 0 else end

@@ -1,9 +1,9 @@
 """From rows of a view to values in the words of :mod:`tiersim.traces.counters`, as :mod:`~tiersim.traces.readers.postgres.views` says."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tiersim.traces.counters import SINCE, SUBJECTS
 from tiersim.traces.readers.postgres.text_tables import Row
@@ -16,33 +16,50 @@ from tiersim.traces.statistics import storable
 _EXACT = Context(prec=120)
 _NUMBER = re.compile(r"[+-]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _PLACE = re.compile(r"\{(\w+)\}")
+_BEYOND = "is beyond what 64 bits count"
 _NO_NUMBERS = ("nan", "inf", "infinity")
 #: Words whose texts are moments.
 _MOMENTS = (SINCE, "minmax_since", "started_at")
 
-_Sum = tuple[tuple[str, ...], ...]  # of products
+#: Takes a value from a row; None if it has none. Raises ValueError, a phrase that names the column.
+_Formula = Callable[[Row], Decimal | None]
 
 
-@lru_cache
-def _alternatives(formula: str) -> tuple[_Sum, ...]:
-    """Return a formula of :class:`~tiersim.traces.readers.postgres.views.Part` taken apart."""
-    return tuple(
-        tuple(tuple(factor.strip() for factor in product.split("*")) for product in alternative.split("+"))
-        for alternative in formula.split("|")
-    )
+@lru_cache(1024)
+def _formula(text: str, columns: frozenset[str]) -> _Formula | None:
+    """Return the first alternative of a formula, see :class:`~tiersim.traces.readers.postgres.views.Part`, whose columns are there."""
+    for alternative in text.split("|"):
+        products = [[factor.strip() for factor in product.split("*")] for product in alternative.split("+")]
+        if all(factor in columns or factor.isdigit() for product in products for factor in product):
+            if len(products) == len(products[0]) == 1:
+                return partial(_factor, products[0][0])
+            return partial(_sum, products)
+    return None
 
 
-def _chosen(formula: str, columns: Iterable[str]) -> _Sum | None:
-    """Return the alternative whose columns are there."""
-    there = set(columns)
-    return next(
-        (
-            alternative
-            for alternative in _alternatives(formula)
-            if all(factor in there or factor.isdigit() for product in alternative for factor in product)
-        ),
-        None,
-    )
+def _factor(name: str, row: Row) -> Decimal | None:
+    """Return the value of a column, or a number of a formula."""
+    text = name if name.isdigit() else row.get(name)
+    try:
+        return number(text) if text else None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _sum(products: Sequence[Sequence[str]], row: Row) -> Decimal | None:
+    """Return a sum of products; None if a column of it is null."""
+    total = Decimal(0)
+    for product in products:
+        value = Decimal(1)
+        for name in product:
+            factor = _factor(name, row)
+            if factor is None:
+                return None
+            value = _EXACT.multiply(value, factor)
+        total = _EXACT.add(total, value)
+    if storable(total) is None:
+        raise ValueError(f"{products[0][0]}: {_BEYOND}")
+    return total
 
 
 @lru_cache(1 << 16)
@@ -54,7 +71,7 @@ def number(text: str) -> Decimal | None:
         raise ValueError(f"{text[:40]!r} is no number")
     value = Decimal(text)
     if storable(value) is None:
-        raise ValueError(f"{text[:40]!r} is beyond what 64 bits count")
+        raise ValueError(f"{text[:40]!r} {_BEYOND}")
     return value
 
 
@@ -71,7 +88,7 @@ class Gathered:
         self.values: dict[Key, dict[str, Decimal | str]] = {}
         self.repeated = 0
         self._view = view
-        self._bound: dict[frozenset[str], list[tuple[Part, list[tuple[str, _Sum]]]]] = {}
+        self._bound: dict[frozenset[str], list[tuple[Part, list[tuple[str, _Formula]]]]] = {}
 
     def add(self, row: Row) -> Row | None:
         """Take in a row and return it with the columns that the view derives; None if it says nothing of anything.
@@ -98,24 +115,24 @@ class Gathered:
             self.repeated += 1
         return row
 
-    def _parts(self, row: Row) -> list[tuple[Part, list[tuple[str, _Sum]]]]:
-        """Return the view's parts with the alternatives that the row's columns allow; without numbers if there are none."""
+    def _parts(self, row: Row) -> list[tuple[Part, list[tuple[str, _Formula]]]]:
+        """Return the view's parts with the formulas that the row's columns allow, without those that none is left of."""
         columns = frozenset(row)
         if columns not in self._bound:
             parts = []
             for part in self._view.parts:
-                chosen = [(word, _chosen(formula, columns)) for word, formula in part.numbers.items()]
-                numbers = [(word, alternative) for word, alternative in chosen if alternative is not None]
+                chosen = [(word, _formula(text, columns)) for word, text in part.numbers.items()]
+                numbers = [(word, formula) for word, formula in chosen if formula is not None]
                 if numbers or not part.numbers:
                     parts.append((part, numbers))
             self._bound[columns] = parts
         return self._bound[columns]
 
     @staticmethod
-    def _said(part: Part, row: Row, numbers: list[tuple[str, _Sum]]) -> dict[str, Decimal | str]:
+    def _said(part: Part, row: Row, numbers: list[tuple[str, _Formula]]) -> dict[str, Decimal | str]:
         values: dict[str, Decimal | str] = {}
-        for word, alternative in numbers:
-            value = _value(alternative, row)
+        for word, formula in numbers:
+            value = formula(row)
             if value is not None:
                 values[word] = value
         gauges = SUBJECTS[part.subject].gauges
@@ -125,27 +142,6 @@ class Gathered:
                 counts = word in gauges and _NUMBER.fullmatch(text)
                 values[word] = Decimal(text) if counts else canonical(text) if word in _MOMENTS else text
         return values
-
-
-def _value(alternative: _Sum, row: Row) -> Decimal | None:
-    """Return the value of a formula; None if a column of it is null."""
-    total: Decimal | None = None
-    for product in alternative:
-        value: Decimal | None = None
-        for factor in product:
-            text = factor if factor.isdigit() else row.get(factor)
-            try:
-                found = None if not text else number(text)
-            except ValueError as error:
-                raise ValueError(f"{factor}: {error}") from None
-            if found is None:
-                return None
-            value = found if value is None else _EXACT.multiply(value, found)
-        assert value is not None
-        total = value if total is None else _EXACT.add(total, value)
-    if total is not None and storable(total) is None:
-        raise ValueError("its values together are beyond what 64 bits count")
-    return total
 
 
 def values_of(view_name: str, rows: Iterable[Row]) -> dict[Key, dict[str, Decimal | str]]:
