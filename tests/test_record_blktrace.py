@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -23,12 +23,26 @@ RECORD = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "re
 PAGE_BYTES = 8192
 
 
-def record(*arguments: str, **variables: str) -> "subprocess.Popen[str]":
-    # a few hundred events need no compiled kernels
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", **variables}
-    return subprocess.Popen(
-        [*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+Record = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def record() -> Iterator[Record]:
+    """Starts recorders, and lets none outlive the test: they have something to put back."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str, **variables: str) -> "subprocess.Popen[str]":
+            # a few hundred events need no compiled kernels
+            environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", **variables}
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+                )
+            )
+            stack.callback(process.send_signal, signal.SIGINT)
+            return process
+
+        yield start
 
 
 def run(*command: str) -> str:
@@ -88,11 +102,12 @@ def state(device: Path) -> dict[str, str]:
 
 
 def traced(device: Path) -> bool:
-    """Whether the device is being traced, in one of the ways."""
-    if Path(f"/sys/block/{device.name}/trace/enable").read_text().strip() == "1":
-        return True
+    """Whether the device is being traced, by the tracer or by tracepoints, of which one is the last that is switched on."""
+    enabled = Path(f"/sys/block/{device.name}/trace/enable").read_text().strip() == "1"
     with mounted() as tracing:
-        on = [path.read_text().strip() for path in tracing.glob("instances/*/events/block/block_rq_complete/enable")]
+        if enabled and (tracing / "tracing_on").read_text().strip() == "1":
+            return True
+        on = [path.read_text().strip() for path in tracing.glob("instances/*/events/block/block_bio_complete/enable")]
     return "1" in on
 
 
@@ -109,7 +124,7 @@ EXPECTED = [(WRITE, (100 + page) * PAGE_BYTES, PAGE_BYTES) for page in range(20)
 EXPECTED += [(READ, (50 + page) * PAGE_BYTES, PAGE_BYTES) for page in range(20)]
 
 
-def test_what_the_device_did_is_recorded(device: Path, tmp_path: Path) -> None:
+def test_what_the_device_did_is_recorded(record: Record, device: Path, tmp_path: Path) -> None:
     before = state(device)
     target = tmp_path / "r.trace"
     process = record(str(device), "-o", str(target), "--minutes", "2", "--json")
@@ -129,7 +144,7 @@ def test_what_the_device_did_is_recorded(device: Path, tmp_path: Path) -> None:
     assert state(device) == before
 
 
-def test_where_the_tracer_is_taken_tracepoints_are_recorded(device: Path, tmp_path: Path) -> None:
+def test_where_the_tracer_is_taken_tracepoints_are_recorded(record: Record, device: Path, tmp_path: Path) -> None:
     with mounted() as tracing:
         if "blk" not in (tracing / "available_tracers").read_text().split():
             pytest.skip("this kernel has no other tracer to take")
@@ -163,7 +178,7 @@ pathlib.Path({started!r}).touch()
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_blktrace_is_used_where_it_works(device: Path, tmp_path: Path, works: bool) -> None:
+def test_blktrace_is_used_where_it_works(record: Record, device: Path, tmp_path: Path, works: bool) -> None:
     # this machine's kernel may refuse it: what is started is a program that does as blktrace does
     write, read = (record_of(WRITE, 5), record_of(READ, 7))
     started, programs = tmp_path / "started", tmp_path / "bin"
@@ -192,7 +207,7 @@ def record_of(op: int, sector: int) -> bytes:
     return b"".join(blktrace_records.record(action, time_ns + after, sector, 4096, letter) for action, after in steps)
 
 
-def test_it_ends_at_its_largest_size(device: Path, tmp_path: Path) -> None:
+def test_it_ends_at_its_largest_size(record: Record, device: Path, tmp_path: Path) -> None:
     target = tmp_path / "r.trace"
     process = record(str(device), "-o", str(target), "--minutes", "2", "--max-size", "64 KiB")
     wait_for(lambda: traced(device), "tracing")
@@ -203,7 +218,7 @@ def test_it_ends_at_its_largest_size(device: Path, tmp_path: Path) -> None:
     assert 0 < len(requests_of(target)) < 800
 
 
-def test_a_device_without_requests_is_said(device: Path, tmp_path: Path) -> None:
+def test_a_device_without_requests_is_said(record: Record, device: Path, tmp_path: Path) -> None:
     before = state(device)
     process = record(str(device), "-o", str(tmp_path / "r.trace"), "--minutes", "0.01")
     _, err = process.communicate(timeout=60)
@@ -218,7 +233,7 @@ def test_a_device_without_requests_is_said(device: Path, tmp_path: Path) -> None
     ("name", "said"),
     [("nowhere", "cannot be found"), ("file", "is no block device; name one such as /dev/sdb")],
 )
-def test_what_is_no_device_is_refused(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_no_device_is_refused(record: Record, tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "file").write_text("")
     process = record(str(tmp_path / name), "-o", str(tmp_path / "r.trace"))
     _, err = process.communicate(timeout=60)
@@ -227,7 +242,7 @@ def test_what_is_no_device_is_refused(tmp_path: Path, name: str, said: str) -> N
     assert len(err.splitlines()) == 1
 
 
-def test_a_dry_run_prints_commands_and_does_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_prints_commands_and_does_nothing(record: Record) -> None:
     process = record("/dev/sdb", "--minutes", "2", "--dry-run")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
