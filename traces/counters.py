@@ -23,6 +23,9 @@ def _words(text: str) -> frozenset[str]:
 #: When the counters of an entity began, as text; if it differs between two snapshots, they were reset in between.
 SINCE = "since"
 
+#: What entity "" of a subject says when there was nothing of it, such as no query yet: what comes later counts from 0.
+NOTHING: Mapping[str, str] = {"": ""}
+
 SUBJECTS: Mapping[str, Subject] = {
     "query": Subject(
         "database/user/toplevel/query identifier of the source",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
+from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
@@ -18,6 +19,7 @@ from tiersim.traces.readers.postgres.times import has_offset, unix_ns
 from tiersim.traces.readers.postgres.values import Gathered, entity_of
 from tiersim.traces.readers.postgres.views import View, view_of
 from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.statistics import Values
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
 _TIMES = (
@@ -38,9 +40,10 @@ _KEY = re.compile(r'"(\w{1,63})"\s{0,9}:')
 def _looks_like(start: str) -> bool:
     if _VERSION.match(start):
         return True
-    if start.lstrip()[:1] in ("{", "["):  # a document may be longer than its beginning
-        return view_of(tuple(name.lower() for name in _KEY.findall(start))) is not None
-    return any(view_of(table.columns) is not None for table in tables_of(start))
+    found = [table.columns for table in tables_of(start)]
+    if start.lstrip()[:1] in ("{", "[") and not any(found):  # a document that is longer than its beginning
+        found = [tuple(name.lower() for name in _KEY.findall(start))]
+    return any(view_of(columns) is not None for columns in found)
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
@@ -54,7 +57,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
         if view is not None:
             file.read(view, table)
         elif not table.columns:  # nothing of it can be read
-            for _ in file.whole(table):
+            for _ in file.whole(None, table):
                 pass
     file.finish()
 
@@ -68,7 +71,7 @@ class _Moment(NamedTuple):
 
     view: View
     moment_ns: int | None
-    values: dict[Key, dict[str, Decimal | str]]
+    values: Mapping[Key, Values]
     own_start_ns: int | None  # of the statement that read pg_stat_activity
 
 
@@ -83,6 +86,7 @@ class _File:
         self._good = 0
         self._damaged = 0
         self._first_damage = ""
+        self._whole_times = True  # all so far say how far they are from UTC
 
     def read(self, view: View, table: TextTable) -> None:
         """Take in the rows of a table, by the time that they tell. Raises TraceError when most are damaged."""
@@ -91,7 +95,7 @@ class _File:
         beside = next((table.beside[name] for name in _TIMES if table.beside.get(name)), None)
         gathered: dict[int | None, Gathered] = {}
         own_start_ns = None
-        for line, row in self.whole(table):
+        for line, row in self.whole(view, table):
             told = row.get(column) if column else beside
             moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
             if moment_ns not in gathered:
@@ -110,6 +114,8 @@ class _File:
             self._recorded.lose(_REPEATED, known.repeated)
             self._found.append(_Moment(view, moment_ns, known.values, own_start_ns))
             self._recorded.host.update(host_from(known.values))
+        if not gathered:
+            self._found.append(_Moment(view, None, {(part.subject, ""): NOTHING for part in view.parts}, None))
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
@@ -138,11 +144,11 @@ class _File:
                 self._recorded.guess(moment, own_start_ns, "query_start of the session that read pg_stat_activity")
             self._recorded.add(moment, moment_ns, values)
 
-    def whole(self, table: TextTable) -> Iterator[tuple[int, Row]]:
+    def whole(self, view: View | None, table: TextTable) -> Iterator[tuple[int, Row]]:
         """Yield the rows that can be told, and count the others."""
         for line, row in table.rows:
-            if row is None:
-                self._damage(line, "it is cut off, or has more or fewer values than there are columns")
+            if row is None or (len(row) != len(table.columns) and view_of(tuple(row)) is not view):
+                self._damage(line, "it is cut off, or has other values than there are columns")
             else:
                 yield line, row
 
@@ -157,7 +163,8 @@ class _File:
             found = unix_ns(text)
         except ValueError as error:
             raise TraceError(f"{self._path}: line {line}: {column}: {text[:40]!r} is {error}") from None
-        if not has_offset(text):
+        if self._whole_times and not has_offset(text):
+            self._whole_times = False
             self._recorded.inferred.append(
                 f"{self._path.name}: {column} does not say how far from UTC it is, and is taken for UTC"
             )

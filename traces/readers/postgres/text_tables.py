@@ -59,6 +59,9 @@ class _Lines:
 
 _LONGEST_NAME = 64
 _NAME = re.compile(r'[^\W\d][\w$]*|\?column\?|"[^"]*"')
+#: psql's line style "unicode", and the signs of "ascii" that stand in the same places.
+_UNICODE_SIGNS = ("──", "↵\n")
+_ASCII = str.maketrans("│─┼┌┬┐├┤└┴┘↵…", "|-+++++++++" + "+.")
 _DELIMITERS = ",;\t|"
 _RULE = re.compile(r"\+?-+(?:[+ ]-+)*\+? *")
 _RECORD = re.compile(r"\+?-\[ \w+ \d+ \][-+]*|\* \w+ \d+ *")
@@ -67,17 +70,19 @@ _FOOTER = re.compile(r"\(\d+ [^()]*\)")
 
 def tables_of(text: str) -> Iterator[TextTable]:
     """Yield the tables of a text in turn; other lines before and between them are passed over."""
-    if text.lstrip()[:1] in ("{", "["):
-        yield from _json_tables(text)
-        return
-    lines = _Lines(text)
+    for table in _json_tables(text) if text.lstrip()[:1] in ("{", "[") else _printed_tables(text):
+        yield table
+        for _ in table.rows:  # those that nobody asked for
+            pass
+
+
+def _printed_tables(text: str) -> Iterator[TextTable]:
+    lines = _Lines(text.translate(_ASCII) if any(sign in text for sign in _UNICODE_SIGNS) else text)
     above = ""
     while (line := lines.next()) is not None:
         found = _table(lines, line, above)
         if found is not None:
             yield found
-            for _ in found.rows:  # those that nobody asked for
-                pass
         above = line
 
 
@@ -357,6 +362,8 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | None]]:
         if place == len(text):
             return
         try:
+            if text[place] != "{":
+                raise ValueError
             value, place = decoder.raw_decode(text, place)
         except RecursionError:  # nobody's rows are so deep, and each line would be tried as long
             yield line, None
@@ -365,4 +372,4 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | None]]:
             value = None
             end = text.find("\n", place)
             place = len(text) if end < 0 else end
-        yield line, value if isinstance(value, dict) else None
+        yield line, value

@@ -1,7 +1,7 @@
 """From rows of a view to values in the words of :mod:`tiersim.traces.counters`, as :mod:`~tiersim.traces.readers.postgres.views` says."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from functools import lru_cache, partial
 
@@ -14,6 +14,7 @@ from tiersim.traces.statistics import storable
 
 #: Exact for any sum or product of numbers that can be stored.
 _EXACT = Context(prec=120)
+_ZERO = Decimal(0)
 _NUMBER = re.compile(r"[+-]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _PLACE = re.compile(r"\{(\w+)\}")
 _BEYOND = "is beyond what 64 bits count"
@@ -48,7 +49,7 @@ def _factor(name: str, row: Row) -> Decimal | None:
 
 def _sum(products: Sequence[Sequence[str]], row: Row) -> Decimal | None:
     """Return a sum of products; None if a column of it is null."""
-    total = Decimal(0)
+    total = _ZERO
     for product in products:
         value = Decimal(1)
         for name in product:
@@ -89,30 +90,35 @@ class Gathered:
         self.repeated = 0
         self._view = view
         self._bound: dict[frozenset[str], list[tuple[Part, list[tuple[str, _Formula]]]]] = {}
+        self._alike: dict[tuple[str | None, ...], tuple[Row, list[tuple[Key, dict[str, Decimal | str]]]]] = {}
 
     def add(self, row: Row) -> Row | None:
         """Take in a row and return it with the columns that the view derives; None if it says nothing of anything.
 
         Raises ValueError, a phrase that names the column, when a value is not what it must be; nothing of the row is kept.
         """
-        row = self._view.derive(row)
-        if self._view.needs and row.get(self._view.needs) is None:
-            return None
-        said = [
-            ((part.subject, entity_of(part, row)), self._said(part, row, numbers)) for part, numbers in self._parts(row)
-        ]
+        mark = tuple(map(row.get, self._view.uses.split()))
+        if mark and mark in self._alike:
+            row, said = self._alike[mark]
+        else:
+            row = self._view.derive(row)
+            if self._view.needs and row.get(self._view.needs) is None:
+                return None
+            said = [
+                ((part.subject, entity_of(part, row)), self._said(part, row, numbers))
+                for part, numbers in self._parts(row)
+            ]
+            self._alike |= {mark: (row, said)} if mark else {}
+        again = False
         for key, values in said:
             known = self.values.get(key)
             if known is None:
-                self.values[key] = values
+                self.values[key] = dict(values)
             elif self._view.adds_up:
-                for word, value in values.items():
-                    before = known.get(word, value)
-                    assert isinstance(before, Decimal)
-                    assert isinstance(value, Decimal)
-                    known[word] = _EXACT.add(before, value) if word in known else value
-        if said and not self._view.adds_up and any(self.values[key] is not values for key, values in said):
-            self.repeated += 1
+                _add_up(known, values)
+            else:
+                again = True
+        self.repeated += again
         return row
 
     def _parts(self, row: Row) -> list[tuple[Part, list[tuple[str, _Formula]]]]:
@@ -142,6 +148,14 @@ class Gathered:
                 counts = word in gauges and _NUMBER.fullmatch(text)
                 values[word] = Decimal(text) if counts else canonical(text) if word in _MOMENTS else text
         return values
+
+
+def _add_up(known: dict[str, Decimal | str], more: Mapping[str, Decimal | str]) -> None:
+    for word, value in more.items():
+        before = known.get(word, _ZERO)
+        assert isinstance(before, Decimal)
+        assert isinstance(value, Decimal)  # such views have no texts
+        known[word] = _EXACT.add(before, value)
 
 
 def values_of(view_name: str, rows: Iterable[Row]) -> dict[Key, dict[str, Decimal | str]]:

@@ -35,6 +35,7 @@ class View(NamedTuple):
     derive: Callable[[Row], Row] = lambda row: row  # adds columns
     needs: str = ""  # rows without this column's value say nothing
     adds_up: bool = False  # rows of one entity are added up; otherwise one that comes again is not counted
+    uses: str = ""  # the only columns that count, of a view with so many rows that most say the same
 
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"
@@ -357,6 +358,7 @@ VIEWS: tuple[View, ...] = (
         (Part("pool", "{relation}/{usagecount}/{cleanness}", {"pages": "1"}),),
         derived.buffers,
         adds_up=True,
+        uses="schemaname nspname relname reldatabase relfilenode usagecount isdirty",
     ),
     View(  # pg_buffercache by relation, usage count and dirtiness: made by hand
         "pg_buffercache_usage",
