@@ -68,6 +68,19 @@ def test_a_view_that_fails_at_first_is_not_asked_again() -> None:
     assert snapshots.recorded.dropped == {}
 
 
+def test_what_a_view_without_rows_counts_later_counts_from_0() -> None:
+    def extensions(_moment: int) -> list[Row]:
+        return [{"extname": "pg_wait_sampling", "schema": "public."}]
+
+    def waits(moment: int) -> list[Row]:
+        return [{"event_type": "IO", "event": "DataFileRead", "queryid": None, "count": "5"}] if moment else []
+
+    server = Scripted(pg_extension=extensions, **{"public.pg_wait_sampling_profile": waits})
+    snapshots = Snapshots(cast(Server, server), with_pool=False)
+    grown = differences([snapshots.take(), snapshots.take()]).of("wait")["IO/DataFileRead"].grown
+    assert grown == {"samples": 5}
+
+
 def test_a_value_that_is_none_costs_its_view_and_nothing_else() -> None:
     server = Scripted(pg_stat_wal=lambda moment: [{"wal_records": "many", "wal_bytes": "1"}], pg_stat_all_tables=tables)
     snapshots = Snapshots(cast(Server, server), with_pool=False)

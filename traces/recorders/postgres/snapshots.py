@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.postgres.settings import KEPT
 from tiersim.traces.readers.postgres.snapshots import host_from
 from tiersim.traces.readers.postgres.values import entity_of, values_of
@@ -97,7 +98,7 @@ class Snapshots:
             raise NotShownError(str(error)) from None
         if view is STATEMENTS:
             self._see_statements(rows)
-        return values
+        return values or {(part.subject, ""): dict(NOTHING) for part in BY_NAME[view.name].parts}
 
     def _rows(self, view: View) -> list[Row]:
         return self._server.rows(
