@@ -162,19 +162,20 @@ def test_it_ends_when_its_time_is_over_and_says_what_it_took_as_json(server: Pos
     assert document["span_ns"] == times[-1]
 
 
+@pytest.mark.long
 def test_it_asks_little_of_the_server(
     server: PostgresServer, tmp_path: Path, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     recorder = Recorder(tmp_path / "r.trace", server.dsn).begun()
     bench = subprocess.Popen(
-        ["pgbench", "-h", str(server.folder), "-p", str(server.port), "-U", "admin", "-n", "-c", "2", "-T", "12", "postgres"],
+        ["pgbench", "-h", str(server.folder), "-p", str(server.port), "-U", "admin", "-n", "-c", "2", "-T", "26", "postgres"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    time.sleep(11)
+    time.sleep(25)
     used = server.cpu_ns()
     bench.wait(timeout=30)
     recorder.end()
-    # from its connection on: a snapshot, which is due every 30 s, and 11 samples
+    # from its connection on: a snapshot, which is due every 30 s, and 25 samples
     own = sum(ns for name, ns in used.values() if name == "tiersim")
     everything = sum(ns for _, ns in used.values())
     said = f"{own / 1e6:.1f} ms of {everything / 1e6:.0f} ms, {own / everything:.2%}"
@@ -296,6 +297,27 @@ def test_a_role_without_anything_is_told_what_it_misses(server: PostgresServer, 
     texts = read_queries(recorder.target).texts("text")
     assert not any(text and "pgbench" in text for text in texts)
     assert "log" in found_in(recorder.target).changes
+
+
+def test_what_is_off_or_not_installed_is_said_and_kept(server: PostgresServer, tmp_path: Path) -> None:
+    server.sql("CREATE DATABASE bare")
+    server.sql("ALTER ROLE watcher SET track_activities = off")
+    server.sql("ALTER ROLE watcher SET track_io_timing = off")
+    dsn = f"host=127.0.0.1 port={server.port} user=watcher dbname=bare password='{PASSWORD}'"
+    recorder = Recorder(tmp_path / "r.trace", dsn).begun()
+    code, _, err = recorder.end()
+    server.sql("ALTER ROLE watcher RESET ALL")
+    assert code == 0, err
+    kept = Bundle(recorder.target).manifest.warnings
+    for sentence in (
+        "pg_stat_statements is not installed in the database: what each query asks for is not recorded; CREATE EXTENSION "
+        "pg_stat_statements in this database, with the library in shared_preload_libraries",
+        "track_io_timing is off: how long reads and writes took is not recorded",
+        "track_activities is off: what sessions wait for is not recorded",
+    ):
+        assert f"tiersim: warning: {sentence}\n" in err
+        assert sentence in kept
+    assert "query" not in found_in(recorder.target).changes
 
 
 def test_no_literal_and_no_password_is_kept(server: PostgresServer, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Snapshots:
         """Take a snapshot; raises RecordingError when the server is gone."""
         ends = self._first or at_end
         moment = self._server.rows(MOMENT.sql)
-        found: list[tuple[Key, Values]] = list(values_of(MOMENT.name, moment).items())
+        found: list[tuple[Key, Values]] = list(_said(MOMENT, moment).items())
         self._choose_relations()
         lost: set[str] = set()
         for view in [view for view in self._views if ends or not view.at_ends]:
@@ -88,14 +88,11 @@ class Snapshots:
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
         rows = self._rows_or_loss(SESSIONS.sql, "samples of sessions")
-        return Snapshot(_unix_ns(rows[0]), values_of(SESSIONS.name, rows)) if rows else None
+        return Snapshot(_unix_ns(rows[0]), _said(SESSIONS, rows)) if rows else None
 
     def _values_of(self, view: View) -> dict[Key, dict[str, Decimal | str]]:
         rows = self._rows(view)
-        try:
-            values = values_of(view.name, rows)
-        except ValueError as error:
-            raise NotShownError(str(error)) from None
+        values = _said(view, rows)
         if view is STATEMENTS:
             self._see_statements(rows)
         return values or {(part.subject, ""): dict(NOTHING) for part in BY_NAME[view.name].parts}
@@ -148,6 +145,13 @@ class Snapshots:
             self.recorded.warnings.append(f"{view.name} is not recorded: {why}")
         else:
             self.recorded.lose(f"snapshots of {view.name}: {why}", 1)
+
+
+def _said(view: View, rows: Sequence[Row]) -> dict[Key, dict[str, Decimal | str]]:
+    try:
+        return values_of(view.name, rows)
+    except ValueError as error:
+        raise NotShownError(str(error)) from None
 
 
 def _entity(row: Row) -> str:
