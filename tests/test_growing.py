@@ -2,9 +2,12 @@
 
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tiersim.errors import OutputError, TraceError
 from tiersim.traces.bundle import Bundle
@@ -65,6 +68,33 @@ def test_in_the_end_it_is_one_table_without_parts(tmp_path: Path) -> None:
     assert manifest.warnings[0] == "something"
     assert "were reset" in manifest.warnings[1]  # calls fell
     assert len(manifest.warnings) == 2
+
+
+_VALUES = st.dictionaries(
+    st.tuples(st.sampled_from(["query", "session"]), st.text(max_size=5)),
+    st.dictionaries(
+        st.sampled_from(["calls", "since"]),
+        st.decimals(-(10**18), 10**18, allow_nan=False, places=6) | st.text(max_size=5),
+        min_size=1,
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=30, deadline=None)  # each part is synced to disk
+@given(st.lists(st.lists(_VALUES, min_size=1, max_size=4), min_size=1, max_size=5))
+def test_however_it_is_cut_into_parts_it_says_the_same(parts: list[list[dict[tuple[str, str], Values]]]) -> None:
+    with TemporaryDirectory() as folder:
+        bundle = begun(Path(folder))
+        taken: list[Snapshot] = []
+        for part in parts:
+            new = [Snapshot(ZERO_UNIX_NS + len(taken) + place, values) for place, values in enumerate(part)]
+            bundle.add(new)
+            taken += new
+            assert list(read_snapshots(bundle.folder)) == moved(taken)
+        assert bundle.end().snapshots == len(taken)
+        assert list(read_snapshots(bundle.folder)) == moved(taken)
 
 
 def test_one_that_was_joined_but_for_its_manifest_is_read_once(tmp_path: Path) -> None:

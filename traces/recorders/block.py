@@ -210,7 +210,12 @@ def _by_tracer(system: Tracefs, device: Device, folder: Path, bounds: Bounds) ->
 
 
 def _by_tracepoints(system: Tracefs, device: Device, folder: Path, bounds: Bounds) -> Raw:
-    """Record the text of tracepoints in an instance of its own."""
+    """Record the text of tracepoints in an instance of its own; they name the disk of what goes to a partition."""
+    if (device.sys / "partition").exists():
+        disk = device.sys.resolve().parent.name
+        raise RecordingError(
+            f"{device.path}: is a partition, which this kernel cannot record by itself; record /dev/{disk}"
+        )
     text = folder / "text"
     own = system.instance(f"tiersim-{os.getpid()}")
     own.write("trace_clock", "mono")
