@@ -1,6 +1,6 @@
 """What counters grew by from snapshot to snapshot, and what happened to them in between: resets, evictions, restarts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -70,58 +70,92 @@ def _named(entities: list[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"{len(distinct):,} entities, such as {distinct[0]},"
 
 
-def differences(snapshots: Iterable[Snapshot]) -> Differences:
-    """Take the differences of consecutive snapshots and add them up; memory is that of two snapshots.
+@dataclass(frozen=True)
+class Step:
+    """One subject from a snapshot to the next one that has it; before the first there is none (``then`` is None)."""
+
+    subject: str
+    start_ns: int | None
+    end_ns: int | None
+    then: Mapping[str, Values] | None  # by entity
+    now: Mapping[str, Values]
+    grown: Mapping[str, Mapping[str, Decimal]]  # by entity and counter
+    reset: tuple[str, ...]  # entities whose counters began anew in between
+    evicted: tuple[str, ...]  # were there and are not
+
+
+def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
+    """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
 
     What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
     query that was not there before counts from 0, too: it is new, or was evicted before it came back.
     """
-    found = Differences()
-    before: dict[str, dict[str, Values]] = {}
-    first_ns: dict[str, int | None] = {}
+    before: dict[str, tuple[int | None, dict[str, Values]]] = {}
     for snapshot in snapshots:
         now: dict[str, dict[str, Values]] = {}
         for (subject, entity), values in snapshot.values.items():
             now.setdefault(subject, {})[entity] = values
-        found.restarts += _restarted(before.get("server", {}), now.get("server", {}))
         for subject, entities in now.items():
-            found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
-            start = first_ns.setdefault(subject, snapshot.time_ns)
-            known = start is not None and snapshot.time_ns is not None
-            found.span_ns[subject] = snapshot.time_ns - start if known else None  # type: ignore[operator]
-            _add(found, subject, before.get(subject), entities)
-        before |= now
+            start_ns, then = before.get(subject, (None, None))
+            yield _step(subject, start_ns, snapshot.time_ns, then, entities)
+            before[subject] = (snapshot.time_ns, entities)
+
+
+def differences(snapshots: Iterable[Snapshot]) -> Differences:
+    """Take the differences of consecutive snapshots and add them up, see :func:`steps`."""
+    found = Differences()
+    first_ns: dict[str, int | None] = {}
+    for step in steps(snapshots):
+        subject = step.subject
+        found.restarts += subject == "server" and _restarted(step.then or {}, step.now)
+        found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
+        start_ns = first_ns.setdefault(subject, step.end_ns)
+        found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
+        changes = found.changes.setdefault(subject, {})
+        for entity, values in step.now.items():
+            change = changes.setdefault(entity, Change())
+            grown = step.grown[entity]
+            change.last.update({name: value for name, value in values.items() if name not in grown})
+            for name, value in grown.items():
+                change.grown[name] = change.grown.get(name, _ZERO) + value
+        if step.reset:
+            found.resets.setdefault(subject, []).extend(step.reset)
+        if step.evicted:
+            found.evicted.setdefault(subject, []).extend(step.evicted)
     return found
 
 
-def _restarted(before: dict[str, Values], now: dict[str, Values]) -> bool:
+def _restarted(before: Mapping[str, Values], now: Mapping[str, Values]) -> bool:
     then, later = (values.get("server", {}).get("started_at") for values in (before, now))
     return then is not None and later is not None and then != later
 
 
-def _add(found: Differences, subject: str, before: dict[str, Values] | None, now: dict[str, Values]) -> None:
-    """Add what a subject's entities grew by since the snapshot before, of which there may be none."""
+def _step(
+    subject: str,
+    start_ns: int | None,
+    end_ns: int | None,
+    then: Mapping[str, Values] | None,
+    now: Mapping[str, Values],
+) -> Step:
+    """Return what a subject's entities grew by since the snapshot before, of which there may be none."""
     counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
-    changes = found.changes.setdefault(subject, {})
+    grown: dict[str, dict[str, Decimal]] = {}
+    reset = []
     for entity, values in now.items():
-        change = changes.setdefault(entity, Change())
         numbers = {name: value for name, value in values.items() if name in counters and isinstance(value, Decimal)}
-        change.last.update({name: value for name, value in values.items() if name not in numbers})
-        if before is None:
-            change.grown.update(dict.fromkeys(numbers, _ZERO))
+        if then is None:
+            grown[entity] = dict.fromkeys(numbers, _ZERO)
             continue
-        then = before.get(entity, {})
-        anew = bool(then) and _began_anew(then, values, numbers)
+        were = then.get(entity, {})
+        anew = bool(were) and _began_anew(were, values, numbers)
         if anew:
-            found.resets.setdefault(subject, []).append(entity)
-        for name, value in numbers.items():
-            start = _ZERO if anew else then.get(name, _ZERO)
-            assert isinstance(start, Decimal)
-            change.grown[name] = change.grown.get(name, _ZERO) + value - start
-    if before is not None and counters:
-        gone = [entity for entity in before if entity not in now]
-        if gone:
-            found.evicted.setdefault(subject, []).extend(gone)
+            reset.append(entity)
+        starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}
+        grown[entity] = {
+            name: value - start for name, value in numbers.items() if isinstance(start := starts[name], Decimal)
+        }
+    evicted = tuple(entity for entity in then if entity not in now) if then is not None and counters else ()
+    return Step(subject, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 
 def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:
