@@ -1,0 +1,63 @@
+"""The table of executions, from the pieces of intervals."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.synthesis.executions import Executions
+from tiersim.scenarios.calibration.synthesis.sessions import Turns
+from tiersim.traces.schema import STATEMENT_COLUMNS, STATEMENT_KINDS
+from tiersim.traces.tables import Table
+
+Column = NDArray[np.int64]
+
+
+class Assembly:
+    """Takes the executions of intervals in any order."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._pieces: dict[str, list[Column]] = {}
+        self._transactions = 0
+
+    def add(self, executions: Sequence[Executions], entities: Column, transaction: Column, turns: Turns) -> None:
+        """Take in an interval; the code of the entity and the transaction (from 0) are by execution."""
+        columns = {name: np.concatenate([e[name] for e in executions]) for name in executions[0]}
+        columns |= {
+            "time_ns": turns.start_ns,
+            "session": turns.session,
+            "sequence": turns.sequence,
+            "transaction": transaction + self._transactions,
+            "entity": entities,
+        }
+        self._transactions += int(transaction.max()) + 1
+        for name, values in columns.items():
+            self._pieces.setdefault(name, []).append(values)
+
+    def table(self, queries: Sequence[str], kinds: Sequence[str]) -> tuple[Table, Column]:
+        """Return all in order of time, and pages dirtied by row; *queries* and *kinds* are by code of the entity."""
+        columns = {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}
+        order = np.lexsort((columns["sequence"], columns["session"], columns["time_ns"]))
+        columns = {name: values[order] for name, values in columns.items()}
+        words = list(dict.fromkeys(queries))
+        places = {query: place for place, query in enumerate(words)}
+        entities = columns["entity"]
+        columns["query"] = np.array([places[query] for query in queries])[entities]
+        columns["kind"] = np.array([STATEMENT_KINDS.index(kind) for kind in kinds])[entities]
+        columns["transaction"] = _by_appearance(columns["transaction"])
+        columns["session"] = _by_appearance(columns["session"])
+        names = [f"session {number + 1}" for number in range(int(columns["session"].max()) + 1)]
+        table = Table(
+            {c.name: columns[c.name].astype(np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS},
+            {"session": names, "kind": STATEMENT_KINDS, "query": words},
+        )
+        return table, columns["pages_dirtied"]
+
+
+def _by_appearance(numbers: Column) -> Column:
+    """Return numbers renamed to 0, 1, 2 … in the order in which they first come."""
+    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[place]

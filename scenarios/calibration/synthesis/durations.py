@@ -1,0 +1,160 @@
+"""How long each execution of a query took: what adds up, has the recorded spread, and is longer where pages were read.
+
+A duration is the sum of a part that every execution has and of the time for its pages. Both are drawn between their bounds
+(:mod:`.bounded`) so that their variances make up the recorded one, and then made whole nanoseconds that add up.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum
+from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
+from tiersim.scenarios.calibration.synthesis.counted import Counted
+from tiersim.scenarios.calibration.synthesis.draws import Draws
+
+#: Spread of what is not for pages, relative to its mean, where the time for pages explains the recorded one.
+_BASE_SPREAD = 0.5
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Of the executions of one query: ``base_ns`` + ``io_ns`` is how long each took."""
+
+    base_ns: Times
+    io_ns: Times
+
+
+@dataclass(frozen=True)
+class _Part:
+    total_ns: int
+    stddev_ns: float
+
+
+def draw_durations(
+    query: Counted,
+    io_total_ns: int,
+    sizes: NDArray[np.float64] | None,
+    pages_ns: NDArray[np.float64],
+    pages: Times,
+    draws: Draws,
+) -> Durations:
+    """Draw durations of all calls of *query*, *io_total_ns* of which were for pages.
+
+    *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if pages
+    took equally long; those with 0 get none of the time.
+    """
+    count = query.calls
+    reading = np.flatnonzero(pages_ns)
+    io_total_ns = io_total_ns if len(reading) else 0
+    least_ns, most_ns = _bounds(query)
+    base, io = _parts(query, io_total_ns, len(reading), most_ns, together=sizes is not None)
+
+    noise = draws.normal(count, "base")
+    scores = noise if sizes is None else np.log(sizes) + _BASE_SPREAD * noise
+    floor_ns = _floors(base.total_ns, count, reading if io_total_ns else reading[:0], least_ns)
+    room_ns = np.full(count, most_ns, np.int64)
+    sample = bounded_sample(scores, base.total_ns / count, base.stddev_ns, float(floor_ns.min()), most_ns)
+    base_ns = _whole(base.total_ns, sample, floor_ns, room_ns)
+    io_ns = np.zeros(count, np.int64)
+    idle = np.flatnonzero(pages_ns == 0) if io_total_ns else np.arange(count)
+    if query.least_reached and len(idle):
+        base_ns = _pinned(base_ns, int(idle[np.argmin(base_ns[idle])]), least_ns, floor_ns, room_ns)
+    if not io_total_ns:
+        if query.most_reached:
+            base_ns = _pinned(base_ns, int(np.argmax(base_ns)), most_ns, floor_ns, room_ns)
+        return Durations(base_ns, io_ns)
+
+    scores = np.log(pages_ns[reading]) + draws.normal(len(reading), "io") / np.sqrt(np.maximum(pages[reading], 1))
+    floor_ns = np.maximum(least_ns - base_ns[reading], 0)
+    room_ns = np.maximum(most_ns - base_ns[reading], floor_ns)
+    if exact_sum(floor_ns) > io_total_ns:
+        floor_ns = np.zeros(len(reading), np.int64)
+    if exact_sum(room_ns) < io_total_ns:  # reads of workers, or bounds that were reset
+        room_ns = np.full(len(reading), io_total_ns)
+    sample = bounded_sample(scores, io_total_ns / len(reading), io.stddev_ns, 0, float(room_ns.max()))
+    part_ns = _whole(io_total_ns, sample, floor_ns, room_ns)
+    if query.most_reached:
+        longest = int(np.argmax(part_ns + base_ns[reading]))
+        part_ns = _pinned(part_ns, longest, int(room_ns[longest]), floor_ns, room_ns)
+    io_ns[reading] = part_ns
+    return Durations(base_ns, io_ns)
+
+
+def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
+    """Return the least that each execution takes besides its pages: those that read none must take *least_ns* without them."""
+    idle = count - len(reading)
+    floor_ns = np.full(count, least_ns, np.int64)
+    if least_ns * count > total_ns:
+        floor_ns[reading] = max(0, (total_ns - least_ns * idle) // max(1, len(reading)))
+    if exact_sum(floor_ns) > total_ns:
+        floor_ns[:] = total_ns // count
+    return floor_ns
+
+
+def _bounds(query: Counted) -> tuple[int, int]:
+    """Return the least and most that an execution may take; the recorded mean lies between."""
+    mean_ns = query.exec_ns / query.calls
+    least_ns = 0 if query.least_ns is None else min(query.least_ns, math.floor(mean_ns))
+    most_ns = query.exec_ns if query.most_ns is None else max(query.most_ns, math.ceil(mean_ns))
+    return least_ns, most_ns
+
+
+def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:
+    """Divide total and variance between what every execution has and what is for pages.
+
+    Both grow *together* with the size of an execution, or are independent; then the time for pages takes as much of the variance
+    as it can, since storage varies most.
+    """
+    base_total_ns = query.exec_ns - io_total_ns
+    if query.stddev_ns is None:
+        return _Part(base_total_ns, 0.0), _Part(io_total_ns, 0.0)
+    if not io_total_ns:
+        return _Part(base_total_ns, math.sqrt(_variance_of_others(query, most_ns))), _Part(0, 0.0)
+    base_share = base_total_ns / query.exec_ns
+    mean_io, share = io_total_ns / query.calls, reading / query.calls
+    mean_reading = mean_io / share
+    outside = mean_io**2 * (1 / share - 1)  # because some read and others do not
+    room = max(0.0, most_ns - base_total_ns / query.calls)
+    most_inside = max(0.0, mean_reading * (room - mean_reading))
+    variance = _variance_of_others(query, most_ns)
+    if together:
+        wanted = variance * (1 - base_share) ** 2
+        base = variance * base_share**2
+    else:
+        base = min((_BASE_SPREAD * base_total_ns / query.calls) ** 2, variance)
+        wanted = variance - base
+        possible = min(max(wanted, outside), outside + share * most_inside)
+        base = max(0.0, variance - possible)
+        wanted = possible
+    inside = min(max(0.0, (wanted - outside) / share), most_inside)
+    return _Part(base_total_ns, math.sqrt(base)), _Part(io_total_ns, math.sqrt(inside))
+
+
+def _variance_of_others(query: Counted, most_ns: int) -> float:
+    """Return the variance that is left when the longest execution is as long as was recorded."""
+    assert query.stddev_ns is not None
+    longest = (most_ns - query.exec_ns / query.calls) ** 2 / query.calls if query.most_reached else 0.0
+    return max(0.0, query.stddev_ns**2 - longest)
+
+
+def _whole(total_ns: int, sample: NDArray[np.float64], least_ns: Times, most_ns: Times) -> Times:
+    """Return whole numbers near *sample* that add up, each between its *least_ns* and its *most_ns*."""
+    return least_ns + apportion(total_ns - exact_sum(least_ns), np.maximum(sample - least_ns, 0), most_ns - least_ns)
+
+
+def _pinned(times: Times, place: int, value_ns: int, least_ns: Times, most_ns: Times) -> Times:
+    """Return *times* with one of them as given and the others changed in proportion; unchanged when they cannot make up for it."""
+    others = np.delete(np.arange(len(times)), place)
+    left_ns = int(times.sum()) - value_ns - exact_sum(least_ns[others])
+    spare_ns = most_ns[others] - least_ns[others]
+    if left_ns < 0 or exact_sum(spare_ns) < left_ns:
+        return times
+    pinned = times.copy()
+    pinned[place] = value_ns
+    pinned[others] = least_ns[others] + apportion(left_ns, (times - least_ns)[others].astype(np.float64), spare_ns)
+    return pinned
