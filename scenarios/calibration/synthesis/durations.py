@@ -49,24 +49,23 @@ def draw_durations(
     took equally long; those with 0 get none of the time.
     """
     count = query.calls
-    reading = np.flatnonzero(pages_ns)
-    io_total_ns = io_total_ns if len(reading) else 0
+    reading, idle = np.flatnonzero(pages_ns), np.flatnonzero(pages_ns == 0)
+    if not io_total_ns or not len(reading):
+        io_total_ns, reading, idle = 0, idle[:0], np.arange(count)
     least_ns, most_ns = _bounds(query)
     base, io = _parts(query, io_total_ns, len(reading), most_ns, together=sizes is not None)
+    longest_reads = io_total_ns >= most_ns - base.total_ns / count  # then the longest execution may be one that reads
 
     noise = draws.normal(count, "base")
     scores = noise if sizes is None else np.log(sizes) + _BASE_SPREAD * noise
-    floor_ns = _floors(base.total_ns, count, reading if io_total_ns else reading[:0], least_ns)
+    floor_ns = _floors(base.total_ns, count, reading, least_ns)
     room_ns = np.full(count, most_ns, np.int64)
-    sample = bounded_sample(scores, base.total_ns / count, base.stddev_ns, float(floor_ns.min()), most_ns)
-    base_ns = _whole(base.total_ns, sample, floor_ns, room_ns)
-    io_ns = np.zeros(count, np.int64)
-    idle = np.flatnonzero(pages_ns == 0) if io_total_ns else np.arange(count)
+    top = int(idle[np.argmax(scores[idle])]) if query.most_reached and len(idle) and not longest_reads else None
+    base_ns = _drawn(base, scores, floor_ns, room_ns, top)
     if query.least_reached and len(idle):
         base_ns = _pinned(base_ns, int(idle[np.argmin(base_ns[idle])]), least_ns, floor_ns, room_ns)
+    io_ns = np.zeros(count, np.int64)
     if not io_total_ns:
-        if query.most_reached:
-            base_ns = _pinned(base_ns, int(np.argmax(base_ns)), most_ns, floor_ns, room_ns)
         return Durations(base_ns, io_ns)
 
     scores = np.log(pages_ns[reading]) + draws.normal(len(reading), "io") / np.sqrt(np.maximum(pages[reading], 1))
@@ -76,12 +75,8 @@ def draw_durations(
         floor_ns = np.zeros(len(reading), np.int64)
     if exact_sum(room_ns) < io_total_ns:  # reads of workers, or bounds that were reset
         room_ns = np.full(len(reading), io_total_ns)
-    sample = bounded_sample(scores, io_total_ns / len(reading), io.stddev_ns, 0, float(room_ns.max()))
-    part_ns = _whole(io_total_ns, sample, floor_ns, room_ns)
-    if query.most_reached:
-        longest = int(np.argmax(part_ns + base_ns[reading]))
-        part_ns = _pinned(part_ns, longest, int(room_ns[longest]), floor_ns, room_ns)
-    io_ns[reading] = part_ns
+    top = int(np.argmax(scores)) if query.most_reached and longest_reads else None
+    io_ns[reading] = _drawn(io, scores, floor_ns, room_ns, top)
     return Durations(base_ns, io_ns)
 
 
@@ -114,14 +109,14 @@ def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, toge
     if query.stddev_ns is None:
         return _Part(base_total_ns, 0.0), _Part(io_total_ns, 0.0)
     if not io_total_ns:
-        return _Part(base_total_ns, math.sqrt(_variance_of_others(query, most_ns))), _Part(0, 0.0)
+        return _Part(base_total_ns, query.stddev_ns), _Part(0, 0.0)
     base_share = base_total_ns / query.exec_ns
     mean_io, share = io_total_ns / query.calls, reading / query.calls
     mean_reading = mean_io / share
     outside = mean_io**2 * (1 / share - 1)  # because some read and others do not
     room = max(0.0, most_ns - base_total_ns / query.calls)
     most_inside = max(0.0, mean_reading * (room - mean_reading))
-    variance = _variance_of_others(query, most_ns)
+    variance = query.stddev_ns**2
     if together:
         wanted = variance * (1 - base_share) ** 2
         base = variance * base_share**2
@@ -135,16 +130,24 @@ def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, toge
     return _Part(base_total_ns, math.sqrt(base)), _Part(io_total_ns, math.sqrt(inside))
 
 
-def _variance_of_others(query: Counted, most_ns: int) -> float:
-    """Return the variance that is left when the longest execution is as long as was recorded."""
-    assert query.stddev_ns is not None
-    longest = (most_ns - query.exec_ns / query.calls) ** 2 / query.calls if query.most_reached else 0.0
-    return max(0.0, query.stddev_ns**2 - longest)
-
-
-def _whole(total_ns: int, sample: NDArray[np.float64], least_ns: Times, most_ns: Times) -> Times:
-    """Return whole numbers near *sample* that add up, each between its *least_ns* and its *most_ns*."""
-    return least_ns + apportion(total_ns - exact_sum(least_ns), np.maximum(sample - least_ns, 0), most_ns - least_ns)
+def _drawn(part: _Part, scores: NDArray[np.float64], least_ns: Times, most_ns: Times, top: int | None) -> Times:
+    """Return times in the order of *scores* that add up, each within its bounds; that of *top* is its most, if possible."""
+    count = len(scores)
+    if top is not None and count > 1:
+        others = np.delete(np.arange(count), top)
+        left_ns = part.total_ns - int(most_ns[top])
+        if exact_sum(least_ns[others]) <= left_ns <= exact_sum(most_ns[others]):
+            squares = count * (part.stddev_ns**2 + (part.total_ns / count) ** 2) - float(most_ns[top]) ** 2
+            variance = max(0.0, squares / (count - 1) - (left_ns / (count - 1)) ** 2)
+            times = np.empty(count, np.int64)
+            times[top] = most_ns[top]
+            rest = _Part(left_ns, math.sqrt(variance))
+            times[others] = _drawn(rest, scores[others], least_ns[others], most_ns[others], None)
+            return times
+    least, most = float(least_ns.min()), float(most_ns.max())
+    sample = bounded_sample(scores, part.total_ns / count, part.stddev_ns, least, most)
+    left_ns = part.total_ns - exact_sum(least_ns)
+    return least_ns + apportion(left_ns, np.maximum(sample - least_ns, 0), most_ns - least_ns)
 
 
 def _pinned(times: Times, place: int, value_ns: int, least_ns: Times, most_ns: Times) -> Times:
