@@ -35,8 +35,11 @@ class Assembly:
         for name, values in columns.items():
             self._pieces.setdefault(name, []).append(values)
 
-    def table(self, queries: Sequence[str], kinds: Sequence[str]) -> tuple[Table, Column]:
-        """Return all in order of time, and pages dirtied by row; *queries* and *kinds* are by code of the entity."""
+    def table(self, queries: Sequence[str], kinds: Sequence[str], sessions: Sequence[str]) -> tuple[Table, Column]:
+        """Return all in order of time, and pages dirtied by row.
+
+        *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are numbered.
+        """
         columns = {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}
         order = np.lexsort((columns["sequence"], columns["session"], columns["time_ns"]))
         columns = {name: values[order] for name, values in columns.items()}
@@ -46,8 +49,9 @@ class Assembly:
         columns["query"] = np.array([places[query] for query in queries])[entities]
         columns["kind"] = np.array([STATEMENT_KINDS.index(kind) for kind in kinds])[entities]
         columns["transaction"] = _by_appearance(columns["transaction"])
-        columns["session"] = _by_appearance(columns["session"])
-        names = [f"session {number + 1}" for number in range(int(columns["session"].max()) + 1)]
+        used, columns["session"] = np.unique(columns["session"], return_inverse=True)
+        numbered = (code - len(sessions) for code in used.tolist())
+        names = [f"session {number + 1}" if number >= 0 else sessions[number] for number in numbered]
         table = Table(
             {c.name: columns[c.name].astype(np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS},
             {"session": names, "kind": STATEMENT_KINDS, "query": words},

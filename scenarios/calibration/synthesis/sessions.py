@@ -30,9 +30,9 @@ class Turns:
 class Timetable:
     """Sessions, and until when each is still free, counted from the end of the recording backwards."""
 
-    def __init__(self, sessions: int, end_ns: int) -> None:
-        """Begin with *sessions* that are free before *end_ns*."""
-        self.free_until_ns = np.full(sessions, end_ns, np.int64)
+    def __init__(self) -> None:
+        """Begin without sessions."""
+        self.free_until_ns = np.zeros(0, np.int64)
 
     def lay_out(
         self,

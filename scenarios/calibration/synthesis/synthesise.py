@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.synthesis.assembly import Assembly
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, intervals
+from tiersim.scenarios.calibration.synthesis.counted import Counted, intervals
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.executions import draw_executions
-from tiersim.scenarios.calibration.synthesis.population import Population, population
+from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
+from tiersim.scenarios.calibration.synthesis.population import population
+from tiersim.scenarios.calibration.synthesis.schedule import Schedule
 from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
-from tiersim.scenarios.calibration.synthesis.sessions import Timetable
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
 from tiersim.scenarios.calibration.synthesis.time_split import Split, split_times
-from tiersim.scenarios.calibration.synthesis.transactions import grouped, grouping
 from tiersim.scenarios.calibration.synthesis.waits import sample_sessions, sampled_waits
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.statistics import read_snapshots
@@ -44,29 +44,6 @@ class _Spread:
         self.synthetic += query.calls * float(duration_ns.std()) ** 2
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What is known before anything is drawn."""
-
-    intervals: list[Interval]
-    names: Names
-    splits: dict[tuple[int, str], Split]
-    who: Population
-    page_bytes: int
-    draws: Draws
-    codes: dict[str, int]  # of entities, from 0
-
-
-@dataclass
-class _Sums:
-    """What intervals add up to."""
-
-    executions: int = 0
-    transactions: int = 0
-    spare_ns: int = 0
-    behind_ns: float = 0.0  # of it, pauses behind transactions
-
-
 def synthesise(path: Path, seed: int) -> Synthesis:
     """Return executions whose sums are what the bundle at *path* counted; the same for the same *seed*.
 
@@ -86,31 +63,39 @@ def synthesise(path: Path, seed: int) -> Synthesis:
     span_ns = sum(interval.end_ns - interval.start_ns for interval in kept)
     splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found)
     entities = list(dict.fromkeys(query.entity for interval in kept for query in interval.queries))
-    codes = {entity: code for code, entity in enumerate(entities)}
-    plan = _Plan(kept, names, splits, who, _page_bytes(found), Draws(seed), codes)
+    logged = logged_transactions(path)
 
-    assembly, timetable, sums = Assembly(), Timetable(max(who.sessions), kept[-1].end_ns), _Sums()
+    page_bytes, draws = _page_bytes(found), Draws(seed)
+    assembly, schedule = Assembly(), Schedule(who, logged, names.role, only=len(kept) == 1)
+    codes = {entity: code for code, entity in enumerate(entities)}
     spreads = {entity: _Spread() for entity in entities}
-    bases: dict[str, None] = {}
-    for interval in reversed(kept):
-        if interval.queries:
-            bases[_make(interval, plan, assembly, timetable, sums, spreads)] = None
-    queries = _queries(plan, spreads)
-    executions, pages_dirtied = assembly.table([q.query for q in queries], [names.kind(entity) for entity in entities])
-    sessions = len(executions.words["session"])
+    for interval in reversed([interval for interval in kept if interval.queries]):
+        own, drawn = draws.about(interval.number), []
+        for query in interval.queries:
+            split = splits[interval.number, query.entity]
+            drawn.append(draw_executions(query, split, page_bytes, own.about(query.entity)))
+            spreads[query.entity].add(query, drawn[-1]["duration_ns"])
+        duration_ns = np.concatenate([columns["duration_ns"] for columns in drawn])
+        transaction, turns = schedule.lay_out(interval, duration_ns, own)
+        code = np.repeat([codes[query.entity] for query in interval.queries], [q.calls for q in interval.queries])
+        assembly.add(drawn, code, transaction, turns)
+    queries = _queries(names, splits, spreads)
+    executions, pages_dirtied = assembly.table(
+        [q.query for q in queries], [names.kind(e) for e in entities], logged.names
+    )
     return Synthesis(
         executions=executions,
         pages_dirtied=pages_dirtied,
-        sessions=max(sessions, *who.sessions),
+        sessions=max(*who.sessions, schedule.sessions),
         closed=who.closed,
-        think_ns=0.0 if who.closed else sums.behind_ns / sums.transactions,
-        overhead_ns=sums.spare_ns / sums.executions if who.closed else 0.0,
+        think_ns=0.0 if who.closed else schedule.pauses_ns / schedule.transactions,
+        overhead_ns=schedule.spare_ns / schedule.executions if who.closed else 0.0,
         queries=queries,
         inferred=(
-            _arrivals(len(kept), span_ns),
+            _arrivals(len(kept), span_ns, schedule),
             who.basis,
-            *_more_sessions(sessions, max(who.sessions)),
-            *bases,
+            *_more_sessions(schedule, max(who.sessions)),
+            *schedule.bases,
             *_processor(queries),
             *_spread(queries),
             *left_out,
@@ -119,52 +104,20 @@ def synthesise(path: Path, seed: int) -> Synthesis:
     )
 
 
-def _make(
-    interval: Interval,
-    plan: _Plan,
-    assembly: Assembly,
-    timetable: Timetable,
-    sums: _Sums,
-    spreads: dict[str, _Spread],
-) -> str:
-    """Make the executions of one interval; those of later ones were made before. Return what transactions were taken from."""
-    draws, sessions = plan.draws.about(interval.number), plan.who.sessions[interval.number]
-    executions = []
-    for query in interval.queries:
-        split = plan.splits[interval.number, query.entity]
-        executions.append(draw_executions(query, split, plan.page_bytes, draws.about(query.entity)))
-        spreads[query.entity].add(query, executions[-1]["duration_ns"])
-    duration_ns = np.concatenate([columns["duration_ns"] for columns in executions])
-    group = grouping(interval.queries, plan.names.role, interval.transactions, sessions)
-    transaction, place = grouped(interval.queries, plan.names.role, group, draws)
-    transactions = len(np.unique(transaction))
-    start_ns, end_ns = plan.who.window(interval, only=len(plan.intervals) == 1)
-    spare_ns = max(0, sessions * (end_ns - start_ns) - int(duration_ns.sum()))
-    pauses = plan.who.pauses(len(transaction), transactions, end_ns - start_ns, spare_ns)
-    turns = timetable.lay_out(start_ns, end_ns, duration_ns, transaction, place, pauses, sessions, draws)
-    calls = [query.calls for query in interval.queries]
-    assembly.add(
-        executions, np.repeat([plan.codes[query.entity] for query in interval.queries], calls), transaction, turns
-    )
-    sums.executions += len(transaction)
-    sums.transactions += transactions
-    sums.spare_ns += spare_ns
-    sums.behind_ns += pauses[1] * transactions
-    return group.basis
-
-
 def _page_bytes(found: Differences) -> int:
     setting = found.of("setting").get("block_size")
     return int((setting and setting.number("setting")) or _PAGE_BYTES)
 
 
-def _queries(plan: _Plan, spreads: dict[str, _Spread]) -> tuple[QuerySynthesis, ...]:
+def _queries(
+    names: Names, splits: Mapping[tuple[int, str], Split], spreads: Mapping[str, _Spread]
+) -> tuple[QuerySynthesis, ...]:
     bases: dict[str, set[str]] = {}
-    for (_, entity), split in plan.splits.items():
+    for (_, entity), split in splits.items():
         bases.setdefault(entity, set()).add(split.basis)
     return tuple(
         QuerySynthesis(
-            query=plan.names.query(entity),
+            query=names.query(entity),
             entity=entity,
             calls=spread.calls,
             stddev_ns=None if spread.recorded is None else math.sqrt(spread.recorded / spread.calls),
@@ -175,22 +128,27 @@ def _queries(plan: _Plan, spreads: dict[str, _Spread]) -> tuple[QuerySynthesis, 
     )
 
 
-def _arrivals(intervals: int, span_ns: int) -> str:
-    length_s = span_ns / intervals / NS_PER_S
-    sums = (
-        f"sums of {length_s:.3g} s"
-        if intervals == 1
-        else f"sums of {intervals:,} intervals of {length_s:.3g} s on average"
-    )
+def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
+    length = f"{span_ns / intervals / NS_PER_S:.3g} s"
+    sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
+    if schedule.logged_transactions:
+        return (
+            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions run when the load generator logged them; what ran "
+            f"in each is synthetic: queries were recorded as {sums}"
+        )
     return f"arrivals are synthetic: what was recorded are {sums}; which executions ran when, and which together, is not known"
 
 
-def _more_sessions(used: int, planned: int) -> list[str]:
-    if used <= planned:
-        return []
-    return [
-        f"{used:,} sessions instead of {planned:,}: the recorded time of execution does not fit into fewer that do one thing at a time"
-    ]
+def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
+    said = []
+    if schedule.sessions > planned:
+        said.append(
+            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded time of execution does not fit into fewer that do "
+            "one thing at a time"
+        )
+    if schedule.beside:
+        said.append(f"{schedule.beside:,} executions that are in no logged transaction run in sessions of their own")
+    return said
 
 
 def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
