@@ -11,8 +11,8 @@ from tiersim.traces.differences import Step, steps
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_MS
 
-#: Larger numbers are damage: 36 years in ns, an exbibyte.
-_MOST = 1 << 60
+#: Larger numbers are damage: 36 years in ns, an exbibyte in bytes, or in pages.
+_MOST, _MOST_PAGES = 1 << 60, 1 << 47
 _ZERO = Decimal(0)
 
 
@@ -103,7 +103,7 @@ def _counted(path: Path, step: Step, entity: str) -> Counted:
         if not found:
             return None
         value = sum(found, _ZERO) * scale
-        if not 0 <= value <= _MOST:
+        if not 0 <= value <= (_MOST_PAGES if "pages" in names[0] else _MOST):
             raise TraceError(
                 f"{path}: query {entity}: {names[0]} grew by {value / scale}, which cannot be; import it again"
             )

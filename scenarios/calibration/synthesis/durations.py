@@ -60,6 +60,10 @@ def draw_durations(
     scores = noise if sizes is None else np.log(sizes) + _BASE_SPREAD * noise
     floor_ns = _floors(base.total_ns, count, reading, least_ns)
     room_ns = np.full(count, most_ns, np.int64)
+    if len(reading):  # leave room for the time for pages
+        room_ns[reading] = np.maximum(most_ns + -io_total_ns // len(reading), floor_ns[reading])
+    if exact_sum(room_ns) < base.total_ns:
+        room_ns = np.full(count, query.exec_ns, np.int64)
     top = int(idle[np.argmax(scores[idle])]) if query.most_reached and len(idle) and not longest_reads else None
     base_ns = _drawn(base, scores, floor_ns, room_ns, top)
     if query.least_reached and len(idle):

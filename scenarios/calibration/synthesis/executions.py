@@ -17,6 +17,8 @@ from tiersim.traces.schema import NOT_KNOWN
 _PAGES_OF_A_ROW = 32
 #: Least length of a record of the log: its own header, and that of a page (PostgreSQL, access/xlogrecord.h: 24 and 20 bytes).
 _RECORD_BYTES = 44
+#: With more images an execution than this, all are given as many.
+_MOST_IMAGES = 64
 
 Counts = NDArray[np.int64]
 
@@ -86,6 +88,8 @@ def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, dr
     records = apportion(query.log_bytes - image_bytes, weights, chance=draws.uniform(query.calls, "log"))
     if not image_bytes:
         return records
+    if images > _MOST_IMAGES * query.calls:
+        return records + apportion(image_bytes, weights)
     having = np.bincount((draws.uniform(images, "images") * query.calls).astype(np.int64), minlength=query.calls)
     return records + apportion(image_bytes, having.astype(np.float64))
 
