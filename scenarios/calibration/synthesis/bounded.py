@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 #: A sample is judged by so many of its values at either end, which lie closer the farther out.
 _POINTS = 150
-#: Steepnesses tried at once, rounds of narrowing them, and halvings that find the place of each.
-_STEEPNESSES, _ROUNDS, _HALVINGS = 16, 3, 36
+#: Steepnesses tried at once, rounds of narrowing them, and halvings that find the shift of each.
+_STEEPNESSES, _ROUNDS, _HALVINGS = 16, 2, 26
 
 
 def bounded_sample(
@@ -33,8 +33,9 @@ def bounded_sample(
         variance = _logistic(steepness[:, None] * values + shift[:, None]) ** 2 @ weights - place**2
         above = min(max(int(np.searchsorted(variance, wanted)), 1), _STEEPNESSES - 1)
         low, high = np.log(steepness[above - 1]), np.log(steepness[above])
-    best = above if abs(variance[above] - wanted) < abs(variance[above - 1] - wanted) else above - 1
-    sample: NDArray[np.float64] = least + span * _logistic(steepness[best] * standard + shift[best])
+    best = np.exp(np.interp(wanted, variance[above - 1 : above + 1], (low, high)))
+    (shifted,) = _shifts(values, weights, np.array([best]), place)
+    sample: NDArray[np.float64] = least + span * _logistic(best * standard + shifted)
     return sample
 
 
@@ -62,5 +63,5 @@ def _shifts(
 
 
 def _logistic(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    logistic: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(values, -700, 700)))
+    logistic: NDArray[np.float64] = 0.5 + 0.5 * np.tanh(0.5 * values)
     return logistic
