@@ -41,13 +41,12 @@ def import_trace(
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """
-    from tiersim.traces.readers import detect_format
+    from tiersim.traces.readers import holds_requests
     from tiersim.traces.readers import import_trace as run
 
     check_target(output, force=force)
-    if format is None:
-        detect_format(files[0])
-    compile_if_cold()
+    if holds_requests(files, format):
+        compile_if_cold()
     with terminal.progress_bar("importing") as progress:
         manifest = run(files, output, format=format, keep_literals=keep_literals, force=force, progress=progress)
     for sentence in manifest.warnings:

@@ -20,18 +20,19 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     What is known to be wrong with the recording is said on standard error.
     """
     from tiersim.traces.bundle import Bundle
-    from tiersim.traces.readers import detect_format, import_trace
+    from tiersim.traces.readers import holds_requests, import_trace
 
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         if (path / "requests.parquet").exists():
             bundle = Bundle(path)
-            compile_if_cold()
+            if bundle.rows:
+                compile_if_cold()
         else:
-            found = detect_format(path)
-            compile_if_cold()
+            if holds_requests([path]):
+                compile_if_cold()
             target = Path(folder) / f"{path.name}.trace"
             with terminal.progress_bar(f"importing {path.name}") as progress:
-                import_trace([path], target, format=found, progress=progress)
+                import_trace([path], target, progress=progress)
             bundle = Bundle(target)
         for sentence in bundle.manifest.warnings:
             terminal.notice(f"warning: {sentence}")

@@ -23,6 +23,7 @@ from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 #: A few hundred records of the bundled recording.
@@ -53,6 +54,7 @@ def compile_all() -> None:
     """Compile all kernels into the cache folder."""
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
     _map_units()
+    _count_misses()
     compile_for_commands()
 
 
@@ -91,6 +93,12 @@ def _run(*, reference: bool) -> None:
         ReferenceEngine(plant, [commands], metrics).run()
     else:
         engine.run(plant, [commands], metrics, keep_done=True)
+
+
+def _count_misses() -> None:
+    pages, distinct = numbered(np.arange(4, dtype=np.int64) % 3)
+    for policy in POLICIES:
+        misses(policy, pages, distinct, 2)
 
 
 def _import_describe_and_replay() -> None:

@@ -23,6 +23,9 @@ def _words(text: str) -> frozenset[str]:
 #: When the counters of an entity began, as text; if it differs between two snapshots, they were reset in between.
 SINCE = "since"
 
+#: What entity "" of a subject says when there was nothing of it, such as no query yet: what comes later counts from 0.
+NOTHING: Mapping[str, str] = {"": ""}
+
 SUBJECTS: Mapping[str, Subject] = {
     "query": Subject(
         "database/user/toplevel/query identifier of the source",
@@ -44,7 +47,8 @@ SUBJECTS: Mapping[str, Subject] = {
         _words(
             "commits rollbacks pages_hit pages_read read_ms write_ms rows_returned rows_fetched rows_inserted rows_updated "
             "rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms idle_in_transaction_ms sessions "
-            "sessions_abandoned sessions_fatal sessions_killed"
+            "sessions_abandoned sessions_fatal sessions_killed cpu_user_ms cpu_system_ms device_read_bytes "
+            "device_written_bytes"
         ),
         _words("backends"),
         _words("since"),
@@ -60,8 +64,9 @@ SUBJECTS: Mapping[str, Subject] = {
         _words("kind table path identifier"),
     ),
     "column": Subject("schema.table.column", frozenset(), _words("correlation distinct null_share width_bytes")),
-    "pool": Subject(  # pages that the buffer pool holds, by usage count 0 to 5; relation "" are those of none
-        "relation/usage count/clean or dirty; a relation alone where usage counts are not told",
+    "pool": Subject(  # pages that the buffer pool holds, by usage count 0 to 5
+        "relation/usage count/clean or dirty ('//unused' holds nothing); a relation alone where usage counts are not told; * is "
+        "all relations together, */usage count those of it",
         frozenset(),
         _words("pages pages_dirty usage_mean pages_pinned pages_unused"),
     ),

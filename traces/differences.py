@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from tiersim.traces.counters import SINCE, SUBJECTS
+from tiersim.traces.counters import NOTHING, SINCE, SUBJECTS
 from tiersim.traces.statistics import Snapshot, Values
 
 _ZERO = Decimal(0)
+_STORE = "query store"  # where queries are kept
 
 
 @dataclass
@@ -87,17 +88,22 @@ class Step:
 def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
 
-    What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
-    query that was not there before counts from 0, too: it is new, or was evicted before it came back.
+    What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter fell)
+    counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
+    it came back.
     """
     before: dict[str, tuple[int | None, dict[str, Values]]] = {}
     for snapshot in snapshots:
         now: dict[str, dict[str, Values]] = {}
         for (subject, entity), values in snapshot.values.items():
-            now.setdefault(subject, {})[entity] = values
+            known = now.setdefault(subject, {})
+            if values != NOTHING:
+                known[entity] = values
+        store = before.get(_STORE, (None, {}))[1]
+        emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
         for subject, entities in now.items():
             start_ns, then = before.get(subject, (None, None))
-            yield _step(subject, start_ns, snapshot.time_ns, then, entities)
+            yield _step(subject, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
             before[subject] = (snapshot.time_ns, entities)
 
 
@@ -107,7 +113,7 @@ def differences(snapshots: Iterable[Snapshot]) -> Differences:
     first_ns: dict[str, int | None] = {}
     for step in steps(snapshots):
         subject = step.subject
-        found.restarts += subject == "server" and _restarted(step.then or {}, step.now)
+        found.restarts += subject == "server" and _changed(step.then or {}, step.now, "server", "started_at")
         found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
         start_ns = first_ns.setdefault(subject, step.end_ns)
         found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
@@ -125,9 +131,10 @@ def differences(snapshots: Iterable[Snapshot]) -> Differences:
     return found
 
 
-def _restarted(before: Mapping[str, Values], now: Mapping[str, Values]) -> bool:
-    then, later = (values.get("server", {}).get("started_at") for values in (before, now))
-    return then is not None and later is not None and then != later
+def _changed(then: Mapping[str, Values], now: Mapping[str, Values], entity: str, word: str) -> bool:
+    """Tell whether an entity says something else than before; False where one of both does not say it."""
+    were, are = (values.get(entity, {}).get(word) for values in (then, now))
+    return were is not None and are is not None and were != are
 
 
 def _step(
@@ -136,8 +143,13 @@ def _step(
     end_ns: int | None,
     then: Mapping[str, Values] | None,
     now: Mapping[str, Values],
+    *,
+    emptied: bool,
 ) -> Step:
-    """Return what a subject's entities grew by since the snapshot before, of which there may be none."""
+    """Return what a subject's entities grew by since the snapshot before, of which there may be none.
+
+    *emptied*: all of them were removed in between, and those that do not say themselves since when they count began anew.
+    """
     counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
     grown: dict[str, dict[str, Decimal]] = {}
     reset = []
@@ -147,7 +159,7 @@ def _step(
             grown[entity] = dict.fromkeys(numbers, _ZERO)
             continue
         were = then.get(entity, {})
-        anew = bool(were) and _began_anew(were, values, numbers)
+        anew = bool(were) and (_began_anew(were, values, numbers) or (emptied and SINCE not in values))
         if anew:
             reset.append(entity)
         starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}

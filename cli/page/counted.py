@@ -15,6 +15,8 @@ Table = dict[str, Any]
 
 #: Bars of a chart, and characters of a query beside one.
 _BARS, _LABEL = 10, 44
+#: Of all time; a query that took less has no bar.
+_LEAST_SHARE = 0.002
 #: Parts of a query's time, in the order of their colours.
 _PARTS = ("reading pages", "writing pages", "all else: CPU, locks, log, client")
 
@@ -53,7 +55,7 @@ def relation_reads(description: dict[str, Any]) -> Figure:
 
 def _queries(description: dict[str, Any]) -> list[dict[str, Any]]:
     found = (description.get("counted") or {}).get("queries") or []
-    return [query for query in found if query["exec_ms"]][:_BARS]
+    return [query for query in found if (query["share_of_time"] or 0) >= _LEAST_SHARE][:_BARS]
 
 
 def _relations(description: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,7 +89,7 @@ def _relation_reading(description: dict[str, Any]) -> str:
     first = _relations(description)[0]
     if first["hit_ratio"] is None or not first["pages_read"]:
         return "Every page was found in the buffer pool."
-    return f"Most pages were read of {first['name']}: {first['pages_read']:,}, {100 * first['hit_ratio']:.1f} % of its pages were found in the pool."
+    return f"Most pages were read of {first['name']}: {first['pages_read']:,}, {100 * first['hit_ratio']:.1f} % of those it was asked for were found in the pool."
 
 
 READINGS: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -93,6 +93,14 @@ def import_trace(
     return Bundle(target).manifest
 
 
+def holds_requests(paths: Sequence[Path], format: str | None = None) -> bool:
+    """Tell whether a recording holds requests, and not statements and counters alone; raises TraceError, see import_trace."""
+    found = sorted_out(paths, format)
+    if found.requests and format is None:
+        detect_format(found.requests[0])
+    return bool(found.requests)
+
+
 class SortedOut(NamedTuple):
     """The files of a recording: those that hold requests, the others with the key of SOURCES each, and what is left out."""
 

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiersim.traces.readers.opened import Opened, first_bytes
+from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
 
 SNIFFED_BYTES = 1 << 16
 
-SOURCES: dict[str, Source] = {}
+SOURCES: dict[str, Source] = {
+    "postgresql": POSTGRESQL,  # snapshots of its views
+}
 
 
 def source_of(path: Path) -> str | None:
@@ -28,4 +31,6 @@ def read_sources(files: Sequence[tuple[Path, str]], *, keep_literals: bool = Fal
             recorded.source_files.append({"name": path.name, "sha256": source.sha256()})
         if key not in recorded.formats:
             recorded.formats.append(key)
+    for key in recorded.formats:
+        SOURCES[key].finish(recorded)
     return recorded

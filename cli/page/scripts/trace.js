@@ -90,6 +90,7 @@ function start() {
   $('lead').replaceChildren(...data.lead.map(([question, said]) => element('div', {}, element('dt', {}, question), element('dd', {}, said))));
   $('footer').textContent = 'Made by tiersim describe from the trace alone · this page holds all its data and loads nothing';
   data.charts.forEach(chart => addFigure(chart.id));
+  document.querySelector('#charts .hint').hidden = !data.charts.some(chart => chart.over_time);
   drawGroups();
   drawKnown();
   readAddress();

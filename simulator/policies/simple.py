@@ -1,0 +1,104 @@
+"""FIFO, clock with usage counts, LRU, SIEVE."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.simulator.policies.lists import NOWHERE, State, _push, _unlink
+
+Pages = NDArray[np.int32]
+
+
+@kernel
+def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
+    """Evict the page that came first."""
+    hand, missed = 0, 0
+    for page in pages:
+        if state.frame[page] >= 0:
+            continue
+        missed += 1
+        old = state.frames[hand]
+        if old >= 0:
+            state.frame[old] = NOWHERE
+        state.frames[hand] = page
+        state.frame[page] = hand
+        hand = hand + 1 if hand + 1 < capacity else 0
+    return missed
+
+
+@kernel
+def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: int) -> int:
+    """Evict the first page under the hand whose usage count is 0; others lose one as the hand passes.
+
+    A page begins with a count of *first*, and each hit adds one up to *most*: 0 and 1 are the clock with a reference bit,
+    1 and 5 PostgreSQL's sweep (BM_MAX_USAGE_COUNT in storage/buf_internals.h).
+    """
+    hand, missed = 0, 0
+    for page in pages:
+        frame = state.frame[page]
+        if frame >= 0:
+            if state.used[page] < most:
+                state.used[page] += 1
+            continue
+        missed += 1
+        old = state.frames[hand]
+        while old >= 0 and state.used[old] > 0:
+            state.used[old] -= 1
+            hand = hand + 1 if hand + 1 < capacity else 0
+            old = state.frames[hand]
+        if old >= 0:
+            state.frame[old] = NOWHERE
+        state.frames[hand] = page
+        state.frame[page] = hand
+        state.used[page] = first
+        hand = hand + 1 if hand + 1 < capacity else 0
+    return missed
+
+
+@kernel
+def lru_misses(pages: Pages, capacity: int, state: State) -> int:
+    """Evict the page whose last reference is longest ago."""
+    head, cached, missed = len(state.where), 0, 0
+    for page in pages:
+        if state.next[page] >= 0:
+            _unlink(state, page)
+        else:
+            missed += 1
+            if cached == capacity:
+                old = state.previous[head]
+                _unlink(state, old)
+                state.next[old] = NOWHERE
+            else:
+                cached += 1
+        _push(state, head, page)
+    return missed
+
+
+@kernel
+def sieve_misses(pages: Pages, capacity: int, state: State) -> int:
+    """Evict the first page that was not hit since the hand passed it; the hand goes from tail to head, pages stay in place.
+
+    Zhang et al., SIEVE is simpler than LRU, NSDI 2024.
+    """
+    head, cached, missed = len(state.where), 0, 0
+    hand = head
+    for page in pages:
+        if state.next[page] >= 0:
+            state.used[page] = 1
+            continue
+        missed += 1
+        if cached == capacity:
+            old = hand if hand != head else state.previous[head]
+            while state.used[old]:
+                state.used[old] = 0
+                old = state.previous[old]
+                if old == head:
+                    old = state.previous[head]
+            hand = state.previous[old]
+            _unlink(state, old)
+            state.next[old] = NOWHERE
+        else:
+            cached += 1
+        state.used[page] = 0
+        _push(state, head, page)
+    return missed

@@ -1,0 +1,219 @@
+"""Replacement policies: the same misses as others count, as plain specifications say, and as must be."""
+
+import csv
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tiersim.errors import ScenarioError
+from tiersim.simulator.policies import POLICIES, misses, numbered
+
+pytestmark = pytest.mark.kernels
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+#: Names in the published counts.
+PUBLISHED = {"fifo": "fifo", "lru": "lru", "sieve": "sieve", "arc": "arc", "2q": "2q", "s3-fifo": "s3fifo", "clock": "clock", "clock-3bit": "clock"}  # fmt: skip
+
+drawn = st.tuples(st.lists(st.integers(0, 12), max_size=80), st.integers(1, 8))
+
+
+def run(policy: str, references: list[int], capacity: int, *parameters: int) -> int:
+    pages, distinct = numbered(np.array(references, np.int64))
+    return misses(policy, pages, distinct, capacity, *parameters)
+
+
+def lru(references: list[int], capacity: int) -> int:
+    cached: OrderedDict[int, None] = OrderedDict()
+    missed = 0
+    for page in references:
+        missed += page not in cached
+        cached[page] = None
+        cached.move_to_end(page)
+        if len(cached) > capacity:
+            cached.popitem(last=False)
+    return missed
+
+
+def fifo(references: list[int], capacity: int) -> int:
+    cached: list[int] = []
+    missed = 0
+    for page in references:
+        if page not in cached:
+            missed += 1
+            cached = [*cached[-capacity + 1 :], page] if capacity > 1 else [page]
+    return missed
+
+
+def sweep(references: list[int], capacity: int) -> int:
+    """PostgreSQL's, by a list whose first element is under the hand."""
+    cached: list[list[int]] = []
+    missed = 0
+    for page in references:
+        found = next((entry for entry in cached if entry[0] == page), None)
+        if found:
+            found[1] = min(found[1] + 1, 5)
+            continue
+        missed += 1
+        if len(cached) == capacity:
+            while cached[0][1]:
+                cached[0][1] -= 1
+                cached.append(cached.pop(0))
+            cached.pop(0)
+        cached.append([page, 1])
+    return missed
+
+
+def lru2(references: list[int], capacity: int, correlated: int, retained: int) -> int:
+    """The paper's procedure, word by word."""
+    history: dict[int, list[int]] = {}
+    last: dict[int, int] = {}
+    cached: set[int] = set()
+    missed = 0
+    for now, page in enumerate(references, 1):
+        if page in cached:
+            if now - last[page] > correlated:
+                period = last[page] - history[page][0]
+                history[page] = [now, history[page][0] + period]
+            last[page] = now
+            continue
+        missed += 1
+        if len(cached) == capacity:
+            ready = [q for q in cached if now - last[q] > correlated] or list(cached)
+            cached.remove(min(ready, key=lambda q: (history[q][1], history[q][0])))
+        if page not in history or now - last[page] > retained:
+            history[page] = [0, 0]
+        history[page] = [now, history[page][0]]
+        last[page] = now
+        cached.add(page)
+    return missed
+
+
+def midpoint(references: list[int], capacity: int, old_percent: int, old_references: int) -> int:
+    """One list from the young head to the old tail; the last ``old`` of it are old."""
+    order: list[int] = []
+    old = missed = evicted = 0
+    first: dict[int, int] = {}
+    moved: dict[int, int] = {}
+    for now, page in enumerate(references):
+        place = order.index(page) if page in order else -1
+        if place >= 0:
+            is_old = place >= len(order) - old
+            ripe = (
+                now - first[page] >= old_references
+                if is_old
+                else evicted - moved[page] > capacity * (100 - old_percent) // 400
+            )
+            if ripe:
+                order.insert(0, order.pop(place))
+                moved[page] = evicted
+                old = len(order) * old_percent // 100
+            continue
+        missed += 1
+        if len(order) == capacity:
+            order.pop()
+            old = max(old - 1, 0)
+            evicted += 1
+        order.insert(len(order) - old, page)
+        first[page], moved[page] = now, evicted
+        old = len(order) * old_percent // 100
+    return missed
+
+
+SPECIFIED: dict[str, Callable[[list[int], int], int]] = {"lru": lru, "fifo": fifo, "postgresql": sweep}
+
+
+@pytest.mark.parametrize("policy", SPECIFIED)
+@settings(deadline=None)  # the first call compiles
+@given(drawn)
+def test_misses_are_those_of_a_plain_specification(policy: str, case: tuple[list[int], int]) -> None:
+    assert run(policy, *case) == SPECIFIED[policy](*case)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(drawn, st.integers(0, 6), st.one_of(st.integers(0, 30), st.just(1 << 62)))
+def test_lru2_is_the_paper_s(case: tuple[list[int], int], correlated: int, retained: int) -> None:
+    assert run("lru-2", *case, correlated, retained) == lru2(*case, correlated, retained)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(drawn, st.integers(5, 95), st.integers(0, 10))
+def test_midpoint_is_one_list_with_a_mark(case: tuple[list[int], int], percent: int, references: int) -> None:
+    assert run("midpoint", *case, percent, references) == midpoint(*case, percent, references)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(deadline=None)  # the first call compiles
+@given(drawn)
+def test_what_must_be_of_any_policy(policy: str, case: tuple[list[int], int]) -> None:
+    references, capacity = case
+    missed = run(policy, references, capacity)
+    assert len(set(references)) <= missed <= len(references)
+    assert run(policy, references, 13) == len(set(references))  # everything fits
+
+
+@settings(deadline=None)  # the first call compiles
+@given(drawn)
+def test_more_cache_never_misses_more_under_lru(case: tuple[list[int], int]) -> None:
+    assert run("lru", case[0], case[1] + 1) <= run("lru", *case)
+
+
+def test_what_cannot_be_asked_is_a_sentence() -> None:
+    with pytest.raises(ScenarioError, match="did you mean 'lru'"):
+        run("lur", [1], 1)
+    with pytest.raises(ScenarioError, match="holds nothing"):
+        run("lru", [1], 0)
+
+
+@cache
+def references(trace: str) -> tuple[NDArray[np.int32], int]:
+    if trace == "cpio":
+        record = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
+        raw = np.fromfile(SHARED / "traces/cloudphysics/cloudPhysicsIO.oracleGeneral.bin", record)
+        return numbered(raw["object"])
+    text = pa.input_stream(str(SHARED / "traces/arc/OLTP.lis.zst"), compression="zstd").read()
+    lines = np.array(text.split(), np.int64).reshape(-1, 4)
+    return numbered(np.concatenate([np.arange(start, start + count) for start, count in lines[:, :2]]))
+
+
+def counted(name: str) -> list[dict[str, str]]:
+    with (Path(SHARED) / "cache" / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(
+    not (SHARED / "cache").is_dir(), reason="the counts of other simulators are not beside the checkout"
+)
+@pytest.mark.parametrize("policy", PUBLISHED)
+@pytest.mark.parametrize("trace", ["cpio", "oltp"])
+def test_misses_are_those_that_libcachesim_counts(policy: str, trace: str) -> None:
+    bits = "n-bit-counter=3" if policy == "clock-3bit" else ""
+    rows = [
+        row for row in counted("libcachesim_misses.csv")
+        if (row["trace"], row["algo"]) == (trace, PUBLISHED[policy]) and row["params"].startswith(bits) and bool(row["params"]) == bool(bits)
+    ]  # fmt: skip
+    assert len(rows) >= 6
+    for row in rows:
+        size = int(row["cache_size_objs"])
+        assert misses(policy, *references(trace), size) == int(row["n_miss"]), size
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(
+    not (SHARED / "cache").is_dir(), reason="the counts of other simulators are not beside the checkout"
+)
+@pytest.mark.parametrize("trace", ["cpio", "oltp"])
+def test_the_sweep_misses_as_listed(trace: str) -> None:
+    rows = [row for row in counted("min_and_pg_clock_sweep_misses.csv") if row["trace"] == trace]
+    assert len(rows) >= 6
+    for row in rows:
+        assert misses("postgresql", *references(trace), int(row["size"])) == int(row["PGclock_u5_init1_miss"])
