@@ -18,12 +18,15 @@ from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
+from tiersim.scenarios.calibration.popularity.sweep import missed
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, shape_of
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
+from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 #: A few hundred records of the bundled recording.
@@ -99,6 +102,11 @@ def _count_misses() -> None:
     pages, distinct = numbered(np.arange(4, dtype=np.int64) % 3)
     for policy in POLICIES:
         misses(policy, pages, distinct, 2)
+    law = zipf(2000, 1.0)
+    draw_rank(law.reach, law.first, 1, 0, 0)
+    scattered(0, 2000, 1, 0)
+    shape, size = shape_of([AccessedTable("rows", 2000, 4, 2, 1, 0, 0)])
+    missed(shape, size, [law], np.array([1]), 2, 1, 1, 1)
 
 
 def _import_describe_and_replay() -> None:

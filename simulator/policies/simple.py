@@ -27,6 +27,23 @@ def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
 
 
 @kernel
+def _enter_clock(state: State, page: int, hand: int, first: int) -> int:
+    """Put a page where the first one under the hand lies that has no use left; returns where the hand is then."""
+    capacity = len(state.frames)
+    old = state.frames[hand]
+    while old >= 0 and state.used[old] > 0:
+        state.used[old] -= 1
+        hand = hand + 1 if hand + 1 < capacity else 0
+        old = state.frames[hand]
+    if old >= 0:
+        state.frame[old] = NOWHERE
+    state.frames[hand] = page
+    state.frame[page] = hand
+    state.used[page] = first
+    return hand + 1 if hand + 1 < capacity else 0
+
+
+@kernel
 def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: int) -> int:
     """Evict the first page under the hand whose usage count is 0; others lose one as the hand passes.
 
@@ -41,17 +58,7 @@ def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: in
                 state.used[page] += 1
             continue
         missed += 1
-        old = state.frames[hand]
-        while old >= 0 and state.used[old] > 0:
-            state.used[old] -= 1
-            hand = hand + 1 if hand + 1 < capacity else 0
-            old = state.frames[hand]
-        if old >= 0:
-            state.frame[old] = NOWHERE
-        state.frames[hand] = page
-        state.frame[page] = hand
-        state.used[page] = first
-        hand = hand + 1 if hand + 1 < capacity else 0
+        hand = _enter_clock(state, page, hand, first)
     return missed
 
 

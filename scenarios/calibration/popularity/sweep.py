@@ -1,0 +1,95 @@
+"""A buffer pool that accesses to rows walk over: what it misses, by table, of the index and of the heap."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.random_numbers import ACCESSED_TABLE, random_bits
+from tiersim.scenarios.calibration.popularity.tables import Shape
+from tiersim.simulator.policies.lists import State, new_state
+from tiersim.simulator.policies.simple import _enter_clock
+from tiersim.simulator.popularity import Popularity, draw_rank, scattered
+
+#: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
+_FIRST, _MOST = 1, 5
+#: Columns of what is missed, and counted: accesses to a table, pages of its index, of its heap.
+ACCESSES, INDEX, HEAP = range(3)
+#: Entities of the permutation of an index whose order is not that of the heap.
+_OTHER_ORDER = 1 << 20
+
+
+@kernel
+def sweep_rows(
+    shape: Shape,
+    share: NDArray[np.int64],
+    law: NDArray[np.int64],
+    reach: NDArray[np.int64],
+    first: NDArray[np.int64],
+    state: State,
+    seed: int,
+    begin: int,
+    end: int,
+    missed: NDArray[np.int64],
+) -> None:
+    """Walk over the accesses *begin* to *end*, and count what they miss in *missed*, (tables, 3).
+
+    ``share`` is up to where 32 random bits choose a table, ``law`` the first part of each table's law in ``reach`` and, with one
+    more place for each table before it, in ``first``. The hand of the sweep lies in the first place of ``state.lengths``.
+    """
+    hand = int(state.lengths[0])
+    for counter in range(begin, end):
+        table = 0
+        chosen = random_bits(seed, ACCESSED_TABLE, 0, counter)
+        while chosen >= share[table]:
+            table += 1
+        rows = shape.rows[table]
+        rank = draw_rank(
+            reach[law[table] : law[table + 1]],
+            first[law[table] + table : law[table + 1] + table + 1],
+            seed,
+            table,
+            counter,
+        )
+        row = scattered(rank, rows, seed, table)
+        missed[table, ACCESSES] += 1
+        heap = shape.first_level[table + 1] - 1
+        for level in range(shape.first_level[table], heap + 1):
+            place = row
+            if level < heap and not shape.ordered[table]:
+                place = scattered(rank, rows, seed, table + _OTHER_ORDER)
+            page = shape.level_start[level] + place * shape.level_pages[level] // rows
+            for _ in range(shape.touches[table]):
+                if state.frame[page] >= 0:
+                    if state.used[page] < _MOST:
+                        state.used[page] += 1
+                else:
+                    missed[table, HEAP if level == heap else INDEX] += 1
+                    hand = _enter_clock(state, page, hand, _FIRST)
+    state.lengths[0] = hand
+
+
+def missed(
+    shape: Shape,
+    pages: int,
+    laws: Sequence[Popularity],
+    weights: NDArray[np.int64],
+    frames: int,
+    seed: int,
+    warm: int,
+    accesses: int,
+) -> NDArray[np.int64]:
+    """Return accesses and misses of each table, (tables, 3), of a pool of *frames* pages.
+
+    *weights* are how often each table is accessed. The first *warm* accesses fill the pool and are not counted.
+    """
+    share = (np.cumsum(weights) * (1 << 32) // weights.sum()).astype(np.int64)
+    law = np.concatenate([[0], np.cumsum([len(one.reach) for one in laws])]).astype(np.int64)
+    reach, first = (np.concatenate([getattr(one, name) for one in laws]) for name in ("reach", "first"))
+    state = new_state(pages, frames, timed=False)
+    counted = np.zeros((len(laws), 3), np.int64)
+    sweep_rows(shape, share, law, reach, first, state, seed, 0, warm, counted)
+    counted[:] = 0
+    sweep_rows(shape, share, law, reach, first, state, seed, warm, warm + accesses, counted)
+    return counted

@@ -1,0 +1,69 @@
+"""What is known of a table whose rows are looked up through an index, and the pages that a lookup touches."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on an
+#: index over bigint that PostgreSQL 18 built with the default fill factor.
+INNER_ENTRIES = 281
+
+
+@dataclass(frozen=True)
+class AccessedTable:
+    """One table, the index that its rows are looked up by, and what the recorded buffer pool missed.
+
+    An access is one row that one or more statements (*touches*) look up, one after the other: later ones find its pages. Index
+    and heap lie in the order of the key if *ordered*, and independent of each other if not.
+    """
+
+    name: str
+    rows: int
+    heap_pages: int
+    index_pages: int  # 0: rows are not looked up through an index
+    accesses: int
+    heap_missed: int
+    index_missed: int
+    touches: int = 1
+    ordered: bool = True
+
+
+class Shape(NamedTuple):
+    """Tables as the sweep walks over them: page numbers count through all of them."""
+
+    rows: NDArray[np.int64]  # (tables,)
+    touches: NDArray[np.int64]
+    ordered: NDArray[np.int64]
+    first_level: NDArray[np.int64]  # (tables + 1,): its levels, from root to leaf and then the heap
+    level_start: NDArray[np.int64]  # (levels,): first page
+    level_pages: NDArray[np.int64]
+
+
+def levels(index_pages: int) -> list[int]:
+    """Return how many pages each level of a B-tree has, from the root on; the page that describes the index is left out.
+
+    >>> levels(27422)
+    [1, 98, 27323]
+    """
+    if not index_pages:
+        return []
+    counts = [max((index_pages - 1) * (INNER_ENTRIES - 1) // INNER_ENTRIES, 1)]
+    while counts[-1] > 1:
+        counts.append(-(-counts[-1] // INNER_ENTRIES))
+    return counts[::-1]
+
+
+def shape_of(tables: list[AccessedTable]) -> tuple[Shape, int]:
+    """Return the shape of all tables together, and how many pages they have."""
+    first, starts, pages = [0], [], []
+    page = 0
+    for table in tables:
+        for count in [*levels(table.index_pages), max(table.heap_pages, 1)]:
+            starts.append(page)
+            pages.append(count)
+            page += count
+        first.append(len(starts))
+    columns = ([t.rows for t in tables], [t.touches for t in tables], [t.ordered for t in tables], first, starts, pages)
+    return Shape(*(np.array(column, np.int64) for column in columns)), page

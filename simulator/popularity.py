@@ -1,0 +1,87 @@
+"""How accesses spread over the rows of a table: some rows are asked for far more often than others, and lie anywhere.
+
+By rank the rows follow Zipf's law; a random permutation says where the row of a rank lies. Both are tables and integers, so that
+kernels draw from them and any machine draws the same.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.random_numbers import ACCESSED_ROW, SCATTERED_ROW, random_below, random_bits
+
+#: The reach of all ranks together.
+_WHOLE = 1 << 62
+#: So many ranks are told apart; those behind them come in parts, each a 64th longer than the ranks before it are many.
+_SINGLE, _GROWTH = 1024, 64
+_ROUNDS = 4
+
+
+class Popularity(NamedTuple):
+    """Zipf's law over ranks, cut into parts within which ranks are equally likely."""
+
+    reach: NDArray[np.int64]  # (parts,): share of the accesses that go to a part or one before it, in 2^-62
+    first: NDArray[np.int64]  # (parts + 1,): its first rank, counted from 0
+
+
+def zipf(rows: int, exponent: float) -> Popularity:
+    """Return the law by which rank k, counted from 1, of *rows* is asked for in proportion to k^-*exponent*; 0 is uniform.
+
+    A part of many ranks weighs what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
+    """
+    edges = list(range(min(rows, _SINGLE) + 1))
+    while edges[-1] < rows:
+        edges.append(min(edges[-1] + edges[-1] // _GROWTH, rows))
+    first = np.array(edges, np.int64)
+    low, high = first[:-1].astype(np.float64), first[1:].astype(np.float64)
+    if abs(exponent - 1) < 1e-9:
+        weights = np.log((high + 0.5) / (low + 0.5))
+    else:
+        weights = ((high + 0.5) ** (1 - exponent) - (low + 0.5) ** (1 - exponent)) / (1 - exponent)
+    singles = min(rows, _SINGLE)
+    weights[:singles] = high[:singles] ** -exponent
+    reach = np.cumsum(weights)
+    scaled = np.rint(reach / reach[-1] * float(_WHOLE)).astype(np.int64)
+    scaled[-1] = _WHOLE
+    return Popularity(scaled, first)
+
+
+@kernel
+def draw_rank(reach: NDArray[np.int64], first: NDArray[np.int64], seed: int, entity: int, counter: int) -> int:
+    """Return the rank that the *counter*-th access of an *entity* asks for, counted from 0; the tables are of a law."""
+    high = random_bits(seed, ACCESSED_ROW, entity, 2 * counter) >> 1
+    low = random_bits(seed, ACCESSED_ROW, entity, 2 * counter + 1) >> 1
+    drawn = high << 31 | low
+    left, right = 0, len(reach) - 1
+    while left < right:
+        middle = (left + right) // 2
+        if drawn < reach[middle]:
+            right = middle
+        else:
+            left = middle + 1
+    width = first[left + 1] - first[left]
+    if width == 1:
+        return int(first[left])
+    return int(first[left] + random_below(width, seed, ACCESSED_ROW, entity + (1 << 32), counter))
+
+
+@kernel
+def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
+    """Return where the row of a rank lies among *rows*: a permutation that is different for each seed and entity.
+
+    A Feistel network over the next even number of bits, walked on until it ends within the rows.
+    """
+    half = 1
+    while 1 << 2 * half < rows:
+        half += 1
+    mask = (1 << half) - 1
+    place = rank
+    while True:
+        left, right = place >> half, place & mask
+        for round_ in range(_ROUNDS):
+            left, right = right, left ^ (random_bits(seed, SCATTERED_ROW, entity * _ROUNDS + round_, right) & mask)
+        place = left << half | right
+        if place < rows:
+            return place

@@ -1,0 +1,155 @@
+"""Laws of popularity: drawn as they say, found again from what a pool missed, and right about pools of other sizes."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runs import needs_jit
+from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.popularity import AccessedTable, fit, predict
+from tiersim.scenarios.calibration.popularity.fit import extrapolated
+from tiersim.scenarios.calibration.popularity.sweep import ACCESSES, HEAP, INDEX, missed
+from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
+from tiersim.simulator.popularity import draw_rank, scattered, zipf
+
+pytestmark = pytest.mark.kernels
+
+LAB = Path(__file__).parents[2] / "shared" / "data" / "postgres" / "lab"
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.05, 1.8])
+@pytest.mark.parametrize("rows", [1, 10, 5000])
+def test_a_law_gives_each_rank_its_share(rows: int, exponent: float) -> None:
+    law = zipf(rows, exponent)
+    assert law.first[0] == 0
+    assert law.first[-1] == rows
+    weights = np.arange(1, rows + 1) ** -exponent
+    exact = np.concatenate([[0], np.cumsum(weights)])[law.first[1:]] / weights.sum()
+    assert law.reach / 2.0**62 == pytest.approx(exact, abs=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3000), st.integers(0, 2**40), st.integers(0, 5))
+def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -> None:
+    assert sorted(scattered(rank, rows, seed, entity) for rank in range(rows)) == list(range(rows))
+
+
+@needs_jit
+def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
+    law = zipf(2000, 1.05)
+    drawn = np.array([draw_rank(law.reach, law.first, 7, 0, counter) for counter in range(200_000)])
+    weights = np.arange(1, 2001) ** -1.05
+    expected = 200_000 * weights / weights.sum()
+    found = np.bincount(drawn, minlength=2000)
+    for ranks in (slice(0, 1), slice(1, 10), slice(10, 100), slice(100, 1000), slice(1000, 1030), slice(1500, 2000)):
+        assert found[ranks].sum() == pytest.approx(expected[ranks].sum(), abs=4 * np.sqrt(expected[ranks].sum()))
+    again = [draw_rank(law.reach, law.first, 7, 0, counter) for counter in range(50)]
+    assert again == drawn[:50].tolist()
+
+
+def test_levels_of_a_tree_add_up_to_its_pages() -> None:
+    assert levels(0) == []
+    for pages in (2, 3, 100, 283, 1000, 27_422, 2_000_000):
+        assert levels(pages)[0] == 1
+        assert sum(levels(pages)) == pytest.approx(pages, abs=4)
+
+
+def run(table: AccessedTable, frames: int, exponent: float, accesses: int = 400_000) -> AccessedTable:
+    """Return the table with what a pool missed of accesses by a law."""
+    shape, pages = shape_of([table])
+    counted = missed(shape, pages, [zipf(table.rows, exponent)], np.array([1]), frames, 99, 12 * frames, accesses)[0]
+    known = {name: getattr(table, name) for name in ("name", "rows", "heap_pages", "index_pages", "touches", "ordered")}
+    return AccessedTable(
+        **known, accesses=int(counted[ACCESSES]), heap_missed=int(counted[HEAP]), index_missed=int(counted[INDEX])
+    )
+
+
+MADE_UP = AccessedTable("t", 400_000, 8_000, 1_600, 1, 0, 0)
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.3, 1.1])
+def test_the_exponent_is_found_again_from_what_was_missed(exponent: float) -> None:
+    found = fit([run(MADE_UP, 2_000, exponent)], 2_000)
+    # laws that are nearly uniform miss nearly alike
+    assert found.exponents[0] == pytest.approx(exponent, abs=0.02 if exponent > 0.5 else 0.08)
+    assert found.bounded == ()
+    smaller, larger = (predict(found, frames)[0] for frames in (800, 5_000))
+    for frames, predicted in ((800, smaller), (5_000, larger)):
+        truth = run(MADE_UP, frames, exponent)
+        assert predicted.heap == pytest.approx(truth.heap_missed / truth.accesses, rel=0.05)
+        assert predicted.index == pytest.approx(truth.index_missed / truth.accesses, rel=0.05, abs=0.002)
+    assert smaller.heap > larger.heap
+
+
+@needs_jit
+def test_tables_that_share_a_pool_are_fitted_together() -> None:
+    hot = AccessedTable("hot", 100_000, 2_000, 400, 300_000, 0, 0)
+    cold = AccessedTable("cold", 400_000, 8_000, 0, 100_000, 0, 0, ordered=False)
+    shape, pages = shape_of([hot, cold])
+    laws = [zipf(hot.rows, 1.1), zipf(cold.rows, 0.4)]
+    counted = missed(shape, pages, laws, np.array([3, 1]), 2_500, 5, 60_000, 400_000)
+    tables = [
+        AccessedTable(t.name, t.rows, t.heap_pages, t.index_pages, int(c[ACCESSES]), int(c[HEAP]), int(c[INDEX]), 1, t.ordered)
+        for t, c in zip((hot, cold), counted, strict=True)
+    ]  # fmt: skip
+    found = fit(tables, 2_500)
+    assert found.exponents == pytest.approx([1.1, 0.4], abs=0.05)
+    for fitted, table in zip(found.missed, tables, strict=True):
+        assert fitted.heap == pytest.approx(table.heap_missed / table.accesses, rel=0.01)
+
+
+@needs_jit
+def test_more_misses_than_any_law_gives_are_said() -> None:
+    scanned = AccessedTable("t", 400_000, 8_000, 1_600, 1000, 1000, 1000)
+    assert fit([scanned], 2_000).bounded == ("t",)
+
+
+def test_nothing_to_fit_is_a_sentence() -> None:
+    with pytest.raises(TraceError, match="no table was accessed by rows"):
+        fit([AccessedTable("t", 0, 0, 0, 0, 0, 0)], 100)
+
+
+def cell(name: str) -> dict[str, float]:
+    """Return accesses, misses and pool of a recorded cell, by plain reading of its views."""
+
+    def of(view: str, when: str, relation: str, column: str) -> int:
+        with (LAB / name / f"{view}.{when}.csv").open() as file:
+            (row,) = [row for row in csv.DictReader(file) if relation in (row["relname"], row.get("indexrelname"))]
+        return int(row[column])
+
+    def grown(view: str, relation: str, column: str) -> int:
+        return of(view, "after", relation, column) - of(view, "before", relation, column)
+
+    result = json.loads((LAB / name / "result.json").read_text())
+    return {
+        "accesses": result["transactions"],
+        "heap": grown("pg_statio_user_tables", "pgbench_accounts", "heap_blks_read"),
+        "index": grown("pg_statio_user_indexes", "pgbench_accounts_pkey", "idx_blks_read"),
+        "frames": result["shared_buffers_mb"] * 128,
+    }
+
+
+@needs_jit
+@pytest.mark.shared
+@pytest.mark.skipif(not LAB.is_dir(), reason="the recordings are not beside this checkout")
+def test_pools_of_other_sizes_miss_what_a_real_server_missed() -> None:
+    was = cell("select_zipf_sb256_free")
+    table = AccessedTable(
+        "pgbench_accounts", 9_999_844, 163_935, 27_422, int(was["accesses"]), int(was["heap"]), int(was["index"])
+    )
+    found = fit([table], int(was["frames"]))
+    assert found.exponents[0] == pytest.approx(1.05, abs=0.01)  # which pgbench was told
+    assert found.missed[0].heap == pytest.approx(was["heap"] / was["accesses"], rel=0.02)
+    assert found.missed[0].index == pytest.approx(was["index"] / was["accesses"], rel=0.02)
+    for name in ("select_zipf_sb64_r500", "select_zipf_sb1024_r2000"):
+        then = cell(name)
+        predicted = predict(found, int(then["frames"]))[0]
+        assert predicted.heap == pytest.approx(then["heap"] / then["accesses"], rel=0.1), name
+        assert predicted.index == pytest.approx(then["index"] / then["accesses"], rel=0.1, abs=1e-4), name
+        assert not extrapolated(found, int(then["frames"]))
