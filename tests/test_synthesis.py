@@ -230,6 +230,13 @@ def test_a_load_that_ran_for_a_part_of_the_interval_is_not_stretched(tmp_path: P
     assert (columns["time_ns"] + columns["duration_ns"]).max() <= 40 * S
 
 
+def test_numbers_of_sessions_that_cannot_be_take_no_memory(tmp_path: Path) -> None:
+    client: Values = {"clients": Decimal(10**12), "seconds": Decimal(60)}
+    assert len(synthesise(pair(tmp_path, {ONE: simple(3), ("client", "load"): client}), 1).executions) == 3
+    many = pair(tmp_path, {ONE: simple(3, "1e12")}, 1)
+    assert overlaps(synthesise(many, 1)) == 0
+
+
 def test_sessions_as_sampled(tmp_path: Path) -> None:
     snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1)})]
     for second in range(1, 60):

@@ -28,8 +28,8 @@ def apportion(
     given = np.minimum(np.floor(exact).astype(np.int64), ceiling)
     remainder = exact - given
     if chance is not None:
-        with np.errstate(divide="ignore"):
-            remainder = np.log(chance) / np.maximum(remainder, 0)  # Efraimidis and Spirakis, Inf. Proc. Lett. 97, 2006
+        # Efraimidis and Spirakis, Inf. Proc. Lett. 97, 2006
+        remainder = np.log(chance) / np.maximum(remainder, 1e-300)
     return _repaired(given, total, ceiling, remainder)
 
 

@@ -30,6 +30,12 @@ class Durations:
 
 
 @dataclass(frozen=True)
+class _Bounds:
+    least_ns: int
+    most_ns: int
+
+
+@dataclass(frozen=True)
 class _Part:
     total_ns: int
     stddev_ns: float
@@ -48,40 +54,58 @@ def draw_durations(
     *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if pages
     took equally long; those with 0 get none of the time.
     """
-    count = query.calls
     reading, idle = np.flatnonzero(pages_ns), np.flatnonzero(pages_ns == 0)
     if not io_total_ns or not len(reading):
-        io_total_ns, reading, idle = 0, idle[:0], np.arange(count)
-    least_ns, most_ns = _bounds(query)
-    base, io = _parts(query, io_total_ns, len(reading), most_ns, together=sizes is not None)
-    longest_reads = io_total_ns >= most_ns - base.total_ns / count  # then the longest execution may be one that reads
-
-    noise = draws.normal(count, "base")
+        io_total_ns, reading, idle = 0, idle[:0], np.arange(query.calls)
+    bounds = _bounds(query)
+    base, io = _parts(query, io_total_ns, len(reading), bounds.most_ns, together=sizes is not None)
+    noise = draws.normal(query.calls, "base")
     scores = noise if sizes is None else np.log(sizes) + _BASE_SPREAD * noise
-    floor_ns = _floors(base.total_ns, count, reading, least_ns)
-    room_ns = np.full(count, most_ns, np.int64)
-    if len(reading):  # leave room for the time for pages
-        room_ns[reading] = np.maximum(most_ns + -io_total_ns // len(reading), floor_ns[reading])
+    # The longest execution is one that reads, if the time for pages allows for it.
+    longest_reads = io_total_ns >= bounds.most_ns - base.total_ns / query.calls
+    base_ns = _draw_base(query, base, scores, bounds, reading, idle, io_total_ns, longest_idle=not longest_reads)
+    io_ns = np.zeros(query.calls, np.int64)
+    if io_total_ns:
+        scores = np.log(pages_ns[reading]) + draws.normal(len(reading), "io") / np.sqrt(np.maximum(pages[reading], 1))
+        longest = query.most_reached and longest_reads
+        io_ns[reading] = _draw_io(io, scores, bounds, base_ns[reading], longest=longest)
+    return Durations(base_ns, io_ns)
+
+
+def _draw_base(
+    query: Counted,
+    base: _Part,
+    scores: NDArray[np.float64],
+    bounds: _Bounds,
+    reading: Times,
+    idle: Times,
+    io_total_ns: int,
+    *,
+    longest_idle: bool,
+) -> Times:
+    """Draw what every execution takes besides its pages; those that are *reading* leave room for the time for these."""
+    floor_ns = _floors(base.total_ns, query.calls, reading, bounds.least_ns)
+    room_ns = np.full(query.calls, bounds.most_ns, np.int64)
+    if len(reading):
+        room_ns[reading] = np.maximum(bounds.most_ns - -(-io_total_ns // len(reading)), floor_ns[reading])
     if exact_sum(room_ns) < base.total_ns:
-        room_ns = np.full(count, query.exec_ns, np.int64)
-    top = int(idle[np.argmax(scores[idle])]) if query.most_reached and len(idle) and not longest_reads else None
+        room_ns = np.full(query.calls, query.exec_ns, np.int64)
+    top = int(idle[np.argmax(scores[idle])]) if query.most_reached and len(idle) and longest_idle else None
     base_ns = _drawn(base, scores, floor_ns, room_ns, top)
     if query.least_reached and len(idle):
-        base_ns = _pinned(base_ns, int(idle[np.argmin(base_ns[idle])]), least_ns, floor_ns, room_ns)
-    io_ns = np.zeros(count, np.int64)
-    if not io_total_ns:
-        return Durations(base_ns, io_ns)
+        base_ns = _pinned(base_ns, int(idle[np.argmin(base_ns[idle])]), bounds.least_ns, floor_ns, room_ns)
+    return base_ns
 
-    scores = np.log(pages_ns[reading]) + draws.normal(len(reading), "io") / np.sqrt(np.maximum(pages[reading], 1))
-    floor_ns = np.maximum(least_ns - base_ns[reading], 0)
-    room_ns = np.maximum(most_ns - base_ns[reading], floor_ns)
-    if exact_sum(floor_ns) > io_total_ns:
-        floor_ns = np.zeros(len(reading), np.int64)
-    if exact_sum(room_ns) < io_total_ns:  # reads of workers, or bounds that were reset
-        room_ns = np.full(len(reading), io_total_ns)
-    top = int(np.argmax(scores)) if query.most_reached and longest_reads else None
-    io_ns[reading] = _drawn(io, scores, floor_ns, room_ns, top)
-    return Durations(base_ns, io_ns)
+
+def _draw_io(io: _Part, scores: NDArray[np.float64], bounds: _Bounds, base_ns: Times, *, longest: bool) -> Times:
+    """Draw the time for pages of executions that take *base_ns* besides."""
+    floor_ns = np.maximum(bounds.least_ns - base_ns, 0)
+    room_ns = np.maximum(bounds.most_ns - base_ns, floor_ns)
+    if exact_sum(floor_ns) > io.total_ns:
+        floor_ns = np.zeros(len(base_ns), np.int64)
+    if exact_sum(room_ns) < io.total_ns:  # reads of workers, or bounds that were reset
+        room_ns = np.full(len(base_ns), io.total_ns)
+    return _drawn(io, scores, floor_ns, room_ns, int(np.argmax(scores)) if longest else None)
 
 
 def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
@@ -95,12 +119,12 @@ def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
     return floor_ns
 
 
-def _bounds(query: Counted) -> tuple[int, int]:
+def _bounds(query: Counted) -> _Bounds:
     """Return the least and most that an execution may take; the recorded mean lies between."""
     mean_ns = query.exec_ns / query.calls
     least_ns = 0 if query.least_ns is None else min(query.least_ns, math.floor(mean_ns))
     most_ns = query.exec_ns if query.most_ns is None else max(query.most_ns, math.ceil(mean_ns))
-    return least_ns, most_ns
+    return _Bounds(least_ns, most_ns)
 
 
 def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:

@@ -18,17 +18,18 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Logged:
-    """Logged transactions by session and start; ``session`` is a code of ``names``."""
+    """Logged transactions by session and start; ``session`` is a code of ``names``. ``others`` are statements in the same table."""
 
     start_ns: Times
     end_ns: Times
     session: NDArray[np.int64]
     names: tuple[str, ...]
+    others: int
 
     def ended(self, start_ns: int, end_ns: int) -> "Logged":
         """Return those that ended between two moments: an interval counts them then."""
         rows = (self.end_ns > start_ns) & (self.end_ns <= end_ns)
-        return Logged(self.start_ns[rows], self.end_ns[rows], self.session[rows], self.names)
+        return Logged(self.start_ns[rows], self.end_ns[rows], self.session[rows], self.names, self.others)
 
     def are_nearly(self, transactions: int) -> bool:
         """Say whether they are as many as were counted, but for a few."""
@@ -55,7 +56,13 @@ def logged_transactions(path: Path) -> Logged:
     start_ns, session = columns["time_ns"][whole], columns["session"][whole].astype(np.int64)
     end_ns = start_ns + columns["duration_ns"][whole]
     order = np.lexsort((start_ns, session))
-    return Logged(start_ns[order], end_ns[order], session[order], tuple(table.words["session"]))
+    return Logged(
+        start_ns[order],
+        end_ns[order],
+        session[order],
+        tuple(table.words["session"]),
+        int(np.count_nonzero(~kinds[columns["kind"]])),
+    )
 
 
 class LoggedTimetable:

@@ -84,6 +84,7 @@ class Timetable:
     def _rooms(self, start_ns: int, end_ns: int, work_ns: Times, sessions: int) -> Times:
         """Return how much time each session has in the interval; sessions are added until they have enough."""
         length_ns = end_ns - start_ns
+        sessions = min(sessions, len(work_ns))  # others would have nothing to do
         self.free_until_ns = np.minimum(self.free_until_ns, end_ns)
         room_ns = np.maximum(self.free_until_ns - start_ns, 0)
         if len(room_ns) > sessions:  # those that are freest

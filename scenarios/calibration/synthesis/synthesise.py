@@ -99,6 +99,7 @@ def synthesise(path: Path, seed: int) -> Synthesis:
             *_processor(queries),
             *_spread(queries),
             *left_out,
+            *_sampled(logged.others),
             *found.findings(),
         ),
     )
@@ -149,6 +150,14 @@ def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
     if schedule.beside:
         said.append(f"{schedule.beside:,} executions that are in no logged transaction run in sessions of their own")
     return said
+
+
+def _sampled(statements: int) -> list[str]:
+    return (
+        [f"{statements:,} statements that were recorded one by one are not used: they are among those counted"]
+        if statements
+        else []
+    )
 
 
 def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
