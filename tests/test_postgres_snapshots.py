@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.naive_views import VIEWS, file_of, growth
 from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv
 from tests.postgres_versions import COLUMNS, STATEMENTS
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import detect_format, import_trace
+from tiersim.traces.readers.postgres.times import canonical, unix_ns
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import Snapshot, read_snapshots
 
@@ -82,6 +85,14 @@ def test_views_of_a_moment_are_one_snapshot_and_moments_are_in_order(tmp_path: P
     assert grown(snapshots, "log", "log")["bytes"] == 2000
 
 
+def test_numbers_in_names_do_not_join_what_folders_part(tmp_path: Path) -> None:
+    files = {f"{when}/pg16_{n}.csv": WAL.format(n, n) for when, n in (("before", 4), ("after", 9))}
+    same = {f"{when}/pg16_wal.csv": WAL.format(n, n) for when, n in (("before", 4), ("after", 9))}
+    for number, recorded in enumerate((files, same)):
+        _, snapshots = imported(tmp_path / str(number), recorded)
+        assert [s.values["log", "log"]["records"] for s in snapshots] == [4, 9]
+
+
 def test_numbered_files_are_a_series(tmp_path: Path) -> None:
     files = {f"wal_{n}.csv": WAL.format(n, n) for n in (10, 9, 2)}
     _, snapshots = imported(tmp_path, files)
@@ -124,11 +135,29 @@ def test_a_time_without_an_offset_is_said_to_be_taken_for_utc(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["Sat 21 Nov 10:00:01 2026 CET", "11/21/2026 10:00:01 CET", "2026-02-30 10:00:01+00", "soon"]
+    "text",
+    [
+        "Sat 21 Nov 10:00:01 2026 CET",
+        "11/21/2026 10:00:01 CET",
+        "2026-02-30 10:00:01+00",
+        "soon",
+        "9999-01-01 00:00:00+00",
+        "9999999999",
+        "1969-01-01 00:00:00+00",
+        "infinity",
+    ],
 )
 def test_a_time_in_another_style_is_refused_naming_the_place(text: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"a\.csv: line 2: ts: '.*' is no "):
         imported(tmp_path, {"a.csv": as_csv([{"ts": text, **statement(3)}])})
+
+
+@given(st.datetimes(datetime(1971, 1, 1), datetime(2261, 1, 1)), st.integers(-15 * 3600, 15 * 3600))
+def test_moments_are_read_to_the_microsecond_in_any_time_zone(moment: datetime, east_s: int) -> None:
+    local = moment.replace(tzinfo=timezone(timedelta(seconds=east_s)))
+    microseconds = (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    assert unix_ns(local.isoformat(" ")) == unix_ns(local.isoformat()) == microseconds * 1000
+    assert canonical(local.isoformat(" ")) == local.astimezone(UTC).isoformat(" ")
 
 
 def test_json_may_say_the_time_beside_the_rows(tmp_path: Path) -> None:
@@ -391,3 +420,22 @@ def test_json_of_other_tools_is_left_alone(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"name": "x"}, {"setting": 1}, {"pid": 1, "state": "R", "query_start": 2}]))
     with pytest.raises(TraceError, match="no known format"):
         detect_format(path)
+
+
+EXCERPTS = Path(__file__).parent / "data" / "recorded"
+RECORDED = [view for view in VIEWS if file_of(EXCERPTS, view, "after").exists()]
+
+
+@pytest.mark.parametrize("view", RECORDED)
+def test_what_grew_in_a_recording_is_what_the_twin_says(view: str, tmp_path: Path) -> None:
+    files = [file_of(EXCERPTS, view, moment) for moment in ("before", "after")]
+    import_trace(files, tmp_path / "out.trace")
+    found = differences(read_snapshots(tmp_path / "out.trace"))
+    for (subject, entity), numbers in growth(EXCERPTS, view).items():
+        assert numbers.items() <= found.of(subject)[entity].grown.items(), entity
+
+
+def test_a_recording_is_two_moments_at_the_times_of_its_server(tmp_path: Path) -> None:
+    manifest = import_trace([EXCERPTS / "before", EXCERPTS / "after"], tmp_path / "out.trace")
+    assert (manifest.snapshots, manifest.span_ns, manifest.dropped) == (2, 41_387_986_000, {})
+    assert len(RECORDED) == 9

@@ -115,9 +115,7 @@ class _File:
             self._found.append(_Moment(view, moment_ns, known.values, own_start_ns))
             self._recorded.host.update(host_from(known.values))
         if not gathered:
-            moment_ns = None if beside is None else self._unix_ns(0, "time", beside)
-            nothing = {(part.subject, ""): NOTHING for part in view.parts}
-            self._found.append(_Moment(view, moment_ns, nothing, None))
+            self._found.append(_Moment(view, None, {(part.subject, ""): NOTHING for part in view.parts}, None))
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""

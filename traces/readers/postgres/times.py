@@ -24,9 +24,16 @@ def unix_ns(text: str) -> int:
 
     Raises ValueError, a phrase, for what is no moment in ISO style.
     """
-    if found := _EPOCH.fullmatch(text.strip()):
+    ns = _ns(text.strip())
+    if not 0 <= ns < 1 << 63:
+        raise ValueError("no moment from 1970 to 2262, which 64 bits count")
+    return ns
+
+
+def _ns(text: str) -> int:
+    if found := _EPOCH.fullmatch(text):
         return int(found[1]) * NS_PER_S + int((found[2] or "").ljust(9, "0"))
-    found = _ISO.fullmatch(text.strip())
+    found = _ISO.fullmatch(text)
     if found is None:
         raise ValueError("no moment as PostgreSQL prints it in its ISO style; SET datestyle TO ISO and save it again")
     date, time, fraction, _, sign, *offset = found.groups()
