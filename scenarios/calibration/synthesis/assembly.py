@@ -36,13 +36,12 @@ class Assembly:
             self._pieces.setdefault(name, []).append(values)
 
     def table(self, queries: Sequence[str], kinds: Sequence[str], sessions: Sequence[str]) -> tuple[Table, Column]:
-        """Return all in order of time, and pages dirtied by row.
+        """Return all in order of time, and pages dirtied by row; this can be asked once, for memory's sake.
 
         *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are numbered.
         """
-        columns = {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}
-        order = np.lexsort((columns["sequence"], columns["session"], columns["time_ns"]))
-        columns = {name: values[order] for name, values in columns.items()}
+        order = np.lexsort([np.concatenate(self._pieces[name]) for name in ("sequence", "session", "time_ns")])
+        columns = {name: np.concatenate(self._pieces.pop(name))[order] for name in list(self._pieces)}
         words = list(dict.fromkeys(queries))
         places = {query: place for place, query in enumerate(words)}
         entities = columns["entity"]

@@ -10,7 +10,7 @@ from tiersim.scenarios.calibration.synthesis.texts import Role, is_of_the_record
 from tiersim.traces.statements import read_queries
 
 #: More executions are not made: their table would not fit into memory.
-MOST_EXECUTIONS = 20_000_000
+MOST_EXECUTIONS = 10_000_000
 #: 73 years; sums of more are damage, and would not fit into 64 bits.
 _MOST_EXEC_NS = 1 << 61
 
