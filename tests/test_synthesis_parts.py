@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum, scattered
 from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.sessions import Timetable
+from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Work
 from tiersim.scenarios.calibration.synthesis.texts import Role, is_of_the_recording, kind_of, role_of
 
 WEIGHTS = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(np.array)
@@ -99,16 +99,8 @@ def test_no_session_does_two_things_at_once_and_all_end_in_their_interval(
         duration_ns = (duration_ns / duration_ns.sum() * load * sessions * 1_000_000).astype(np.int64)
         transaction = np.sort(luck.integers(0, 60, 200))
         start_ns, end_ns = interval * 1_000_000, (interval + 1) * 1_000_000
-        turns = timetable.lay_out(
-            start_ns,
-            end_ns,
-            duration_ns,
-            transaction,
-            np.arange(200),
-            (1.0, 3.0),
-            sessions,
-            Draws(seed).about(interval),
-        )
+        work = Work(duration_ns, transaction, np.arange(200))
+        turns = timetable.lay_out(start_ns, end_ns, work, (1.0, 3.0), sessions, Draws(seed).about(interval))
         assert (turns.start_ns + duration_ns <= end_ns).all()
         assert all(len(set(turns.session[transaction == number].tolist())) == 1 for number in set(transaction.tolist()))
         ran += zip(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.sessions import Turns
+from tiersim.scenarios.calibration.synthesis.sessions import Turns, Work
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
 from tiersim.traces.statements import read_statements
 
@@ -72,21 +72,19 @@ class LoggedTimetable:
         """Begin with sessions that may be busy to the end."""
         self._free_until_ns = np.full(len(logged.names), np.iinfo(np.int64).max)
 
-    def lay_out(
-        self, logged: Logged, duration_ns: Times, transaction: NDArray[np.int64], place: NDArray[np.int64]
-    ) -> Turns:
-        """Return when executions run whose transactions, numbered from 0, are as many as were logged, or fewer.
+    def lay_out(self, logged: Logged, work: Work) -> Turns:
+        """Return when executions run whose transactions are as many as were logged, or fewer.
 
         The transaction that has most to do is taken for the one that lasted longest, and so on; its executions are spread evenly
         over its time. One that has more to do than it has time begins earlier, and so do those before it in its session.
         """
-        work_ns = np.bincount(transaction, weights=duration_ns)
+        work_ns = np.bincount(work.transaction, weights=work.duration_ns)
         slot = np.empty(len(work_ns), np.int64)
         longest = np.argsort(logged.start_ns - logged.end_ns, kind="stable")[: len(work_ns)]
         slot[np.argsort(-work_ns, kind="stable")] = longest
-        order = np.lexsort((place, slot[transaction]))
-        slots, first, count = np.unique(slot[transaction][order], return_index=True, return_counts=True)
-        took_ns = duration_ns[order]
+        order = np.lexsort((work.place, slot[work.transaction]))
+        slots, first, count = np.unique(slot[work.transaction][order], return_index=True, return_counts=True)
+        took_ns = work.duration_ns[order]
         done_ns = np.cumsum(took_ns) - took_ns
         busy_ns = np.add.reduceat(took_ns, first)
         session = logged.session[slots]

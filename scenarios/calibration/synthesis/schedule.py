@@ -9,7 +9,7 @@ from tiersim.scenarios.calibration.synthesis.counted import Interval
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.logged_transactions import Logged, LoggedTimetable
 from tiersim.scenarios.calibration.synthesis.population import Population
-from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Turns
+from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Turns, Work
 from tiersim.scenarios.calibration.synthesis.texts import Role
 from tiersim.scenarios.calibration.synthesis.transactions import Grouping, grouped, grouping
 
@@ -40,71 +40,44 @@ class Schedule:
         sessions = self._who.sessions[interval.number]
         group = grouping(interval.queries, self._role, interval.transactions, sessions)
         self.bases[group.basis] = None
-        transaction, place = grouped(interval.queries, self._role, group, draws)
+        work = Work(duration_ns, *grouped(interval.queries, self._role, group, draws))
+        self.executions += len(work)
+        self.transactions += work.transactions
         logged = self._logged.ended(interval.start_ns, interval.end_ns)
         calls = np.repeat([query.calls for query in interval.queries], [query.calls for query in interval.queries])
-        candidates = _most_frequent(transaction, calls, group)
-        self.executions += len(transaction)
-        self.transactions += int(np.count_nonzero(np.bincount(transaction)))
-        if not logged.are_nearly(len(candidates)):
-            return transaction, self._synthetic(interval, duration_ns, transaction, place, sessions, draws)
+        candidates = _most_frequent(work.transaction, calls, group)
+        if logged.are_nearly(len(candidates)):
+            chosen = np.isin(work.transaction, candidates[: len(logged.start_ns)])
+            return work.transaction, self._as_logged(interval, logged, work, chosen, draws)
+        return work.transaction, self._synthetic(interval, work, sessions, draws)
 
-        candidates = candidates[: len(logged.start_ns)]
-        self.logged_transactions += len(candidates)
-        self.pauses_ns += logged.mean_pause_ns() * len(candidates)
-        self.spare_ns += logged.spare_ns(int(duration_ns.sum()))
-        inside = np.isin(transaction, candidates)
-        turns = Turns(*(np.zeros(len(transaction), np.int64) for _ in range(3)))
-        parts = [
-            (
-                inside,
-                self._logged_timetable.lay_out(
-                    logged, duration_ns[inside], _renumbered(transaction[inside]), place[inside]
-                ),
-            )
-        ]
-        if not inside.all():
-            beside = ~inside
-            self.beside += int(np.count_nonzero(beside))
-            parts.append(
-                (
-                    beside,
-                    self._timetable.lay_out(
-                        interval.start_ns,
-                        interval.end_ns,
-                        duration_ns[beside],
-                        _renumbered(transaction[beside]),
-                        place[beside],
-                        (0.0, 1.0),
-                        1,
-                        draws,
-                    ),
-                )
-            )
-        for rows, part in parts:
-            turns.start_ns[rows], turns.sequence[rows] = part.start_ns, part.sequence
-            turns.session[rows] = part.session
-        turns.session[~inside] += len(self._logged.names)
-        return transaction, turns
-
-    def _synthetic(
-        self,
-        interval: Interval,
-        duration_ns: NDArray[np.int64],
-        transaction: NDArray[np.int64],
-        place: NDArray[np.int64],
-        sessions: int,
-        draws: Draws,
+    def _as_logged(
+        self, interval: Interval, logged: Logged, work: Work, chosen: NDArray[np.bool_], draws: Draws
     ) -> Turns:
+        """Lay out those *chosen* at the times of logged transactions, and what nobody logged in a session besides."""
+        inside, beside = work.of(chosen), work.of(~chosen)
+        self.logged_transactions += inside.transactions
+        self.beside += len(beside)
+        self.pauses_ns += logged.mean_pause_ns() * inside.transactions
+        self.spare_ns += logged.spare_ns(int(work.duration_ns.sum()))
+        turns = Turns(*(np.zeros(len(work), np.int64) for _ in range(3)))
+        turns.put(chosen, self._logged_timetable.lay_out(logged, inside))
+        if len(beside):
+            turns.put(
+                ~chosen, self._timetable.lay_out(interval.start_ns, interval.end_ns, beside, (0.0, 1.0), 1, draws)
+            )
+            turns.session[~chosen] += len(self._logged.names)
+        return turns
+
+    def _synthetic(self, interval: Interval, work: Work, sessions: int, draws: Draws) -> Turns:
         start_ns, end_ns = self._who.window(interval, self._only)
-        transactions = int(np.count_nonzero(np.bincount(transaction)))
-        spare_ns = max(0, sessions * (end_ns - start_ns) - int(duration_ns.sum()))
-        pauses = self._who.pauses(len(transaction), transactions, end_ns - start_ns, spare_ns)
+        spare_ns = max(0, sessions * (end_ns - start_ns) - int(work.duration_ns.sum()))
+        pauses = self._who.pauses(len(work), work.transactions, end_ns - start_ns, spare_ns)
         self.spare_ns += spare_ns
-        self.pauses_ns += pauses[1] * transactions
-        turns = self._timetable.lay_out(start_ns, end_ns, duration_ns, transaction, place, pauses, sessions, draws)
-        self.sessions = len(self._timetable.free_until_ns)
+        self.pauses_ns += pauses[1] * work.transactions
+        turns = self._timetable.lay_out(start_ns, end_ns, work, pauses, sessions, draws)
         turns.session[:] += len(self._logged.names)
+        self.sessions = len(self._timetable.free_until_ns)
         return turns
 
 
@@ -114,8 +87,3 @@ def _most_frequent(transaction: NDArray[np.int64], calls: NDArray[np.int64], gro
     np.maximum.at(often, transaction, calls)
     some = np.flatnonzero(often[: group.explicit or len(often)])
     return some[np.argsort(-often[some], kind="stable")]
-
-
-def _renumbered(transaction: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = np.unique(transaction, return_inverse=True)[1]
-    return numbers

@@ -19,12 +19,39 @@ Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Work:
+    """Executions to lay out: how long each takes, its transaction, numbered from 0, and its place in it."""
+
+    duration_ns: Times
+    transaction: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the executions."""
+        return len(self.duration_ns)
+
+    @property
+    def transactions(self) -> int:
+        """Count the transactions."""
+        return int(np.count_nonzero(np.bincount(self.transaction)))
+
+    def of(self, rows: NDArray[np.bool_]) -> "Work":
+        """Return some of the executions, their transactions numbered anew."""
+        numbers = np.unique(self.transaction[rows], return_inverse=True)[1]
+        return Work(self.duration_ns[rows], numbers, self.place[rows])
+
+
+@dataclass(frozen=True)
 class Turns:
     """When each execution starts, in which session, and its place among all: those of a session do not fall in it."""
 
     start_ns: Times
     session: NDArray[np.int64]
     sequence: NDArray[np.int64]
+
+    def put(self, rows: NDArray[np.bool_], part: "Turns") -> None:
+        """Take the turns of some executions from *part*."""
+        self.start_ns[rows], self.session[rows], self.sequence[rows] = part.start_ns, part.session, part.sequence
 
 
 class Timetable:
@@ -35,21 +62,14 @@ class Timetable:
         self.free_until_ns = np.zeros(0, np.int64)
 
     def lay_out(
-        self,
-        start_ns: int,
-        end_ns: int,
-        duration_ns: Times,
-        transaction: NDArray[np.int64],
-        place: NDArray[np.int64],
-        pauses: tuple[float, float],
-        sessions: int,
-        draws: Draws,
+        self, start_ns: int, end_ns: int, work: Work, pauses: tuple[float, float], sessions: int, draws: Draws
     ) -> Turns:
         """Return when each execution of an interval starts, and where; later intervals were laid out before.
 
-        *transaction* numbers from 0, *place* orders the executions of one, *pauses* are the mean ones inside transactions and behind
-        them, relative to each other. At most *sessions* take part unless they have not enough time for all.
+        *pauses* are the mean ones inside transactions and behind them, relative to each other. At most *sessions* take part unless
+        they have not enough time for all.
         """
+        transaction, duration_ns, place = work.transaction, work.duration_ns, work.place
         count = int(transaction.max()) + 1
         work_ns = np.bincount(transaction, weights=duration_ns, minlength=count).astype(np.int64)
         room_ns = self._rooms(start_ns, end_ns, work_ns, sessions)
