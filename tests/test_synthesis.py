@@ -252,11 +252,45 @@ def test_sessions_as_sampled(tmp_path: Path) -> None:
     assert any("59 samples" in sentence for sentence in made.inferred)
 
 
+def test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_nothing(tmp_path: Path) -> None:
+    snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1)})]
+    for second in range(1, 60):
+        waits = {
+            "active/Client/ClientRead": 1,
+            "active/Lock/tuple": int(second < 5),
+            "active/IPC/BgWorkerStartup": second % 2,
+        }
+        sampled: dict[tuple[str, str], Values] = {
+            ("session", key): {"sessions": Decimal(n)} for key, n in waits.items()
+        }
+        snapshots.append((second * S, sampled))
+    snapshots.append((60 * S, {TWO: simple(1001, "100010")}))
+    columns = synthesise(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
+    assert columns["lock_wait_ns"].sum() == columns["client_wait_ns"].sum() == 0
+    assert columns["cpu_ns"].sum() == pytest.approx((100 - 60 * 30 / 59) * S, rel=1e-6)
+
+
+def test_transactions_of_others_are_not_taken_for_single_statements(tmp_path: Path) -> None:
+    values = counted(
+        {BEGIN: 500, END: 499, FIRST: 499, SECOND: 501}, 520
+    )  # 20 of maintenance; some were cut by the ends
+    values["client", "load"] = {"clients": Decimal(4), "seconds": Decimal(60)}
+    found = transactions_of(synthesise(pair(tmp_path, values, texts=TEXTS), 1))
+    assert len(found) == 500
+    assert found.count([BEGIN, FIRST, SECOND, END]) > 490
+
+
 def test_a_snapshot_or_two_of_sessions_say_nothing(tmp_path: Path) -> None:
     quiet: Values = {"sessions": Decimal(1)}
     made = synthesise(pair(tmp_path, {ONE: simple(1000, "600000"), ("session", "active//"): quiet}), 1)
     assert made.sessions == 20  # 10 busy on average, and 3 √10
     assert any("Little" in sentence for sentence in made.inferred)
+
+
+def test_sessions_by_what_databases_say_of_their_activity(tmp_path: Path) -> None:
+    database: Values = {"active_ms": Decimal(200_000), "idle_in_transaction_ms": Decimal(40_000)}
+    made = synthesise(pair(tmp_path, {ONE: simple(1000, "600"), ("database", "a"): database}), 1)
+    assert made.sessions == 10  # 4 on average, and 3 √4
 
 
 BEGIN, END, FIRST, SECOND, REPORT = (f"1/10/t/{n}" for n in (1, 2, 3, 4, 5))
@@ -361,15 +395,20 @@ def test_time_of_processor_is_at_most_that_of_the_host(tmp_path: Path) -> None:
     assert made.executions.columns["cpu_ns"].sum() == pytest.approx(4 * S, abs=2)
 
 
-def test_commits_wait_for_the_log_where_its_flushes_were_timed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flush_ms", "cpu_ns", "log_ns"), [(80, 500_000, 99_500_000), (9000, 100_000_000, -50), (0, -50, -50)]
+)
+def test_commits_wait_for_the_log_only_if_its_flushes_fit_into_their_time(
+    tmp_path: Path, flush_ms: int, cpu_ns: int, log_ns: int
+) -> None:
     values = counted({BEGIN: 50, FIRST: 50}, 50)
     values["query", END] = {**simple(50, "100"), "exec_min_ms": Decimal("0.01"), "exec_max_ms": Decimal(9)}
-    log: Values = {"flush_ms": Decimal(80)}
-    path = bundle(tmp_path / "a.trace", [(0, {TWO: simple(1), ("log", "log"): {"flush_ms": Decimal(0)}}), (60 * S, {**values, ("log", "log"): log})],
-                  TEXTS)  # fmt: skip
-    found = of_query(synthesise(path, 1), END)
-    assert found["cpu_ns"].sum() == 500_000
-    assert found["log_wait_ns"].sum() == 99_500_000
+    log = ("log", "log")
+    first: dict[tuple[str, str], Values] = {TWO: simple(1), log: {"flush_ms": Decimal(0)}}
+    last = {**values, log: {"flush_ms": Decimal(flush_ms)}}
+    found = of_query(synthesise(bundle(tmp_path / "a.trace", [(0, first), (60 * S, last)], TEXTS), 1), END)
+    assert found["cpu_ns"].sum() == cpu_ns
+    assert found["log_wait_ns"].sum() == log_ns
 
 
 def test_the_statements_of_the_recording_and_those_inside_functions_are_left_out(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Population:
 
 def population(intervals: Sequence[Interval], found: Differences, sampled: Samples) -> Population:
     """Tell the number of sessions: that of a load generator, else as sampled, else by Little's law."""
-    idle_inside = _idle_inside(found)
+    idle_inside = _on_average(found, "idle_in_transaction_ms")
     clients = list(found.of("client").values())
     count = sum(int(c.number("clients") or 0) for c in clients)
     if count > 0:
@@ -56,27 +56,35 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
         seconds = max((c.number("seconds") or Decimal(0) for c in clients), default=Decimal(0))
         basis = f"{count:,} sessions: the clients of the load generator, {how}"
         return Population((count,) * len(intervals), not paced, int(seconds * NS_PER_S) or None, idle_inside, basis)
-    if sampled.enough and sampled.busy_most > 0:
+    busy = [max(_busy(interval), _active(found)) for interval in intervals]
+    sessions = [max(1, math.ceil(b + _HEADROOM * math.sqrt(b))) for b in busy]
+    if sampled.enough and sampled.busy_most >= max(sessions):
         mean, most = float(sampled.busy / sampled.count), int(sampled.busy_most)
         basis = (
             f"{most:,} sessions: as many as were active or in a transaction at once in {sampled.count:,} samples, {mean:.3g} "
             "on average"
         )
         return Population((most,) * len(intervals), False, None, idle_inside, basis)
-    busy = [_busy(interval) for interval in intervals]
-    sessions = tuple(max(1, math.ceil(b + _HEADROOM * math.sqrt(b))) for b in busy)
     basis = (
-        f"up to {max(sessions):,} sessions: inferred from time of execution per time (Little's law) plus {_HEADROOM:g} times its "
+        f"up to {max(sessions):,} sessions: inferred from how many were busy on average (Little's law) plus {_HEADROOM:g} times its "
         "square root, so that a transaction finds one free (99.9 % of a Poisson number); the real number is not known"
     )
-    return Population(sessions, False, None, idle_inside, basis)
+    return Population(tuple(sessions), False, None, idle_inside, basis)
 
 
 def _busy(interval: Interval) -> float:
     return sum(query.exec_ns for query in interval.queries) / (interval.end_ns - interval.start_ns)
 
 
-def _idle_inside(found: Differences) -> float | None:
+def _active(found: Differences) -> float:
+    """Return how many sessions were active or in a transaction on average, 0 where databases do not say so.
+
+    It is more than their executions: sessions parse, plan, commit, and send results besides.
+    """
+    return (_on_average(found, "active_ms") or 0.0) + (_on_average(found, "idle_in_transaction_ms") or 0.0)
+
+
+def _on_average(found: Differences, counter: str) -> float | None:
     span_ns = found.span_ns.get("database")
-    idle_ms = where(found.of("database"), "idle_in_transaction_ms")
-    return float(idle_ms) * NS_PER_MS / span_ns if span_ns and idle_ms is not None else None
+    time_ms = where(found.of("database"), counter)
+    return float(time_ms) * NS_PER_MS / span_ns if span_ns and time_ms is not None else None

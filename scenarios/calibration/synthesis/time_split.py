@@ -14,6 +14,9 @@ MEASURED = "measured (user and system time)"
 LEFT = "what is left of execution after reads, writes and sampled waits: an upper bound"
 NOT_TIMED = "not known: reads and writes of pages were not timed"
 FASTEST_COMMIT = "that of the fastest commit; the rest waits for the log"
+COMMIT_ALONE = (
+    "time of execution, which the wait for the log is not part of: flushes of the log took longer than all commits"
+)
 LOG_NOT_TIMED = "not known: flushes of the log were not timed"
 
 #: Time of a processor that was spent on something.
@@ -41,9 +44,10 @@ def split_times(
     Waits that are known of all sessions together are taken from each query in proportion to what reads and writes leave of it.
     Processor time that was not measured is cut, everywhere alike, to what the host's processors had.
     """
-    io_timed, log_timed = _io_was_timed(intervals, found), _log_was_timed(found)
+    io_timed, flushes_ns = _io_was_timed(intervals, found), _flushes_ns(found)
     counted = [(interval.number, query) for interval in intervals for query in interval.queries]
     commits = {query.entity for _, query in counted if role(query.entity) is Role.COMMITS}
+    commits_ns = sum(query.exec_ns for _, query in counted if query.entity in commits)
     rest_ns = {
         key: max(0, q.exec_ns - (_io_ns(q, io_timed) or 0)) for number, q in counted if (key := (number, q.entity))
     }
@@ -58,7 +62,7 @@ def split_times(
     for number, query in counted:
         key = number, query.entity
         if query.entity in commits:
-            splits[key] = _split_commit(query, log_timed)
+            splits[key] = _split_commit(query, flushes_ns, commits_ns)
             continue
         identifier = _identifier(query.entity)
         if waits.of_query:
@@ -100,14 +104,16 @@ def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: 
     return Split(io_ns, lock_ns if sampled else None, None, client_ns if sampled else None, other_ns, cpu, basis)
 
 
-def _split_commit(query: Counted, log_timed: bool) -> Split:
-    if not log_timed:
+def _split_commit(query: Counted, flushes_ns: int, commits_ns: int) -> Split:
+    """Divide the time of a COMMIT, given that of all of them. PostgreSQL flushes the log after it took the time of the statement."""
+    if commits_ns < flushes_ns:
+        cpu_ns = query.exec_ns if query.cpu_ns is None else query.cpu_ns
+        return Split(0, None, None, None, 0, cpu_ns, COMMIT_ALONE if query.cpu_ns is None else MEASURED)
+    if not flushes_ns:
         return Split(0, None, None, None, 0, query.cpu_ns, LOG_NOT_TIMED if query.cpu_ns is None else MEASURED)
-    fastest_ns = min(query.exec_ns, query.calls * (query.least_ns or 0))
-    cpu_ns, basis = (
-        (fastest_ns, FASTEST_COMMIT) if query.cpu_ns is None else (min(query.cpu_ns, query.exec_ns), MEASURED)
-    )
-    return Split(0, None, query.exec_ns - cpu_ns, None, 0, cpu_ns, basis)
+    fastest_ns = query.calls * (query.least_ns or 0)
+    cpu_ns = min(query.exec_ns, fastest_ns if query.cpu_ns is None else query.cpu_ns)
+    return Split(0, None, query.exec_ns - cpu_ns, None, 0, cpu_ns, FASTEST_COMMIT if query.cpu_ns is None else MEASURED)
 
 
 def _cut(splits: dict[tuple[int, str], Split], busy_ns: int | None) -> dict[tuple[int, str], Split]:
@@ -131,10 +137,10 @@ def _io_was_timed(intervals: Iterable[Interval], found: Differences) -> bool:
     return (setting is not None and setting.last.get("setting") == "on") or not any(q.moves_pages for q in queries)
 
 
-def _log_was_timed(found: Differences) -> bool:
-    """Say whether flushes of the log were timed."""
+def _flushes_ns(found: Differences) -> int:
+    """Return how long flushes of the log took, 0 where they were not timed. Commits wait for them, several for one."""
     flushes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
-    return any((change.number("flush_ms") or 0) > 0 for change in flushes)
+    return int(max((change.number("flush_ms") or Decimal(0) for change in flushes), default=Decimal(0)) * NS_PER_MS)
 
 
 def _busy_ns(found: Differences) -> int | None:

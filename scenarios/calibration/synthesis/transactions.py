@@ -14,6 +14,8 @@ from tiersim.scenarios.calibration.synthesis.texts import Role
 #: Statements exceed transactions by more than this share before transactions of several statements are inferred from it:
 #: maintenance commits, too, and statistics of databases are late.
 _MANY = 1.02
+#: So much more than counted transactions may be committed for others: maintenance, monitoring.
+_OTHERS = 0.1
 
 _FIRST, _LAST = -1, 1 << 30
 
@@ -24,6 +26,7 @@ class Grouping:
 
     explicit: int
     single: int
+    sessions: int  # ends of the interval cut that many transactions in two at most
     basis: str
 
 
@@ -46,12 +49,20 @@ def grouping(
     begun = sum(q.calls for q in queries if role(q.entity) is Role.OPENS)
     if transactions is not None and begun <= sessions and sum(inside) > transactions * _MANY:
         explicit = _as_often(inside, max(transactions, begun, 1))
-        beside = sum(calls for calls in inside if calls % explicit)
-        return Grouping(explicit, min(max(0, transactions - explicit), beside), COMMITTED)
+        beside = sum(calls for calls in inside if not _in_each(calls, explicit, sessions))
+        return Grouping(explicit, min(max(0, transactions - explicit), beside), sessions, COMMITTED)
     if not begun:
-        return Grouping(0, sum(inside), ALONE)
+        return Grouping(0, sum(inside), sessions, ALONE)
     single = 0 if transactions is None else min(max(0, transactions - begun), sum(inside))
-    return Grouping(begun, single, COUNTED)
+    if single <= _OTHERS * begun:
+        single = min(single, sum(calls for calls in inside if not _in_each(calls, begun, sessions)))
+    return Grouping(begun, single, sessions, COUNTED)
+
+
+def _in_each(calls: int, transactions: int, sessions: int) -> bool:
+    """Say whether a query ran as often in each transaction, but for those that an end of the interval cut in two."""
+    times = max(1, round(calls / transactions))
+    return abs(calls - times * transactions) <= max(sessions, (_MANY - 1) * transactions)
 
 
 def _as_often(calls: Sequence[int], transactions: int) -> int:
@@ -69,7 +80,7 @@ def grouped(
     """Return for all executions, query after query, the number of their transaction and their place in it.
 
     A query that runs in explicit transactions runs as evenly in them as its calls allow. Which statements stand alone is
-    chosen first among queries whose calls are no multiple of the transactions, for these are part of each.
+    chosen first among queries whose calls are no multiple of the transactions: the others are part of each.
     """
     alone = _alone(queries, role, found)
     places = _places(queries, role)
@@ -97,8 +108,8 @@ def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Group
     inside = [q for q in queries if role(q.entity) is Role.INSIDE]
     left = found.single
     for some in (
-        [q for q in inside if q.calls % found.explicit],
-        [q for q in inside if not q.calls % found.explicit],
+        [q for q in inside if not _in_each(q.calls, found.explicit, found.sessions)],
+        [q for q in inside if _in_each(q.calls, found.explicit, found.sessions)],
     ):
         calls = sum(q.calls for q in some)
         taken = min(left, calls)

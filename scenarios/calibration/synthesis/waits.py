@@ -12,9 +12,11 @@ from tiersim.units import NS_PER_MS
 LOCK, LOG, CLIENT, IO, OTHER = "lock", "log", "client", "io", "other"
 _KINDS = {"": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Client": CLIENT}
 _OF_THE_LOG = "WAL"
+#: Of an active session, but before and after its statement is executed.
+_OUTSIDE = "ClientRead"
 #: States of sessions that have a statement or a transaction.
 _BUSY = ("active", "idle in transaction", "fastpath")
-#: Fewer samples, such as one of each snapshot, say nothing of the time in between.
+#: Fewer samples, such as one of each snapshot, or of a wait, say nothing of the time in between.
 _FEW = 10
 #: Setting of pg_wait_sampling, and its default in ms.
 _PERIOD, _PERIOD_MS = "pg_wait_sampling.profile_period", 10
@@ -72,13 +74,15 @@ def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
     waits = Waits()
     for entity, change in found.of("wait").items():
         query, wait_class, wait = ("", *entity.split("/"))[-3:]
-        kind = _kind(wait_class, wait)
+        kind, count = _kind(wait_class, wait), float(change.number("samples") or 0)
         of = waits.of_query.setdefault(query, {}) if query else waits.of_all
-        of[kind] = of.get(kind, 0.0) + float(change.number("samples") or 0) * period_ns
+        of[kind] = of.get(kind, 0.0) + count * period_ns
     if samples.enough:
-        waits.of_all = {kind: float(n / samples.count) * span_ns for kind, n in samples.waiting.items()}
+        waits.of_all = {kind: float(n / samples.count) * span_ns for kind, n in samples.waiting.items() if n >= _FEW}
     return waits
 
 
 def _kind(wait_class: str, wait: str) -> str:
+    if wait == _OUTSIDE:
+        return ""
     return LOG if wait.startswith(_OF_THE_LOG) else _KINDS.get(wait_class, OTHER)
