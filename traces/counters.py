@@ -126,7 +126,7 @@ SUBJECTS: Mapping[str, Subject] = {
         # means over the time since the snapshot before
         _words(
             "in_flight reads_per_s read_bytes_per_s read_latency_ms writes_per_s written_bytes_per_s write_latency_ms "
-            "flushes_per_s flush_latency_ms queue_mean busy_share burst_balance_share"
+            "flushes_per_s flush_latency_ms requests_per_s latency_ms queue_mean busy_share burst_balance_share"
         ),
     ),
     "processor": Subject(

@@ -28,7 +28,7 @@ class Change:
 class Differences:
     """A recording's snapshots taken together.
 
-    ``span_ns`` is the time between the first and the last snapshot of each subject, None when it was not noted; ``snapshots``
+    ``span_ns`` is the time between the first and the last snapshot that counts of each subject, None when it was not noted; ``snapshots``
     how many there were of it. Of a subject that was seen once nothing has grown.
     """
 
@@ -73,9 +73,13 @@ def _named(entities: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One subject from a snapshot to the next one that has it; before the first there is none (``then`` is None)."""
+    """One subject from a snapshot to the next one that has it; before the first there is none (``then`` is None).
+
+    Snapshots that count and those of gauges alone, which another tool took in between, follow each other apart.
+    """
 
     subject: str
+    counts: bool  # whether these snapshots hold counters
     start_ns: int | None
     end_ns: int | None
     then: Mapping[str, Values] | None  # by entity
@@ -92,31 +96,35 @@ def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
     it came back.
     """
-    before: dict[str, tuple[int | None, dict[str, Values]]] = {}
+    before: dict[tuple[str, bool], tuple[int | None, dict[str, Values]]] = {}
     for snapshot in snapshots:
         now: dict[str, dict[str, Values]] = {}
         for (subject, entity), values in snapshot.values.items():
             known = now.setdefault(subject, {})
             if values != NOTHING:
                 known[entity] = values
-        store = before.get(_STORE, (None, {}))[1]
+        store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), (None, {}))[1]
         emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
         for subject, entities in now.items():
-            start_ns, then = before.get(subject, (None, None))
-            yield _step(subject, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
-            before[subject] = (snapshot.time_ns, entities)
+            track = subject, _counts(subject, entities)
+            start_ns, then = before.get(track, (None, None))
+            yield _step(*track, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
+            before[track] = (snapshot.time_ns, entities)
 
 
 def differences(snapshots: Iterable[Snapshot]) -> Differences:
     """Take the differences of consecutive snapshots and add them up, see :func:`steps`."""
     found = Differences()
-    first_ns: dict[str, int | None] = {}
+    first_ns: dict[tuple[str, bool], int | None] = {}
+    seen: dict[tuple[str, bool], int] = {}
     for step in steps(snapshots):
-        subject = step.subject
+        subject, track = step.subject, (step.subject, step.counts)
         found.restarts += subject == "server" and _changed(step.then or {}, step.now, "server", "started_at")
-        found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
-        start_ns = first_ns.setdefault(subject, step.end_ns)
-        found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
+        seen[track] = seen.get(track, 0) + 1
+        start_ns = first_ns.setdefault(track, step.end_ns)
+        if step.counts or (subject, True) not in seen:  # rates are those of what counts
+            found.snapshots[subject] = seen[track]
+            found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
         changes = found.changes.setdefault(subject, {})
         for entity, values in step.now.items():
             change = changes.setdefault(entity, Change())
@@ -137,8 +145,15 @@ def _changed(then: Mapping[str, Values], now: Mapping[str, Values], entity: str,
     return were is not None and are is not None and were != are
 
 
+def _counts(subject: str, entities: Mapping[str, Values]) -> bool:
+    """Tell whether a subject's entities hold counters; a view without rows counts none yet."""
+    counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
+    return bool(counters) and (not entities or any(name in counters for values in entities.values() for name in values))
+
+
 def _step(
     subject: str,
+    counts: bool,
     start_ns: int | None,
     end_ns: int | None,
     then: Mapping[str, Values] | None,
@@ -166,8 +181,8 @@ def _step(
         grown[entity] = {
             name: value - start for name, value in numbers.items() if isinstance(start := starts[name], Decimal)
         }
-    evicted = tuple(entity for entity in then if entity not in now) if then is not None and counters else ()
-    return Step(subject, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
+    evicted = tuple(entity for entity in then if entity not in now) if then is not None and counts else ()
+    return Step(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 
 def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:

@@ -24,6 +24,11 @@ def moment_of(path: Path, what: str) -> str:
     return f"{folder} {own}" if own else folder
 
 
+def moment_within(path: Path, number: int) -> str:
+    """Return the name of one of the moments that a file tells apart itself."""
+    return f"{path.parent.name}/{path.name} {number}"
+
+
 def rank(moment: str) -> tuple[int, tuple[tuple[int, str], ...]]:
     """Return the place of a moment among others: those called *before* first, then by number, those called *after* last."""
     words = _PARTS.findall(moment.lower())

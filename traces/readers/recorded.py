@@ -5,6 +5,7 @@ pieces become snapshots when all files were read: a file such as ``pg_stat_wal.b
 of the same moment may.
 """
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,7 +23,9 @@ from tiersim.traces.tables import Table, table_of
 #: A file that is read whole is refused beyond this, unpacked.
 MOST_BYTES = 256 << 20
 #: A longer line is cut: no line that means something is.
-LONGEST_LINE_BYTES = 1 << 20
+LONGEST_LINE = 1 << 20
+#: Of so many query texts it is remembered what they become.
+MOST_TEXTS = 1 << 14
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 
@@ -83,7 +86,9 @@ class Recorded:
         self, text: str, *, entity: str | None = None, database: str | None = None, user: str | None = None
     ) -> str:
         """Take in a query and return its fingerprint; its literals are forgotten unless they are to be kept."""
-        if text not in self._known_texts:  # each snapshot has them again
+        if text not in self._known_texts:  # each snapshot has them again, and a log a plan's at its statement
+            if len(self._known_texts) >= MOST_TEXTS:
+                self._known_texts.clear()
             self._known_texts[text] = fingerprint(text), text if self.keep_literals else without_literals(text)
         mark, kept = self._known_texts[text]
         found = self.queries.setdefault((mark, entity), {"query": mark, "entity": entity, "text": kept})
@@ -136,15 +141,20 @@ def text_of(source: Opened) -> str:
 
 
 def lines_of(source: Opened) -> Iterator[str]:
-    """Yield the lines of a file of any length, without their ends; what is no text becomes a mark."""
-    rest = b""
+    """Yield the lines of a file of any length, without their ends, by its mark of byte order; what is no text becomes a mark."""
+    decoder: codecs.IncrementalDecoder | None = None
+    rest = ""
     while piece := source.read():
-        *whole, rest = (rest + piece).split(b"\n")
+        if decoder is None:
+            mark = next((mark for mark in _BYTE_ORDER_MARKS if piece.startswith(mark)), b"")
+            decoder = codecs.getincrementaldecoder(_BYTE_ORDER_MARKS.get(mark, "utf-8"))(errors="replace")
+            piece = piece[len(mark) :]
+        *whole, rest = (rest + decoder.decode(piece)).split("\n")
         for line in whole:
-            yield line[:LONGEST_LINE_BYTES].decode(errors="replace").rstrip("\r")
-        rest = rest[:LONGEST_LINE_BYTES]
+            yield line[:LONGEST_LINE].rstrip("\r")
+        rest = rest[:LONGEST_LINE]
     if rest:
-        yield rest.decode(errors="replace").rstrip("\r")
+        yield rest.rstrip("\r")
 
 
 def decoded(data: bytes) -> str:
