@@ -14,6 +14,7 @@ class Subject(NamedTuple):
     counters: frozenset[str]  # only grow, until they are reset
     gauges: frozenset[str] = frozenset()  # are what they are at the moment of the snapshot, or since the one before
     texts: frozenset[str] = frozenset()
+    complete: bool = False  # a snapshot of it names all there are: what it does not name is no more
 
 
 def _words(text: str) -> frozenset[str]:
@@ -69,6 +70,7 @@ SUBJECTS: Mapping[str, Subject] = {
         "all relations together, */usage count those of it",
         frozenset(),
         _words("pages pages_dirty usage_mean pages_pinned pages_unused"),
+        complete=True,
     ),
     "io": Subject(
         "backend/object/context",
@@ -106,7 +108,9 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "setting": Subject("name", frozenset(), _words("setting"), _words("setting unit")),
     "server": Subject("server", frozenset(), texts=_words("version started_at identifier")),
-    "session": Subject("state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction")),
+    "session": Subject(
+        "state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction"), complete=True
+    ),
     "wait": Subject("class/event, or query identifier/class/event", _words("samples")),
     "client": Subject(  # a load generator
         "its name",

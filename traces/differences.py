@@ -1,6 +1,6 @@
 """What counters grew by from snapshot to snapshot, and what happened to them in between: resets, evictions, restarts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -89,6 +89,12 @@ class Step:
     evicted: tuple[str, ...]  # were there and are not
 
 
+#: A subject, and whether snapshots of it count.
+_Track = tuple[str, bool]
+#: The last that was said of each, by entity, and when.
+_Before = dict[_Track, tuple[int | None, dict[str, Values]]]
+
+
 def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
 
@@ -96,36 +102,54 @@ def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
     it came back.
     """
-    before: dict[tuple[str, bool], tuple[int | None, dict[str, Values]]] = {}
+    before: _Before = {}
     for snapshot in snapshots:
-        now: dict[str, dict[str, Values]] = {}
-        for (subject, entity), values in snapshot.values.items():
-            known = now.setdefault(subject, {})
-            if values != NOTHING:
-                known[entity] = values
-        store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), (None, {}))[1]
-        emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
-        for subject, entities in now.items():
-            track = subject, _counts(subject, entities)
-            start_ns, then = before.get(track, (None, None))
-            yield _step(*track, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
-            before[track] = (snapshot.time_ns, entities)
+        yield from _steps_to(snapshot, before)
 
 
-def differences(snapshots: Iterable[Snapshot]) -> Differences:
-    """Take the differences of consecutive snapshots and add them up, see :func:`steps`."""
-    found = Differences()
-    first_ns: dict[tuple[str, bool], int | None] = {}
-    seen: dict[tuple[str, bool], int] = {}
-    for step in steps(snapshots):
-        subject, track = step.subject, (step.subject, step.counts)
+def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[Step]:
+    """Yield the steps to *snapshot*, which *before* then holds in place of the one before."""
+    now: dict[str, dict[str, Values]] = {}
+    for (subject, entity), values in snapshot.values.items():
+        known = now.setdefault(subject, {})
+        if values != NOTHING:
+            known[entity] = values
+    store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), (None, {}))[1]
+    emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
+    for subject, entities in now.items():
+        track = subject, _counts(subject, entities)
+        start_ns, then = before.get(track, (None, None))
+        yield _step(*track, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
+        before[track] = (snapshot.time_ns, entities)
+
+
+class Differencing:
+    """Adds up the differences of snapshots that come one after the other; ``found`` is the sum up to now."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.found = Differences()
+        self._before: _Before = {}
+        self._first_ns: dict[_Track, int | None] = {}
+        self._seen: dict[_Track, int] = {}
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in the next snapshot."""
+        for step in _steps_to(snapshot, self._before):
+            self._add(step)
+
+    def _add(self, step: Step) -> None:
+        found, subject, track = self.found, step.subject, (step.subject, step.counts)
         found.restarts += subject == "server" and _changed(step.then or {}, step.now, "server", "started_at")
-        seen[track] = seen.get(track, 0) + 1
-        start_ns = first_ns.setdefault(track, step.end_ns)
-        if step.counts or (subject, True) not in seen:  # rates are those of what counts
-            found.snapshots[subject] = seen[track]
+        self._seen[track] = self._seen.get(track, 0) + 1
+        start_ns = self._first_ns.setdefault(track, step.end_ns)
+        if step.counts or (subject, True) not in self._seen:  # rates are those of what counts
+            found.snapshots[subject] = self._seen[track]
             found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
         changes = found.changes.setdefault(subject, {})
+        if subject in SUBJECTS and SUBJECTS[subject].complete:
+            for gone in changes.keys() - step.now.keys():
+                del changes[gone]
         for entity, values in step.now.items():
             change = changes.setdefault(entity, Change())
             grown = step.grown[entity]
@@ -136,7 +160,14 @@ def differences(snapshots: Iterable[Snapshot]) -> Differences:
             found.resets.setdefault(subject, []).extend(step.reset)
         if step.evicted:
             found.evicted.setdefault(subject, []).extend(step.evicted)
-    return found
+
+
+def differences(snapshots: Iterable[Snapshot]) -> Differences:
+    """Take the differences of consecutive snapshots and add them up, see :func:`steps`."""
+    differencing = Differencing()
+    for snapshot in snapshots:
+        differencing.add(snapshot)
+    return differencing.found
 
 
 def _changed(then: Mapping[str, Values], now: Mapping[str, Values], entity: str, word: str) -> bool:
@@ -190,11 +221,3 @@ def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bo
     if since is not None and since_then is not None and since != since_then:
         return True
     return any(isinstance(was := then.get(name), Decimal) and value < was for name, value in numbers.items())
-
-
-def where(
-    changes: dict[str, Change], counter: str, keep: Callable[[str], bool] = lambda entity: True
-) -> Decimal | None:
-    """Add up a counter over the entities that *keep* says; None when none of them has it."""
-    found = [n for entity, change in changes.items() if keep(entity) and (n := change.number(counter)) is not None]
-    return sum(found, _ZERO) if found else None

@@ -5,7 +5,7 @@ major, minor and name) and of proc(5). A line that is a time (as ``date`` prints
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -86,22 +86,38 @@ def read_proc(path: Path, source: Opened, recorded: Recorded) -> None:
     recorded.inferred += clock.said(path.name)
 
 
+def proc_values(lines: Iterable[str]) -> dict[Key, dict[str, Decimal | str]]:
+    """Return what the lines of these files say of one moment, by subject and entity."""
+    values: _Values = {}
+    for line in lines:
+        _take(values, line)
+    return values
+
+
+def _take(values: _Values, line: str) -> bool:
+    """Take in a line that says something that counts; tell whether it does."""
+    said = _said(line)
+    if said is not None:
+        key, more = said
+        values.setdefault(key, {}).update(more)
+        return True
+    if _CORE_LINE.fullmatch(line):
+        host = values.setdefault(_PROCESSORS, {})
+        host["cores"] = Decimal(host.get("cores", 0)) + 1
+        return True
+    return False
+
+
 def _snapshots(source: Opened, clock: Clock, recorded: Recorded) -> Iterator[tuple[int | None, _Values]]:
     """Yield times and values; a snapshot ends where a time stands, or where what it has already comes again."""
     unix_ns: int | None = None
     values: _Values = {}
     for line in lines_of(source):
         said = _said(line)
-        if said is not None:
-            key, more = said
-            if any(name in values.get(key, ()) for name in more):
-                yield unix_ns, values
-                unix_ns, values = None, {}
-            values.setdefault(key, {}).update(more)
-        elif _CORE_LINE.fullmatch(line):
-            host = values.setdefault(_PROCESSORS, {})
-            host["cores"] = Decimal(host.get("cores", 0)) + 1
-        elif line.strip() and not _is_other(line):
+        if said is not None and any(name in values.get(said[0], ()) for name in said[1]):
+            yield unix_ns, values
+            unix_ns, values = None, {}
+        if not _take(values, line) and line.strip() and not _is_other(line):
             when = clock.unix_ns(line.strip())
             if when is None:
                 recorded.lose("damaged lines of /proc files", 1)
