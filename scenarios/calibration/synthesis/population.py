@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from tiersim.scenarios.calibration.synthesis.counted import Interval
 from tiersim.scenarios.calibration.synthesis.waits import Samples
-from tiersim.traces.differences import Differences, where
+from tiersim.traces.differences import Differences
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Of a number of busy sessions that comes and goes at random (Poisson), so many standard deviations above the mean hold 99.9 %.
@@ -86,5 +86,5 @@ def _active(found: Differences) -> float:
 
 def _on_average(found: Differences, counter: str) -> float | None:
     span_ns = found.span_ns.get("database")
-    time_ms = where(found.of("database"), counter)
-    return float(time_ms) * NS_PER_MS / span_ns if span_ns and time_ms is not None else None
+    times_ms = [time for change in found.of("database").values() if (time := change.number(counter)) is not None]
+    return float(sum(times_ms)) * NS_PER_MS / span_ns if span_ns and times_ms else None
