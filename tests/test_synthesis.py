@@ -357,6 +357,13 @@ def test_without_begin_or_commits_each_statement_is_a_transaction(tmp_path: Path
     assert set(kinds) == {FIRST, SECOND}
 
 
+def test_databases_that_do_not_count_commits_say_nothing_of_transactions(tmp_path: Path) -> None:
+    values = counted({FIRST: 20, SECOND: 30}, None)
+    gauge: dict[tuple[str, str], Values] = {("database", "a"): {"backends": Decimal(3)}}
+    path = bundle(tmp_path / "a.trace", [(0, {TWO: simple(1), **gauge}), (60 * S, {**values, **gauge})], TEXTS)
+    assert len(transactions_of(synthesise(path, 1))) == 50
+
+
 def test_kinds_are_told_by_the_text(tmp_path: Path) -> None:
     made = synthesise(pair(tmp_path, counted({BEGIN: 5, FIRST: 5}, 5), texts=TEXTS), 1)
     assert sorted(zip(made.executions.texts("query"), made.executions.texts("kind"), strict=True))[::5] == [

@@ -74,7 +74,7 @@ def intervals(path: Path, snapshots: Iterable[Snapshot]) -> list[Interval]:
     for step in steps(snapshot for snapshot in snapshots if snapshot.time_ns is not None):
         if step.then is None or step.start_ns is None or step.end_ns is None:
             continue
-        if step.subject == "database":
+        if step.subject == "database" and any("commits" in grown for grown in step.grown.values()):
             databases.append((step.start_ns, step.end_ns, _transactions(step)))
         if step.subject == "query":
             if step.end_ns <= step.start_ns:
