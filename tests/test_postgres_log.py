@@ -252,6 +252,12 @@ def test_a_plan_as_text(timings: str) -> None:
     assert plan.counts == COUNTS | {"io_wait_ns": 1_750_000}
 
 
+def test_rows_that_are_no_number_are_not_counted() -> None:
+    plan = plan_of("Query Text: select 1\nResult  (cost=0.00..0.01 rows=1 width=4) (actual rows=1.2.3 loops=1)")
+    assert plan is not None
+    assert plan.counts == {}
+
+
 def test_a_plan_without_analyze_has_no_counts() -> None:
     plan = plan_of("Query Text: select 1\nResult  (cost=0.00..0.01 rows=1 width=4)")
     assert plan is not None

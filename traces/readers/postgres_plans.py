@@ -17,7 +17,7 @@ from tiersim.units import NS_PER_MS
 PAGE_BYTES = 8192
 
 _NODE = re.compile(r"\(cost=\d|\(actual (?:time|rows)=|\(never executed\)")
-_ACTUAL = re.compile(r"\(actual (?:time=[\d.]+ ?\.\.[\d.]+ )?rows=([\d.]+) loops=(\d+)\)")
+_ACTUAL = re.compile(r"\(actual (?:time=[\d.]+ ?\.\.[\d.]+ )?rows=(\d+(?:\.\d+)?) loops=(\d+)\)")
 _LAUNCHED = re.compile(r"^\s*Workers Launched: (\d+)", re.MULTILINE)
 _AMOUNT = re.compile(r"\b(read|written|hit|write|bytes)=(\d+(?:\.\d+)?)")
 _GROUP = re.compile(r"(shared/local|shared|local|temp)\b")
