@@ -142,7 +142,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         sessions = "" if own is None else f"; sessions wrote {_count(own)} themselves"
         yield "background writer", f"{_count(found.get('pages_written'))} pages{sessions}"
     if document["sessions"]:
-        most = list(document["sessions"]["mean"].items())[:4]
+        told = document["sessions"]["mean"].items()
+        most = [(name, mean) for name, mean in told if "/Activity/" not in name][:4]  # which waits for work
         waits = ", ".join(f"{mean:.2g} {name.replace('//', '').strip('/').replace('/', ' ')}" for name, mean in most)
         yield "sessions", f"{waits} on average ({document['sessions']['samples']:,} samples)"
     if document["client"]:

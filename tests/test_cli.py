@@ -177,7 +177,7 @@ def test_import_says_what_it_found(shell: Shell) -> None:
     document = documented.document()
     assert documented.err == ""
     assert document == {
-        "schema": "tiersim.import/1", "trace": "other", "format": "blktrace", "requests": ROWS, "statements": 0,
+        "schema": "tiersim.import/1", "trace": "other", "format": "blktrace", "requests": ROWS, "statements": 0, "snapshots": 0,
         "unmatched": 0, "dropped": {}, "inferred": document["inferred"], "span_ns": document["span_ns"], "warnings": [],
     }  # fmt: skip
 
@@ -797,3 +797,45 @@ def test_an_interrupt(
     left = [path.name for path in folder.iterdir()]
     assert left == [path.name for path in before if not path.name.startswith(".")]
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+RECORDED = DATA / "recorded"
+
+
+def test_counters_are_imported_and_described_without_compiling_anything(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise AssertionError("kernels are for requests")
+
+    monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", refuse)
+    monkeypatch.setattr("tiersim.cli.traces.compile_if_cold", refuse)
+    said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
+    assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
+    said = shell("describe", "pg.trace", "-o", "pg.html")
+    assert re.search(r"UPDATE pgbench_accounts SET abalance = abalance \+ \? WHERE aid = \? +2,828 ", said.out)
+    assert "missing: " in said.out
+    assert "By query" in (shell.folder / "pg.html").read_text(encoding="utf-8")
+    document = shell("describe", "pg.trace", "--json").document()
+    assert "classes" not in document
+    (query,) = [q for q in document["counted"]["queries"] if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
+    assert (query["calls"], query["pages_read"], query["log_full_page_images"]) == (2828, 4765, 5070)
+    assert shell.fails("replay", "pg.trace", "--on", "pcie-flash").startswith("pg.trace: holds statements and counters")
+
+
+def test_statements_and_requests_of_the_same_minutes_are_one_trace(shell: Shell) -> None:
+    said = shell("import", CAPTURE, RECORDED / "checkpoints.log", "-o", "both.trace", "--json").document()
+    assert said["requests"] == ROWS
+    assert said["snapshots"] == 3  # the checkpoints that ended
+    assert "blktrace, postgresql-log" in said["format"]
+    assert shell("describe", "both.trace", "--json").document()["rate_per_s"] is None  # of the requests' 645 ms
+
+
+def test_literals_stay_only_when_they_are_asked_for(shell: Shell) -> None:
+    (shell.folder / "log").write_text(
+        "2026-11-21 01:37:52.102 UTC [25230] LOG:  duration: 5.5 ms  statement: SELECT * FROM people WHERE name = 'Alice'\n"
+    )
+    for option, kept in (("--force", False), ("--keep-literals", True)):
+        shell("import", "log", "-o", "log.trace", "--force", option)
+        text = pq.read_table(shell.folder / "log.trace" / "queries.parquet")["text"][0].as_py()
+        assert ("Alice" in text) == kept

@@ -103,3 +103,23 @@ def test_gauges_are_what_they_were_last_and_unknown_subjects_do_no_harm() -> Non
 
 def test_times_that_nobody_noted_give_no_span() -> None:
     assert seen({"calls": 1}, {"calls": 2}, times=False).span_ns["query"] is None
+
+
+def test_gauges_that_another_tool_took_in_between_are_no_snapshot_of_the_counters() -> None:
+    def counted(second: int, reads: int) -> Snapshot:
+        return Snapshot(second * 10**9, {("device", name): {"reads": Decimal(reads)} for name in ("sda", "loop0")})
+
+    def gauged(second: int) -> Snapshot:
+        return Snapshot(second * 10**9, {("device", "sda"): {"reads_per_s": Decimal(second)}})
+
+    found = differences([gauged(0), counted(1, 100), gauged(2), counted(3, 140), gauged(4)])
+    assert found.of("device")["sda"].number("reads") == 40
+    assert found.of("device")["sda"].number("reads_per_s") == 4
+    assert found.of("device")["loop0"].number("reads") == 40
+    assert (found.snapshots["device"], found.span_ns["device"]) == (2, 2 * 10**9)
+    assert not found.findings()
+
+
+def test_gauges_alone_have_a_span() -> None:
+    found = differences([Snapshot(n * 10**9, {("device", "sda"): {"reads_per_s": Decimal(n)}}) for n in range(3)])
+    assert (found.snapshots["device"], found.span_ns["device"]) == (3, 2 * 10**9)

@@ -19,6 +19,7 @@ from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
+from tiersim.traces.readers.sources import SOURCES
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,7 +67,7 @@ def test_every_key_of_a_replay_is_documented() -> None:
 
 def test_every_format_is_documented() -> None:
     text = (ROOT / "docs" / "formats.md").read_text()
-    for key in FORMATS:
+    for key in [*FORMATS, *SOURCES]:
         assert f"| `{key}` |" in text, key
 
 

@@ -57,7 +57,7 @@ REFERENCES = {
 #: Files of other kinds that lie beside them, which nothing may take.
 OTHERS = ("traces/arc/README_repo.md", "traces/windows_etw/LICENSE", "hdd/valid/atlas_III.disksim.txt", "hdd/maxtor300g.seek",
           "blktrace/fio_loop0/lat_clat.1.log", "hdd/spec_15k_drives.csv", "blktrace/fio_loop0/fio.json",
-          "traces/rocksdb_optane/sample_trace.tar.xz", "blktrace/pgbench_70tps/txn.25224")  # fmt: skip
+          "traces/rocksdb_optane/sample_trace.tar.xz")  # fmt: skip
 
 
 def unpacked(path: Path) -> bytes:

@@ -17,6 +17,8 @@ from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.detect import FORMATS
+from tiersim.traces.readers.recorded import decoded
+from tiersim.traces.readers.sources import SOURCES
 from tiersim.traces.schema import FLAG_READAHEAD, FLAG_SYNC
 
 MS = 1_000_000
@@ -376,11 +378,13 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_no_format_takes_the_files_of_another(tmp_path: Path, case: str) -> None:
     data = TEXTS[case][0].encode()
     assert [key for key, kind in FORMATS.items() if kind.looks_like(data)] == [case.split()[0]]
+    assert not [key for key, source in SOURCES.items() if source.looks_like(decoded(data))]
 
 
 @given(st.binary(max_size=200))
 def test_nothing_is_of_two_formats(data: bytes) -> None:
-    assert sum(kind.looks_like(data) for kind in FORMATS.values()) <= 1
+    others = sum(source.looks_like(decoded(data)) for source in SOURCES.values())
+    assert sum(kind.looks_like(data) for kind in FORMATS.values()) + others <= 1
 
 
 @settings(max_examples=150, deadline=None)
@@ -420,4 +424,4 @@ def test_detection_never_fails_but_in_a_sentence(tmp_path_factory: pytest.TempPa
             answer = detect_format(path)
         except TraceError as error:
             answer = str(error)
-        assert answer in FORMATS or "recorded" in answer
+        assert answer in FORMATS or answer in SOURCES or "recorded" in answer

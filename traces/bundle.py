@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiersim import __version__
 from tiersim.errors import TraceError, did_you_mean, reason
-from tiersim.files import whole_folder
+from tiersim.files import whole_file, whole_folder
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 
@@ -170,8 +170,14 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
         span_ns = max(writer.last_ns, writer.references.last_ns)
         counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
         manifest = Manifest(**{**counted, **fields})
-        text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
-        (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+        write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of the bundle in *folder*, replacing one that is there; raises OutputError."""
+    text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
+    with whole_file(folder / "manifest.json", force=True) as place:
+        place.write_text(text + "\n", encoding="utf-8")
 
 
 class Bundle:

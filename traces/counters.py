@@ -14,6 +14,7 @@ class Subject(NamedTuple):
     counters: frozenset[str]  # only grow, until they are reset
     gauges: frozenset[str] = frozenset()  # are what they are at the moment of the snapshot, or since the one before
     texts: frozenset[str] = frozenset()
+    complete: bool = False  # a snapshot of it names all there are: what it does not name is no more
 
 
 def _words(text: str) -> frozenset[str]:
@@ -22,6 +23,9 @@ def _words(text: str) -> frozenset[str]:
 
 #: When the counters of an entity began, as text; if it differs between two snapshots, they were reset in between.
 SINCE = "since"
+
+#: What entity "" of a subject says when there was nothing of it, such as no query yet: what comes later counts from 0.
+NOTHING: Mapping[str, str] = {"": ""}
 
 SUBJECTS: Mapping[str, Subject] = {
     "query": Subject(
@@ -44,7 +48,8 @@ SUBJECTS: Mapping[str, Subject] = {
         _words(
             "commits rollbacks pages_hit pages_read read_ms write_ms rows_returned rows_fetched rows_inserted rows_updated "
             "rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms idle_in_transaction_ms sessions "
-            "sessions_abandoned sessions_fatal sessions_killed"
+            "sessions_abandoned sessions_fatal sessions_killed cpu_user_ms cpu_system_ms device_read_bytes "
+            "device_written_bytes"
         ),
         _words("backends"),
         _words("since"),
@@ -60,10 +65,12 @@ SUBJECTS: Mapping[str, Subject] = {
         _words("kind table path identifier"),
     ),
     "column": Subject("schema.table.column", frozenset(), _words("correlation distinct null_share width_bytes")),
-    "pool": Subject(  # pages that the buffer pool holds, by usage count 0 to 5; relation "" are those of none
-        "relation/usage count/clean or dirty; a relation alone where usage counts are not told",
+    "pool": Subject(  # pages that the buffer pool holds, by usage count 0 to 5
+        "relation/usage count/clean or dirty ('//unused' holds nothing); a relation alone where usage counts are not told; * is "
+        "all relations together, */usage count those of it",
         frozenset(),
         _words("pages pages_dirty usage_mean pages_pinned pages_unused"),
+        complete=True,
     ),
     "io": Subject(
         "backend/object/context",
@@ -101,7 +108,9 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "setting": Subject("name", frozenset(), _words("setting"), _words("setting unit")),
     "server": Subject("server", frozenset(), texts=_words("version started_at identifier")),
-    "session": Subject("state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction")),
+    "session": Subject(
+        "state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction"), complete=True
+    ),
     "wait": Subject("class/event, or query identifier/class/event", _words("samples")),
     "client": Subject(  # a load generator
         "its name",
@@ -121,7 +130,7 @@ SUBJECTS: Mapping[str, Subject] = {
         # means over the time since the snapshot before
         _words(
             "in_flight reads_per_s read_bytes_per_s read_latency_ms writes_per_s written_bytes_per_s write_latency_ms "
-            "flushes_per_s flush_latency_ms queue_mean busy_share burst_balance_share"
+            "flushes_per_s flush_latency_ms requests_per_s latency_ms queue_mean busy_share burst_balance_share"
         ),
     ),
     "processor": Subject(

@@ -1,13 +1,14 @@
 """What counters grew by from snapshot to snapshot, and what happened to them in between: resets, evictions, restarts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from tiersim.traces.counters import SINCE, SUBJECTS
+from tiersim.traces.counters import NOTHING, SINCE, SUBJECTS
 from tiersim.traces.statistics import Snapshot, Values
 
 _ZERO = Decimal(0)
+_STORE = "query store"  # where queries are kept
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Change:
 class Differences:
     """A recording's snapshots taken together.
 
-    ``span_ns`` is the time between the first and the last snapshot of each subject, None when it was not noted; ``snapshots``
+    ``span_ns`` is the time between the first and the last snapshot that counts of each subject, None when it was not noted; ``snapshots``
     how many there were of it. Of a subject that was seen once nothing has grown.
     """
 
@@ -70,58 +71,149 @@ def _named(entities: list[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"{len(distinct):,} entities, such as {distinct[0]},"
 
 
-def differences(snapshots: Iterable[Snapshot]) -> Differences:
-    """Take the differences of consecutive snapshots and add them up; memory is that of two snapshots.
+@dataclass(frozen=True)
+class Step:
+    """One subject from a snapshot to the next one that has it; before the first there is none (``then`` is None).
 
-    What began anew between two snapshots (its ``since`` is another, or a counter fell) counts from 0 in the later one. A
-    query that was not there before counts from 0, too: it is new, or was evicted before it came back.
+    Snapshots that count and those of gauges alone, which another tool took in between, follow each other apart.
     """
-    found = Differences()
-    before: dict[str, dict[str, Values]] = {}
-    first_ns: dict[str, int | None] = {}
+
+    subject: str
+    counts: bool  # whether these snapshots hold counters
+    start_ns: int | None
+    end_ns: int | None
+    then: Mapping[str, Values] | None  # by entity
+    now: Mapping[str, Values]
+    grown: Mapping[str, Mapping[str, Decimal]]  # by entity and counter
+    reset: tuple[str, ...]  # entities whose counters began anew in between
+    evicted: tuple[str, ...]  # were there and are not
+
+
+#: A subject, and whether snapshots of it count.
+_Track = tuple[str, bool]
+#: The last that was said of each, by entity, and when.
+_Before = dict[_Track, tuple[int | None, dict[str, Values]]]
+
+
+def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
+    """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
+
+    What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter fell)
+    counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
+    it came back.
+    """
+    before: _Before = {}
     for snapshot in snapshots:
-        now: dict[str, dict[str, Values]] = {}
-        for (subject, entity), values in snapshot.values.items():
-            now.setdefault(subject, {})[entity] = values
-        found.restarts += _restarted(before.get("server", {}), now.get("server", {}))
-        for subject, entities in now.items():
-            found.snapshots[subject] = found.snapshots.get(subject, 0) + 1
-            start = first_ns.setdefault(subject, snapshot.time_ns)
-            known = start is not None and snapshot.time_ns is not None
-            found.span_ns[subject] = snapshot.time_ns - start if known else None  # type: ignore[operator]
-            _add(found, subject, before.get(subject), entities)
-        before |= now
-    return found
+        yield from _steps_to(snapshot, before)
 
 
-def _restarted(before: dict[str, Values], now: dict[str, Values]) -> bool:
-    then, later = (values.get("server", {}).get("started_at") for values in (before, now))
-    return then is not None and later is not None and then != later
+def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[Step]:
+    """Yield the steps to *snapshot*, which *before* then holds in place of the one before."""
+    now: dict[str, dict[str, Values]] = {}
+    for (subject, entity), values in snapshot.values.items():
+        known = now.setdefault(subject, {})
+        if values != NOTHING:
+            known[entity] = values
+    store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), (None, {}))[1]
+    emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
+    for subject, entities in now.items():
+        track = subject, _counts(subject, entities)
+        start_ns, then = before.get(track, (None, None))
+        yield _step(*track, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
+        before[track] = (snapshot.time_ns, entities)
 
 
-def _add(found: Differences, subject: str, before: dict[str, Values] | None, now: dict[str, Values]) -> None:
-    """Add what a subject's entities grew by since the snapshot before, of which there may be none."""
+class Differencing:
+    """Adds up the differences of snapshots that come one after the other; ``found`` is the sum up to now."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.found = Differences()
+        self._before: _Before = {}
+        self._first_ns: dict[_Track, int | None] = {}
+        self._seen: dict[_Track, int] = {}
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in the next snapshot."""
+        for step in _steps_to(snapshot, self._before):
+            self._add(step)
+
+    def _add(self, step: Step) -> None:
+        found, subject, track = self.found, step.subject, (step.subject, step.counts)
+        found.restarts += subject == "server" and _changed(step.then or {}, step.now, "server", "started_at")
+        self._seen[track] = self._seen.get(track, 0) + 1
+        start_ns = self._first_ns.setdefault(track, step.end_ns)
+        if step.counts or (subject, True) not in self._seen:  # rates are those of what counts
+            found.snapshots[subject] = self._seen[track]
+            found.span_ns[subject] = None if start_ns is None or step.end_ns is None else step.end_ns - start_ns
+        changes = found.changes.setdefault(subject, {})
+        if subject in SUBJECTS and SUBJECTS[subject].complete:
+            for gone in changes.keys() - step.now.keys():
+                del changes[gone]
+        for entity, values in step.now.items():
+            change = changes.setdefault(entity, Change())
+            grown = step.grown[entity]
+            change.last.update({name: value for name, value in values.items() if name not in grown})
+            for name, value in grown.items():
+                change.grown[name] = change.grown.get(name, _ZERO) + value
+        if step.reset:
+            found.resets.setdefault(subject, []).extend(step.reset)
+        if step.evicted:
+            found.evicted.setdefault(subject, []).extend(step.evicted)
+
+
+def differences(snapshots: Iterable[Snapshot]) -> Differences:
+    """Take the differences of consecutive snapshots and add them up, see :func:`steps`."""
+    differencing = Differencing()
+    for snapshot in snapshots:
+        differencing.add(snapshot)
+    return differencing.found
+
+
+def _changed(then: Mapping[str, Values], now: Mapping[str, Values], entity: str, word: str) -> bool:
+    """Tell whether an entity says something else than before; False where one of both does not say it."""
+    were, are = (values.get(entity, {}).get(word) for values in (then, now))
+    return were is not None and are is not None and were != are
+
+
+def _counts(subject: str, entities: Mapping[str, Values]) -> bool:
+    """Tell whether a subject's entities hold counters; a view without rows counts none yet."""
     counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
-    changes = found.changes.setdefault(subject, {})
+    return bool(counters) and (not entities or any(name in counters for values in entities.values() for name in values))
+
+
+def _step(
+    subject: str,
+    counts: bool,
+    start_ns: int | None,
+    end_ns: int | None,
+    then: Mapping[str, Values] | None,
+    now: Mapping[str, Values],
+    *,
+    emptied: bool,
+) -> Step:
+    """Return what a subject's entities grew by since the snapshot before, of which there may be none.
+
+    *emptied*: all of them were removed in between, and those that do not say themselves since when they count began anew.
+    """
+    counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
+    grown: dict[str, dict[str, Decimal]] = {}
+    reset = []
     for entity, values in now.items():
-        change = changes.setdefault(entity, Change())
         numbers = {name: value for name, value in values.items() if name in counters and isinstance(value, Decimal)}
-        change.last.update({name: value for name, value in values.items() if name not in numbers})
-        if before is None:
-            change.grown.update(dict.fromkeys(numbers, _ZERO))
+        if then is None:
+            grown[entity] = dict.fromkeys(numbers, _ZERO)
             continue
-        then = before.get(entity, {})
-        anew = bool(then) and _began_anew(then, values, numbers)
+        were = then.get(entity, {})
+        anew = bool(were) and (_began_anew(were, values, numbers) or (emptied and SINCE not in values))
         if anew:
-            found.resets.setdefault(subject, []).append(entity)
-        for name, value in numbers.items():
-            start = _ZERO if anew else then.get(name, _ZERO)
-            assert isinstance(start, Decimal)
-            change.grown[name] = change.grown.get(name, _ZERO) + value - start
-    if before is not None and counters:
-        gone = [entity for entity in before if entity not in now]
-        if gone:
-            found.evicted.setdefault(subject, []).extend(gone)
+            reset.append(entity)
+        starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}
+        grown[entity] = {
+            name: value - start for name, value in numbers.items() if isinstance(start := starts[name], Decimal)
+        }
+    evicted = tuple(entity for entity in then if entity not in now) if then is not None and counts else ()
+    return Step(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 
 def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:
@@ -129,11 +221,3 @@ def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bo
     if since is not None and since_then is not None and since != since_then:
         return True
     return any(isinstance(was := then.get(name), Decimal) and value < was for name, value in numbers.items())
-
-
-def where(
-    changes: dict[str, Change], counter: str, keep: Callable[[str], bool] = lambda entity: True
-) -> Decimal | None:
-    """Add up a counter over the entities that *keep* says; None when none of them has it."""
-    found = [n for entity, change in changes.items() if keep(entity) and (n := change.number(counter)) is not None]
-    return sum(found, _ZERO) if found else None

@@ -1,6 +1,9 @@
-"""Counter snapshots of a bundle, ``statistics.parquet``: one row a snapshot and counter, to the last digit of the source."""
+"""Counter snapshots of a bundle, ``statistics.parquet``: one row a snapshot and counter, to the last digit of the source.
 
-from collections.abc import Iterator, Mapping
+While a recording goes on they are files of their own, in the folder ``statistics``, in order of their names.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
@@ -13,6 +16,7 @@ from tiersim.errors import TraceError, reason
 from tiersim.traces.schema import STATISTICS_COLUMNS
 
 NAME = "statistics.parquet"
+PARTS = "statistics"
 #: What one entity says in one snapshot: numbers by the names of counters and gauges, texts by theirs.
 Values = Mapping[str, Decimal | str]
 
@@ -21,6 +25,10 @@ _PRECISION, _SCALE = 37, 18
 _LEAST = Decimal(1).scaleb(-_SCALE)
 _MOST = Decimal(10) ** (_PRECISION - _SCALE)
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+#: A row group ends with the snapshot that reaches so many rows.
+_ROWS_PER_GROUP = 1 << 16
+_Row = tuple[int, int | None, str, str, str, Decimal | str]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "decimal": pa.decimal128(_PRECISION, _SCALE), "text": _TEXT}
@@ -41,43 +49,72 @@ class Snapshot:
 class StatisticsWriter:
     """Takes snapshots in order of time and writes ``statistics.parquet``; without any there is no file."""
 
-    def __init__(self, folder: Path) -> None:
-        """Write into *folder*."""
-        self.snapshots = 0
+    def __init__(self, folder: Path, name: str = NAME, first: int = 0) -> None:
+        """Write into *folder*, under another *name* if it is a part, whose snapshots are counted from *first*."""
+        self.snapshots = first
         self.last_ns = 0
-        self._path = folder / NAME
+        self._path = folder / name
         self._writer: pq.ParquetWriter | None = None
+        self._rows: list[_Row] = []
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write one snapshot as a row group of its own."""
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, _SCHEMA, compression="zstd")
-        rows = [
-            (subject, entity, counter, value)
+        """Write one snapshot."""
+        self._rows += [
+            (self.snapshots, snapshot.time_ns, subject, entity, counter, value)
             for (subject, entity), values in snapshot.values.items()
             for counter, value in values.items()
         ]
-        columns = {
-            "snapshot": pa.array([self.snapshots] * len(rows), pa.int64()),
-            "time_ns": pa.array([snapshot.time_ns] * len(rows), pa.int64()),
-            "subject": pa.array([row[0] for row in rows], pa.string()).dictionary_encode(),
-            "entity": pa.array([row[1] for row in rows], pa.string()).dictionary_encode(),
-            "counter": pa.array([row[2] for row in rows], pa.string()).dictionary_encode(),
-            "value": pa.array(
-                [None if isinstance(row[3], str) else storable(row[3]) for row in rows], _TYPES["decimal"]
-            ),
-            "text": pa.array(
-                [row[3] if isinstance(row[3], str) else None for row in rows], pa.string()
-            ).dictionary_encode(),
-        }
-        self._writer.write_table(pa.Table.from_arrays([columns[name] for name in _SCHEMA.names], schema=_SCHEMA))
         self.snapshots += 1
         self.last_ns = max(self.last_ns, snapshot.time_ns or 0)
+        if len(self._rows) >= _ROWS_PER_GROUP:
+            self._write_group()
 
     def close(self) -> None:
-        """Write the Parquet footer."""
+        """Write what is left, and the Parquet footer."""
+        if self._rows:
+            self._write_group()
         if self._writer is not None:
             self._writer.close()
+
+    def _write_group(self) -> None:
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, _SCHEMA, compression="zstd")
+        number, time_ns, subject, entity, counter, value = zip(*self._rows, strict=True)
+        columns = {
+            "snapshot": pa.array(number, pa.int64()),
+            "time_ns": pa.array(time_ns, pa.int64()),
+            "subject": pa.array(subject, pa.string()).dictionary_encode(),
+            "entity": pa.array(entity, pa.string()).dictionary_encode(),
+            "counter": pa.array(counter, pa.string()).dictionary_encode(),
+            "value": pa.array([None if isinstance(v, str) else storable(v) for v in value], _TYPES["decimal"]),
+            "text": pa.array([v if isinstance(v, str) else None for v in value], pa.string()).dictionary_encode(),
+        }
+        self._writer.write_table(pa.Table.from_arrays([columns[name] for name in _SCHEMA.names], schema=_SCHEMA))
+        self._rows.clear()
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """Return the parts of the bundle in *folder*, in order of time."""
+    return sorted((folder / PARTS).glob("*.parquet"))
+
+
+def write_joined(folder: Path, target: Path) -> None:
+    """Write the parts of the bundle in *folder* to *target* as one table; the parts stay."""
+    with pq.ParquetWriter(target, _SCHEMA, compression="zstd") as writer:
+        for group in _row_groups(part_paths(folder)):
+            writer.write_table(group)
+
+
+def _row_groups(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of parts in groups that are not small."""
+    gathered: list[pa.Table] = []
+    for path in parts:
+        gathered.append(pq.read_table(path, memory_map=False, use_threads=False).cast(_SCHEMA))
+        if sum(map(len, gathered)) >= _ROWS_PER_GROUP:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
 
 
 def storable(value: Decimal) -> Decimal | None:
@@ -88,12 +125,18 @@ def storable(value: Decimal) -> Decimal | None:
 
 
 def read_snapshots(folder: Path) -> Iterator[Snapshot]:
-    """Yield the snapshots of the bundle in *folder*, none if it has no such table; raises TraceError naming what is wrong."""
+    """Yield the snapshots of the bundle in *folder*, none if it has no such table; raises TraceError naming what is wrong.
+
+    The parts count where a recording did not come to its end, and left them instead of the table.
+    """
     path = folder / NAME
+    for table in [path] if path.exists() else part_paths(folder):
+        yield from _grouped(_opened(table), table)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(path, memory_map=False)
-    except FileNotFoundError:
-        return
     except OSError as error:
         raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
     except pa.ArrowInvalid:
@@ -101,7 +144,7 @@ def read_snapshots(folder: Path) -> Iterator[Snapshot]:
     for column in STATISTICS_COLUMNS:
         if column.required and column.name not in file.schema_arrow.names:
             raise TraceError(f"{path}: the column {column.name!r} is required and not there")
-    yield from _grouped(file, path)
+    return file
 
 
 def _grouped(file: pq.ParquetFile, path: Path) -> Iterator[Snapshot]:

@@ -4,6 +4,7 @@ Exception
 └── TiersimError            the message names the file, the place in it, the value and the remedy
     ├── TraceError          a trace or bundle that cannot be read, or does not say what it must
     ├── ScenarioError       a scenario or device file with a mistake in it
+    ├── RecordingError      a server or device that cannot be recorded
     └── OutputError         a result that cannot be written where it was asked for
 """
 
@@ -22,6 +23,10 @@ class TraceError(TiersimError):
 
 class ScenarioError(TiersimError):
     """A scenario or device description with a mistake in it."""
+
+
+class RecordingError(TiersimError):
+    """A server or device that cannot be recorded, or stopped to be there."""
 
 
 class OutputError(TiersimError):

@@ -176,30 +176,36 @@ def _relations(found: Differences) -> list[dict[str, Any]]:
 
 
 def _cached(found: Differences) -> dict[str, int]:
-    """Return the pages that the pool holds of each relation, at the last snapshot."""
+    """Return the pages that the pool holds of each relation, at the last snapshot; of all together under ``*``, if that is all
+    that is known.
+    """
     pages: dict[str, int] = {}
     for entity, change in found.of("pool").items():
+        relation, *usage = entity.split("/")
         count = change.number("pages")
-        if count is not None:
-            relation = entity.split("/")[0]
+        if count is not None and "unused" not in usage and (relation != "*" or not usage):
             pages[relation] = pages.get(relation, 0) + int(count)
-    return pages
+    return {name: count for name, count in pages.items() if name != "*"} or pages
 
 
 def _pool(found: Differences) -> dict[str, Any] | None:
+    """Return what the pool held at the last snapshot: pages, those of them that are dirty, and by usage count."""
     if not found.of("pool"):
         return None
-    by_usage: dict[str, int] = {}
-    dirty = 0
+    by_usage: dict[str, dict[str, int]] = {"all": {}, "by relation": {}}
+    dirty: dict[str, int] = {"all": 0, "by relation": 0}
     for entity, change in found.of("pool").items():
-        parts, count = entity.split("/"), int(change.number("pages") or 0)
-        if len(parts) > 1:
-            by_usage[parts[1]] = by_usage.get(parts[1], 0) + count
-        dirty += count if parts[-1] == "dirty" else int(change.number("pages_dirty") or 0)
+        relation, *usage = entity.split("/")
+        count, told = int(change.number("pages") or 0), "all" if relation == "*" else "by relation"
+        if usage and usage[0].isdigit():
+            by_usage[told][usage[0]] = by_usage[told].get(usage[0], 0) + count
+        dirty[told] += count if usage[-1:] == ["dirty"] else int(change.number("pages_dirty") or 0)
+    told = "by relation" if any(not entity.startswith("*") for entity in found.of("pool")) else "all"
+    usage_counts = by_usage[told] or by_usage["all"]
     return {
         "pages": sum(_cached(found).values()),
-        "pages_dirty": dirty,
-        "pages_by_usage": dict(sorted(by_usage.items())),
+        "pages_dirty": dirty[told],
+        "pages_by_usage": dict(sorted(usage_counts.items())),
     }
 
 

@@ -211,15 +211,15 @@ def detect_format(path: Path) -> str:
         start = first_bytes(path, SNIFFED_BYTES)
         if not start:
             raise TraceError(f"{path}: holds nothing that can be unpacked; record again")
+    key = source_of(path)
+    if key is not None:
+        return key
     for name, candidate in FORMATS.items():
         if not candidate.looks_like(start):
             continue
         if packed and not candidate.unpacks:
             raise TraceError(f"{path}: is compressed {name}; unpack it first")
         return name
-    key = source_of(path)
-    if key is not None:
-        return key
     raise TraceError(
         f"{path}: {'unpacked, ' if packed else ''}at byte 0 is {start[:8]!r}, the start of no known format; known are "
         f"{', '.join([*FORMATS, *SOURCES])} (--format chooses one for a damaged file)"

@@ -5,6 +5,7 @@ pieces become snapshots when all files were read: a file such as ``pg_stat_wal.b
 of the same moment may.
 """
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,7 +23,9 @@ from tiersim.traces.tables import Table, table_of
 #: A file that is read whole is refused beyond this, unpacked.
 MOST_BYTES = 256 << 20
 #: A longer line is cut: no line that means something is.
-LONGEST_LINE_BYTES = 1 << 20
+LONGEST_LINE = 1 << 20
+#: Of so many query texts it is remembered what they become.
+MOST_TEXTS = 1 << 14
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 
@@ -35,6 +38,7 @@ class Source(NamedTuple):
 
     looks_like: Callable[[str], bool]
     read: Callable[[Path, Opened, "Recorded"], None]
+    finish: Callable[["Recorded"], None] = lambda recorded: None  # when all files were read
 
 
 class Piece(NamedTuple):
@@ -61,11 +65,17 @@ class Recorded:
     source_files: list[dict[str, str]] = field(default_factory=list)
     span_ns: int | None = None  # of the recording, where a file tells that and no times
     monotonic_to_unix_ns: int | None = None
+    _guessed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _known_texts: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, moment: str, unix_ns: int | None, values: Mapping[Key, Values]) -> None:
         """Take in what a file says of one moment."""
         if values:
             self.pieces.append(Piece(moment, unix_ns, values))
+
+    def guess(self, moment: str, unix_ns: int, source: str) -> None:
+        """Take in what time a moment has if no file tells it, and where that is from."""
+        self._guessed.setdefault(moment, (unix_ns, source))
 
     def add_statements(self, rows: Sequence[Mapping[str, int | str | None]]) -> None:
         """Take in executions, keys of each from STATEMENT_COLUMNS; many are best handed over in blocks."""
@@ -76,8 +86,11 @@ class Recorded:
         self, text: str, *, entity: str | None = None, database: str | None = None, user: str | None = None
     ) -> str:
         """Take in a query and return its fingerprint; its literals are forgotten unless they are to be kept."""
-        mark = fingerprint(text)
-        kept = text if self.keep_literals else without_literals(text)
+        if text not in self._known_texts:  # each snapshot has them again, and a log a plan's at its statement
+            if len(self._known_texts) >= MOST_TEXTS:
+                self._known_texts.clear()
+            self._known_texts[text] = fingerprint(text), text if self.keep_literals else without_literals(text)
+        mark, kept = self._known_texts[text]
         found = self.queries.setdefault((mark, entity), {"query": mark, "entity": entity, "text": kept})
         found.update({k: v for k, v in (("database", database), ("user", user)) if v is not None})
         return mark
@@ -90,6 +103,10 @@ class Recorded:
     def snapshots(self) -> list[Snapshot]:
         """Join the pieces of each moment and put them in order of time, ns since 1970."""
         times = {piece.moment: piece.unix_ns for piece in self.pieces if piece.unix_ns is not None}
+        for moment in dict.fromkeys(piece.moment for piece in self.pieces):
+            if moment in self._guessed and moment not in times:
+                times[moment], source = self._guessed[moment]
+                self.inferred.append(f"the time of the snapshot {moment!r} is taken from {source}")
         joined: dict[tuple[str, int | None], dict[Key, dict[str, Decimal | str]]] = {}
         for piece in self.pieces:
             unix_ns = times.get(piece.moment) if piece.unix_ns is None else piece.unix_ns
@@ -124,15 +141,20 @@ def text_of(source: Opened) -> str:
 
 
 def lines_of(source: Opened) -> Iterator[str]:
-    """Yield the lines of a file of any length, without their ends; what is no text becomes a mark."""
-    rest = b""
+    """Yield the lines of a file of any length, without their ends, by its mark of byte order; what is no text becomes a mark."""
+    decoder: codecs.IncrementalDecoder | None = None
+    rest = ""
     while piece := source.read():
-        *whole, rest = (rest + piece).split(b"\n")
+        if decoder is None:
+            mark = next((mark for mark in _BYTE_ORDER_MARKS if piece.startswith(mark)), b"")
+            decoder = codecs.getincrementaldecoder(_BYTE_ORDER_MARKS.get(mark, "utf-8"))(errors="replace")
+            piece = piece[len(mark) :]
+        *whole, rest = (rest + decoder.decode(piece)).split("\n")
         for line in whole:
-            yield line[:LONGEST_LINE_BYTES].decode(errors="replace").rstrip("\r")
-        rest = rest[:LONGEST_LINE_BYTES]
+            yield line[:LONGEST_LINE].rstrip("\r")
+        rest = rest[:LONGEST_LINE]
     if rest:
-        yield rest.decode(errors="replace").rstrip("\r")
+        yield rest.rstrip("\r")
 
 
 def decoded(data: bytes) -> str:

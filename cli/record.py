@@ -1,0 +1,149 @@
+"""``tiersim record``: live recordings, bounded in time and size."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.units import format_ns, parse_bytes
+
+if TYPE_CHECKING:
+    from tiersim.traces.bundle import Manifest
+
+app = typer.Typer(help="Record a server or a device while it works, into a trace bundle.", no_args_is_help=True)
+
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The bundle, NAME.trace.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Do nothing; print the commands that one would run by hand instead.")
+]
+
+
+@app.command("postgres")
+def postgres(
+    output: Output = None,
+    dsn: Annotated[
+        str,
+        typer.Option(
+            "--dsn",
+            help="Connection string of libpq; what it leaves open comes from PGHOST, PGPASSFILE, PGSERVICE ... Others on "
+            "this machine see it in the list of processes: keep passwords out of it.",
+        ),
+    ] = "",
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
+    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds from snapshot to snapshot.")] = 30,
+    sample: Annotated[
+        float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions wait for; 0 for none.")
+    ] = 1,
+    buffercache: Annotated[
+        bool,
+        typer.Option(
+            "--buffercache", help="Count the pages of each relation in the buffer pool, at the start and the end."
+        ),
+    ] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Record a PostgreSQL server (10 or later): its counters at intervals.
+
+    A member of pg_monitor sees all that is worth recording; the session is
+    read-only. Ctrl-C ends the recording early; what was recorded is kept.
+    docs/recording.md tells what is recorded and what never leaves the server.
+
+    Example: tiersim record postgres --dsn service=prod --minutes 30 -o prod.trace
+    """
+    from tiersim.traces.recorders.ending import ended_by_signals
+    from tiersim.traces.recorders.postgres import Plan, record_postgres
+    from tiersim.traces.recorders.postgres.by_hand import commands
+
+    if dry_run:
+        print("\n".join(commands(with_pool=buffercache)))
+        return
+    target = _required(output)
+    plan = Plan(minutes * 60, interval, sample, buffercache)
+    with terminal.progress_bar("recording") as progress, ended_by_signals() as ended:
+        said: list[str] = []
+
+        def say(sentence: str) -> None:
+            said.append(sentence)
+            _say(sentence)
+
+        manifest = record_postgres(dsn, target, plan, ended, force=force, say=say, progress=progress)
+    for sentence in [sentence for sentence in manifest.warnings if sentence not in said]:
+        _say(sentence)
+    if ended.is_set():
+        terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
+    _report(manifest, target, json=json)
+
+
+@app.command("blktrace")
+def blktrace(
+    device: Annotated[Path, typer.Argument(help="The block device, such as /dev/sdb.")],
+    output: Output = None,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1440, help="How long.")] = 5,
+    max_size: Annotated[str, typer.Option("--max-size", help="End when the raw recording is as large.")] = "1 GiB",
+    dry_run: DryRun = False,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Record the requests of a block device, as root.
+
+    Uses blktrace, or the kernel's own tracing where that is not installed or
+    refused. Ctrl-C ends the recording early; what was recorded is kept.
+
+    Example: tiersim record blktrace /dev/sdb --minutes 5 -o prod.trace
+    """
+    from tiersim.cli.warmup import compile_if_cold
+    from tiersim.traces.recorders.block import Bounds, commands, record_block
+    from tiersim.traces.recorders.ending import ended_by_signals
+
+    if dry_run:
+        print("\n".join(commands(device, minutes * 60)))
+        return
+    target = _required(output)
+    try:
+        most_bytes = parse_bytes(max_size)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
+    compile_if_cold()
+    with terminal.stages("recording"), ended_by_signals() as ended:
+        manifest = record_block(device, target, Bounds(minutes * 60, most_bytes, ended), force=force)
+    for sentence in manifest.warnings:
+        _say(sentence)
+    _report(manifest, target, json=json)
+
+
+def _required(output: Path | None) -> Path:
+    if output is None:
+        raise typer.BadParameter("say where to: -o NAME.trace", param_hint="'--output' / '-o'")
+    return output
+
+
+def _say(sentence: str) -> None:
+    terminal.notice(f"warning: {sentence}")
+
+
+def _report(manifest: "Manifest", target: Path, *, json: bool) -> None:
+    if json:
+        document = {
+            "schema": "tiersim.record/1",
+            "trace": str(target),
+            "format": manifest.source_format,
+            "requests": manifest.requests,
+            "snapshots": manifest.snapshots,
+            "span_ns": manifest.span_ns,
+            "dropped": dict(manifest.dropped),
+            "inferred": list(manifest.inferred),
+            "warnings": list(manifest.warnings),
+        }
+        terminal.print_json(document)
+        return
+    what = f"{manifest.requests:,} requests" if manifest.requests else f"{manifest.snapshots:,} snapshots"
+    print(f"{target}: {what} in {format_ns(manifest.span_ns)} ({manifest.source_format})")
+    for why, count in manifest.dropped.items():
+        print(f"  not recorded: {count:,} {why}")
+    for sentence in manifest.inferred:
+        print(f"  inferred: {sentence}")

@@ -1,0 +1,9 @@
+"""Executions made from counters: what a simulation of sessions needs, from sources that only counted.
+
+``docs/synthesis.md`` says what is taken from where, what is assumed, and what cannot be known.
+"""
+
+from tiersim.scenarios.calibration.synthesis.synthesise import synthesise
+from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
+
+__all__ = ["QuerySynthesis", "Synthesis", "synthesise"]

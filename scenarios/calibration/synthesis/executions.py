@@ -1,0 +1,118 @@
+"""One query in one interval, execution by execution: counts are handed out so that they add up to what was counted."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.synthesis.apportion import apportion, scattered
+from tiersim.scenarios.calibration.synthesis.counted import Counted
+from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.durations import draw_durations
+from tiersim.scenarios.calibration.synthesis.time_split import Split
+from tiersim.traces.schema import NOT_KNOWN
+
+#: A query that looks up more pages than this in a call reads ranges, whose sizes vary as its times do; fewer are the way
+#: through an index to a row or a few, and that is always as long.
+_PAGES_OF_A_ROW = 32
+#: Least length of a record of the log: its own header, and that of a page (PostgreSQL, access/xlogrecord.h: 24 and 20 bytes).
+_RECORD_BYTES = 44
+#: With more images an execution than this, all are given as many.
+_MOST_IMAGES = 64
+
+Counts = NDArray[np.int64]
+
+
+#: Columns of statements by name, and ``pages_dirtied``; NOT_KNOWN where the source has nothing.
+Executions = dict[str, Counts]
+
+
+def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws) -> Executions:
+    """Draw all calls of *query*: the sums of every column are what was counted, to the last unit."""
+    calls = query.calls
+    sizes = _sizes(query, draws)
+    weights = np.ones(calls) if sizes is None else sizes
+
+    def handed_out(total: int | None, name: str, by: NDArray[np.float64] = weights) -> Counts:
+        if total is None:
+            return np.full(calls, NOT_KNOWN, np.int64)
+        return apportion(total, by, chance=draws.uniform(calls, name))
+
+    logical = handed_out(None if query.pages_hit is None else query.pages_hit + (query.pages_read or 0), "pages")
+    reads = handed_out(query.pages_read, "reads")
+    if query.pages_read and query.pages_hit is not None:
+        reads = scattered(query.pages_read, logical, draws)
+    writes = handed_out(query.pages_written, "writes", reads.astype(np.float64) if query.pages_read else weights)
+    temp = handed_out(query.temp_pages, "temp")
+
+    read_ns, write_ns = query.read_ns or 0, query.write_ns or 0
+    pages_ns = np.zeros(calls)
+    for column, total, time_ns in ((reads, query.pages_read, read_ns), (writes, query.pages_written, write_ns)):
+        if total:
+            pages_ns += column * (time_ns / total)
+    if query.temp_pages and not pages_ns.any():
+        pages_ns += temp * ((read_ns + write_ns) / query.temp_pages)
+    pages = np.maximum(reads, 0) + np.maximum(writes, 0) + np.maximum(temp, 0)
+    drawn = draw_durations(query, split.io_ns or 0, sizes, pages_ns, pages, draws)
+    columns = {
+        "duration_ns": drawn.base_ns + drawn.io_ns,
+        "pages_dirtied": handed_out(query.pages_dirtied, "dirtied"),
+        "logical_reads": logical,
+        "physical_reads": reads,
+        "writes": writes,
+        "rows": handed_out(query.rows, "rows"),
+        "log_bytes": _log_bytes(query, weights, page_bytes, draws),
+        "temp_bytes": np.where(temp == NOT_KNOWN, NOT_KNOWN, temp * page_bytes),
+        "parallel": handed_out(query.workers, "workers"),
+        "io_wait_ns": np.full(calls, NOT_KNOWN, np.int64) if split.io_ns is None else drawn.io_ns,
+    }
+    return columns | _waits_and_cpu(query, split, drawn.base_ns)
+
+
+def _sizes(query: Counted, draws: Draws) -> NDArray[np.float64] | None:
+    """Return how much each execution has to do, relative to the mean; None when all have to do the same."""
+    pages = (query.pages_hit or 0) + (query.pages_read or 0)
+    if pages <= _PAGES_OF_A_ROW * query.calls or not query.stddev_ns or not query.exec_ns:
+        return None
+    spread = query.stddev_ns * query.calls / query.exec_ns
+    sizes: NDArray[np.float64] = np.exp(math.sqrt(math.log1p(spread**2)) * draws.normal(query.calls, "size"))
+    return sizes
+
+
+def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
+    """Hand out bytes of the log: images of pages go to some executions, a page each, and what the records are to all."""
+    if query.log_bytes is None:
+        return np.full(query.calls, NOT_KNOWN, np.int64)
+    images = query.log_page_images or 0
+    image_bytes = min(images * page_bytes, max(0, query.log_bytes - _RECORD_BYTES * (query.log_records or 0)))
+    records = apportion(query.log_bytes - image_bytes, weights, chance=draws.uniform(query.calls, "log"))
+    if not image_bytes:
+        return records
+    if images > _MOST_IMAGES * query.calls:
+        return records + apportion(image_bytes, weights)
+    having = np.bincount((draws.uniform(images, "images") * query.calls).astype(np.int64), minlength=query.calls)
+    return records + apportion(image_bytes, having.astype(np.float64))
+
+
+def _waits_and_cpu(query: Counted, split: Split, base_ns: Counts) -> dict[str, Counts]:
+    """Divide what is not for pages, of each execution in proportion."""
+    left_ns = base_ns
+    columns: dict[str, Counts] = {}
+    for name, total_ns in (
+        ("lock_wait_ns", split.lock_ns),
+        ("log_wait_ns", split.log_ns),
+        ("client_wait_ns", split.client_ns),
+    ):
+        columns[name] = np.full(query.calls, NOT_KNOWN, np.int64)
+        if total_ns is not None:
+            columns[name] = _part_of(left_ns, total_ns)
+            left_ns = left_ns - columns[name]
+    columns["cpu_ns"] = np.full(query.calls, NOT_KNOWN, np.int64)
+    if split.cpu_ns is not None:
+        most = None if split.cpu_ns > int(left_ns.sum()) else left_ns  # workers' time is of the query, too
+        columns["cpu_ns"] = apportion(split.cpu_ns, left_ns.astype(np.float64), most)
+    return columns
+
+
+def _part_of(times_ns: Counts, total_ns: int) -> Counts:
+    return apportion(min(total_ns, int(times_ns.sum())), times_ns.astype(np.float64), times_ns)

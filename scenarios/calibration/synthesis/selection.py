@@ -1,0 +1,102 @@
+"""Which queries are executed by sessions, and what is known of their names: the recording's own statements are left out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.synthesis.counted import Interval
+from tiersim.scenarios.calibration.synthesis.texts import Role, is_of_the_recording, kind_of, role_of
+from tiersim.traces.statements import read_queries
+
+#: More executions are not made: their table would not fit into memory.
+MOST_EXECUTIONS = 10_000_000
+#: 73 years; sums of more are damage, and would not fit into 64 bits.
+_MOST_EXEC_NS = 1 << 61
+
+
+@dataclass
+class Names:
+    """What is known of queries by their names in the source."""
+
+    queries: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    of_the_recording: set[str] = field(default_factory=set)
+
+    def query(self, entity: str) -> str:
+        """Return the fingerprint of a query, or its name where its text is not known."""
+        return self.queries.get(entity, entity)
+
+    def role(self, entity: str) -> Role:
+        """Return what a query does in its transaction."""
+        return self.roles.get(entity, Role.INSIDE)
+
+    def kind(self, entity: str) -> str:
+        """Return what kind of statement a query is."""
+        return self.kinds.get(entity, "language")
+
+
+def names_of(path: Path) -> Names:
+    """Read the queries of the bundle at *path*."""
+    table = read_queries(path)
+    names = Names()
+    columns = (table.texts(name) for name in ("entity", "query", "text"))
+    for entity, query, text in zip(*columns, strict=True):
+        if entity is None or query is None:
+            continue
+        names.queries[entity] = query
+        if text is not None:
+            names.roles[entity], names.kinds[entity] = role_of(text), kind_of(text)
+            if is_of_the_recording(text):
+                names.of_the_recording.add(entity)
+    return names
+
+
+def select(path: Path, intervals: Iterable[Interval], names: Names) -> tuple[list[Interval], list[str]]:
+    """Return the intervals with what sessions executed by themselves, and sentences of what was left out.
+
+    A transaction of each statement that took statistics is left out, too. Raises TraceError when nothing is left, or too much.
+    """
+    kept: list[Interval] = []
+    own = nested = 0
+    for interval in intervals:
+        taking = sum(q.calls for q in interval.queries if q.entity in names.of_the_recording)
+        inside = sum(q.calls for q in interval.queries if _is_nested(q.entity))
+        queries = tuple(
+            q for q in interval.queries if not _is_nested(q.entity) and q.entity not in names.of_the_recording
+        )
+        committed = None if interval.transactions is None else max(0, interval.transactions - taking)
+        kept.append(replace(interval, queries=queries, transactions=committed))
+        own, nested = own + taking, nested + inside
+    said = []
+    if own:
+        said.append(f"{own:,} executions that took statistics are left out: they are of the recording or of monitoring")
+    if nested:
+        said.append(
+            f"{nested:,} executions inside functions are left out: their time and pages are in those of the statements that called them"
+        )
+    _check(path, kept)
+    return kept, said
+
+
+def _is_nested(entity: str) -> bool:
+    """Say whether a query of database/user/toplevel/identifier runs inside functions."""
+    parts = entity.split("/")
+    return len(parts) == 4 and parts[2] in ("f", "false")
+
+
+def _check(path: Path, kept: Sequence[Interval]) -> None:
+    queries = [query for interval in kept for query in interval.queries]
+    calls = sum(query.calls for query in queries)
+    if not calls:
+        raise TraceError(
+            f"{path}: no query was called between its snapshots, but for those that took them; take the second snapshot after the load"
+        )
+    if calls > MOST_EXECUTIONS:
+        raise TraceError(
+            f"{path}: {calls:,} executions are more than the {MOST_EXECUTIONS:,} that can be synthesised at once; import the snapshots of "
+            "a shorter time"
+        )
+    if sum(query.exec_ns for query in queries) > _MOST_EXEC_NS:
+        raise TraceError(f"{path}: its queries say more than 73 years of execution, which cannot be; import it again")

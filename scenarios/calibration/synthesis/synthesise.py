@@ -1,0 +1,176 @@
+"""From a bundle's counters to executions, interval by interval; this module only puts the parts together."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.synthesis.assembly import Assembly
+from tiersim.scenarios.calibration.synthesis.counted import Counted, intervals
+from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.executions import draw_executions
+from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
+from tiersim.scenarios.calibration.synthesis.population import population
+from tiersim.scenarios.calibration.synthesis.schedule import Schedule
+from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
+from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
+from tiersim.scenarios.calibration.synthesis.time_split import Split, split_times
+from tiersim.scenarios.calibration.synthesis.waits import sample_sessions, sampled_waits
+from tiersim.traces.differences import Differences, differences
+from tiersim.traces.statistics import read_snapshots
+from tiersim.units import NS_PER_S
+
+#: Of PostgreSQL, unless its settings were recorded.
+_PAGE_BYTES = 8192
+
+
+@dataclass
+class _Spread:
+    """Squares of deviations of one query, added up over intervals."""
+
+    calls: int = 0
+    recorded: float | None = 0.0
+    synthetic: float = 0.0
+
+    def add(self, query: Counted, duration_ns: NDArray[np.int64]) -> None:
+        self.calls += query.calls
+        known = self.recorded is not None and query.stddev_ns is not None
+        self.recorded = self.recorded + query.calls * query.stddev_ns**2 if known else None  # type: ignore[operator]
+        self.synthetic += query.calls * float(duration_ns.std()) ** 2
+
+
+def synthesise(path: Path, seed: int) -> Synthesis:
+    """Return executions whose sums are what the bundle at *path* counted; the same for the same *seed*.
+
+    Raises TraceError when there is nothing to make them from, or a counter says what cannot be.
+    """
+    recorded = intervals(path, read_snapshots(path))
+    if not recorded:
+        raise TraceError(
+            f"{path}: has no two snapshots of queries with times to synthesise executions from; import pg_stat_statements as it was "
+            "before and after the load, with what tells their times (a column of time, or the load generator's output)"
+        )
+    names = names_of(path)
+    kept, left_out = select(path, recorded, names)
+    found = differences(read_snapshots(path))
+    samples = sample_sessions(read_snapshots(path))
+    who = population(kept, found, samples)
+    span_ns = sum(interval.end_ns - interval.start_ns for interval in kept)
+    splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found)
+    entities = list(dict.fromkeys(query.entity for interval in kept for query in interval.queries))
+    logged = logged_transactions(path)
+
+    page_bytes, draws = _page_bytes(found), Draws(seed)
+    assembly, schedule = Assembly(), Schedule(who, logged, names.role, only=len(kept) == 1)
+    codes = {entity: code for code, entity in enumerate(entities)}
+    spreads = {entity: _Spread() for entity in entities}
+    for interval in reversed([interval for interval in kept if interval.queries]):
+        own, drawn = draws.about(interval.number), []
+        for query in interval.queries:
+            split = splits[interval.number, query.entity]
+            drawn.append(draw_executions(query, split, page_bytes, own.about(query.entity)))
+            spreads[query.entity].add(query, drawn[-1]["duration_ns"])
+        duration_ns = np.concatenate([columns["duration_ns"] for columns in drawn])
+        transaction, turns = schedule.lay_out(interval, duration_ns, own)
+        code = np.repeat([codes[query.entity] for query in interval.queries], [q.calls for q in interval.queries])
+        assembly.add(drawn, code, transaction, turns)
+    queries = _queries(names, splits, spreads)
+    executions, pages_dirtied = assembly.table(
+        [q.query for q in queries], [names.kind(e) for e in entities], logged.names
+    )
+    return Synthesis(
+        executions=executions,
+        pages_dirtied=pages_dirtied,
+        sessions=max(*who.sessions, schedule.sessions),
+        closed=who.closed,
+        think_ns=0.0 if who.closed else schedule.pauses_ns / schedule.transactions,
+        overhead_ns=schedule.spare_ns / schedule.executions if who.closed else 0.0,
+        queries=queries,
+        inferred=(
+            _arrivals(len(kept), span_ns, schedule),
+            who.basis,
+            *_more_sessions(schedule, max(who.sessions)),
+            *schedule.bases,
+            *_processor(queries),
+            *_spread(queries),
+            *left_out,
+            *_sampled(logged.others),
+            *found.findings(),
+        ),
+    )
+
+
+def _page_bytes(found: Differences) -> int:
+    setting = found.of("setting").get("block_size")
+    return int((setting and setting.number("setting")) or _PAGE_BYTES)
+
+
+def _queries(
+    names: Names, splits: Mapping[tuple[int, str], Split], spreads: Mapping[str, _Spread]
+) -> tuple[QuerySynthesis, ...]:
+    bases: dict[str, set[str]] = {}
+    for (_, entity), split in splits.items():
+        bases.setdefault(entity, set()).add(split.basis)
+    return tuple(
+        QuerySynthesis(
+            query=names.query(entity),
+            entity=entity,
+            calls=spread.calls,
+            stddev_ns=None if spread.recorded is None else math.sqrt(spread.recorded / spread.calls),
+            synthetic_stddev_ns=math.sqrt(spread.synthetic / spread.calls),
+            cpu_basis="; ".join(sorted(bases[entity])),
+        )
+        for entity, spread in spreads.items()
+    )
+
+
+def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
+    length = f"{span_ns / intervals / NS_PER_S:.3g} s"
+    sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
+    if schedule.logged_transactions:
+        return (
+            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions run when the load generator logged them; what ran "
+            f"in each is synthetic: queries were recorded as {sums}"
+        )
+    return f"arrivals are synthetic: what was recorded are {sums}; which executions ran when, and which together, is not known"
+
+
+def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
+    said = []
+    if schedule.sessions > planned:
+        said.append(
+            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded time of execution does not fit into fewer that do "
+            "one thing at a time"
+        )
+    if schedule.beside:
+        said.append(f"{schedule.beside:,} executions that are in no logged transaction run in sessions of their own")
+    return said
+
+
+def _sampled(statements: int) -> list[str]:
+    return (
+        [f"{statements:,} statements that were recorded one by one are not used: they are among those counted"]
+        if statements
+        else []
+    )
+
+
+def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
+    calls: Counter[str] = Counter()
+    for query in queries:
+        calls[query.cpu_basis] += query.calls
+    return [f"processor time of {count:,} executions: {basis}" for basis, count in calls.items()]
+
+
+def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:
+    unknown = sum(query.calls for query in queries if query.stddev_ns is None)
+    if not unknown:
+        return []
+    return [
+        f"durations of {unknown:,} executions have no spread but that of the pages they read: the source has no standard deviation"
+    ]

@@ -1,0 +1,151 @@
+"""Where the time of a query went: processor, reads and writes of pages, waits for locks, the log, the client."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval
+from tiersim.scenarios.calibration.synthesis.texts import Role
+from tiersim.scenarios.calibration.synthesis.waits import CLIENT, LOCK, OTHER, Waits
+from tiersim.traces.differences import Differences
+from tiersim.units import NS_PER_MS
+
+MEASURED = "measured (user and system time)"
+LEFT = "what is left of execution after reads, writes and sampled waits: an upper bound"
+NOT_TIMED = "not known: reads and writes of pages were not timed"
+FASTEST_COMMIT = "that of the fastest commit; the rest waits for the log"
+COMMIT_ALONE = (
+    "time of execution, which the wait for the log is not part of: flushes of the log took longer than all commits"
+)
+LOG_NOT_TIMED = "not known: flushes of the log were not timed"
+
+#: Time of a processor that was spent on something.
+_BUSY = ("user_ms", "nice_ms", "system_ms", "interrupt_ms", "soft_interrupt_ms")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Parts of ``exec_ns`` of one query in one interval; None is what is not known."""
+
+    io_ns: int | None
+    lock_ns: int | None
+    log_ns: int | None
+    client_ns: int | None
+    other_ns: int  # waits for anything else
+    cpu_ns: int | None
+    basis: str  # of cpu_ns
+
+
+def split_times(
+    intervals: Sequence[Interval], role: Callable[[str], Role], waits: Waits, found: Differences
+) -> dict[tuple[int, str], Split]:
+    """Return where the time of each query went, by interval and entity; *role* is that of an entity.
+
+    Waits that are known of all sessions together are taken from each query in proportion to what reads and writes leave of it.
+    Processor time that was not measured is cut, everywhere alike, to what the host's processors had.
+    """
+    io_timed, flushes_ns = _io_was_timed(intervals, found), _flushes_ns(found)
+    counted = [(interval.number, query) for interval in intervals for query in interval.queries]
+    commits = {query.entity for _, query in counted if role(query.entity) is Role.COMMITS}
+    commits_ns = sum(query.exec_ns for _, query in counted if query.entity in commits)
+    rest_ns = {
+        key: max(0, q.exec_ns - (_io_ns(q, io_timed) or 0)) for number, q in counted if (key := (number, q.entity))
+    }
+    total_ns: dict[str, int] = {}
+    whole_ns = 0
+    for number, query in counted:
+        if query.entity not in commits:
+            identifier = _identifier(query.entity)
+            total_ns[identifier] = total_ns.get(identifier, 0) + rest_ns[number, query.entity]
+            whole_ns += rest_ns[number, query.entity]
+    splits: dict[tuple[int, str], Split] = {}
+    for number, query in counted:
+        key = number, query.entity
+        if query.entity in commits:
+            splits[key] = _split_commit(query, flushes_ns, commits_ns)
+            continue
+        identifier = _identifier(query.entity)
+        if waits.of_query:
+            shares = _shares(waits.of_query.get(identifier, {}), total_ns[identifier])
+        else:
+            shares = _shares(waits.of_all, whole_ns)
+        splits[key] = _split(query, rest_ns[key], shares, io_timed, bool(waits.of_query or waits.of_all))
+    return _cut(splits, _busy_ns(found))
+
+
+def _identifier(entity: str) -> str:
+    return entity.rpartition("/")[2]
+
+
+def _io_ns(query: Counted, io_timed: bool) -> int | None:
+    if not io_timed and query.moves_pages:
+        return None
+    pages_ns = (query.read_ns or 0) + (query.write_ns or 0)
+    return min(query.exec_ns, pages_ns)  # those of workers may take longer than the query
+
+
+def _shares(waits_ns: Mapping[str, float], of_ns: int) -> dict[str, float]:
+    """Return what part of *of_ns* each kind of wait but IO is; of statements, the log's is at their commits."""
+    kinds = {kind: waits_ns.get(kind, 0.0) for kind in (LOCK, CLIENT, OTHER)}
+    scale = max(float(of_ns), sum(kinds.values()), 1.0)
+    return {kind: ns / scale for kind, ns in kinds.items()}
+
+
+def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: bool, sampled: bool) -> Split:
+    lock_ns, client_ns, other_ns = (int(rest_ns * shares[kind]) for kind in (LOCK, CLIENT, OTHER))
+    io_ns = _io_ns(query, io_timed)
+    left_ns = rest_ns - lock_ns - client_ns - other_ns
+    if query.cpu_ns is not None:
+        cpu, basis = query.cpu_ns, MEASURED
+    elif io_ns is None:
+        cpu, basis = None, NOT_TIMED
+    else:
+        cpu, basis = left_ns, LEFT
+    return Split(io_ns, lock_ns if sampled else None, None, client_ns if sampled else None, other_ns, cpu, basis)
+
+
+def _split_commit(query: Counted, flushes_ns: int, commits_ns: int) -> Split:
+    """Divide the time of a COMMIT, given that of all of them. PostgreSQL flushes the log after it took the time of the statement."""
+    if commits_ns < flushes_ns:
+        cpu_ns = query.exec_ns if query.cpu_ns is None else query.cpu_ns
+        return Split(0, None, None, None, 0, cpu_ns, COMMIT_ALONE if query.cpu_ns is None else MEASURED)
+    if not flushes_ns:
+        return Split(0, None, None, None, 0, query.cpu_ns, LOG_NOT_TIMED if query.cpu_ns is None else MEASURED)
+    fastest_ns = query.calls * (query.least_ns or 0)
+    cpu_ns = min(query.exec_ns, fastest_ns if query.cpu_ns is None else query.cpu_ns)
+    return Split(0, None, query.exec_ns - cpu_ns, None, 0, cpu_ns, FASTEST_COMMIT if query.cpu_ns is None else MEASURED)
+
+
+def _cut(splits: dict[tuple[int, str], Split], busy_ns: int | None) -> dict[tuple[int, str], Split]:
+    measured = sum(s.cpu_ns or 0 for s in splits.values() if s.basis == MEASURED)
+    inferred = sum(s.cpu_ns or 0 for s in splits.values() if s.basis != MEASURED)
+    if busy_ns is None or measured + inferred <= busy_ns:
+        return splits
+    share = max(0, busy_ns - measured) / inferred if inferred else 1.0
+    return {
+        key: s if s.cpu_ns is None or s.basis == MEASURED else replace(s, cpu_ns=int(s.cpu_ns * share))
+        for key, s in splits.items()
+    }
+
+
+def _io_was_timed(intervals: Iterable[Interval], found: Differences) -> bool:
+    """Say whether reads and writes of pages were timed; where none were made there was nothing to time."""
+    queries = [query for interval in intervals for query in interval.queries]
+    if any(query.read_ns or query.write_ns for query in queries):
+        return True
+    setting = found.of("setting").get("track_io_timing")
+    return (setting is not None and setting.last.get("setting") == "on") or not any(q.moves_pages for q in queries)
+
+
+def _flushes_ns(found: Differences) -> int:
+    """Return how long flushes of the log took, 0 where they were not timed. Commits wait for them, several for one."""
+    flushes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    return int(max((change.number("flush_ms") or Decimal(0) for change in flushes), default=Decimal(0)) * NS_PER_MS)
+
+
+def _busy_ns(found: Differences) -> int | None:
+    """Return how long the host's processors were busy; None when nobody counted."""
+    host = list(found.of("processor").values())
+    if not host or found.snapshots.get("processor", 0) < 2:
+        return None
+    return int(sum((change.number(name) or Decimal(0)) for change in host for name in _BUSY) * NS_PER_MS)

@@ -1,0 +1,65 @@
+"""The generated tables of docs/statistics.md; ``python -m tests.statistics_tables`` writes them anew."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.readers.postgres.views import VIEWS
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "statistics.md"
+
+
+def words() -> str:
+    """One row for each subject."""
+    head = "| subject | entity | counters | gauges | texts |\n|---|---|---|---|---|\n"
+    rows = (
+        f"| `{name}` | {subject.entity} | {_list(subject.counters)} | {_list(subject.gauges)} | {_list(subject.texts)} |\n"
+        for name, subject in SUBJECTS.items()
+    )
+    return head + "".join(rows)
+
+
+def _list(names: frozenset[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def views() -> str:
+    """One row for each view and subject."""
+    head = "| view | told by | subject | word ← columns |\n|---|---|---|---|\n"
+    rows = []
+    for view in VIEWS:
+        told = " or ".join(" ".join(f"`{name}`" for name in names.split()) for names in view.told_by)
+        for part in view.parts:
+            said = [f"`{word}` ← {_formula(formula)}" for word, formula in {**part.numbers, **part.texts}.items()]
+            rows.append(f"| `{view.name}` | {told} | `{part.subject}` `{part.entity}` | {', '.join(said)} |\n")
+        if not view.parts:
+            rows.append(f"| `{view.name}` | {told} | nothing is kept | |\n")
+    return head + "".join(rows)
+
+
+def _formula(formula: str) -> str:
+    return " or ".join(part.strip().replace(" * ", " × ") for part in formula.split("|"))
+
+
+#: What stands between the marks of each name.
+TABLES: dict[str, Callable[[], str]] = {"words": words, "views": views}
+
+
+def marks(name: str) -> tuple[str, str]:
+    """Return the lines between which a table stands."""
+    return f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+
+
+def main() -> None:
+    """Write the tables between their marks."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, table in TABLES.items():
+        begin, end = marks(name)
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = before + begin + table() + end + after
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

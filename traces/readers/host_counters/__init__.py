@@ -1,0 +1,1 @@
+"""Counters of hosts and volumes, one module a source."""

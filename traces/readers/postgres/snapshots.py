@@ -1,0 +1,194 @@
+"""Snapshots of PostgreSQL's views, one or more a file, as CSV, JSON, or what psql prints."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tiersim.errors import TraceError
+from tiersim.traces.counters import NOTHING
+from tiersim.traces.readers.moments import moment_of
+from tiersim.traces.readers.opened import Opened
+from tiersim.traces.readers.postgres.derived import HIDDEN
+from tiersim.traces.readers.postgres.names import complete_names
+from tiersim.traces.readers.postgres.settings import host_of
+from tiersim.traces.readers.postgres.text_tables import Row, TextTable, tables_of
+from tiersim.traces.readers.postgres.times import has_offset, unix_ns
+from tiersim.traces.readers.postgres.values import Gathered, entity_of
+from tiersim.traces.readers.postgres.views import View, view_of
+from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.statistics import Values
+
+#: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
+_TIMES = (
+    "clock_ts", "clock_timestamp", "captured_at", "snapshot_time", "snapshot_ts", "snapshot_at", "snap_time", "sample_time",
+    "sampled_at", "collected_at", "collection_time", "recorded_at", "taken_at", "statement_timestamp",
+    "transaction_timestamp", "current_timestamp", "now", "ts", "time", "timestamp", "log_time",
+)  # fmt: skip
+_DAMAGED = "damaged rows"
+_REPEATED = "rows of what the same snapshot has already"
+_HIDDEN = "queries that the recording role may not see"
+#: With more damage than rows after so many, a file is something else.
+_ENOUGH = 1000
+#: What select version() prints, saved without a heading.
+_VERSION = re.compile(r"\s*PostgreSQL \d[\w.]* (?:\([^()]*\) )?on [^\n]*")
+_KEY = re.compile(r'"(\w{1,63})"\s{0,9}:')
+
+
+def _looks_like(start: str) -> bool:
+    if _VERSION.match(start):
+        return True
+    found = [table.columns for table in tables_of(start)]
+    if start.lstrip()[:1] in ("{", "[") and not any(found):  # a document that is longer than its beginning
+        found = [tuple(name.lower() for name in _KEY.findall(start))]
+    return any(view_of(columns) is not None for columns in found)
+
+
+def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
+    text = text_of(opened)
+    if version := _VERSION.match(text):
+        recorded.host.update({"engine": "postgresql", **host_of("server_version", version[0], "")})
+        return
+    file = _File(path, recorded)
+    for table in tables_of(text):
+        view = view_of(table.columns)
+        if view is not None:
+            file.read(view, table)
+        elif not table.columns:  # nothing of it can be read
+            for _ in file.whole(None, table):
+                pass
+    file.finish()
+
+
+#: What the registry of sources holds of it.
+POSTGRESQL = Source(_looks_like, _read, complete_names)
+
+
+class _Moment(NamedTuple):
+    """What one table says of one moment."""
+
+    view: View
+    moment_ns: int | None
+    values: Mapping[Key, Values]
+    own_start_ns: int | None  # of the statement that read pg_stat_activity
+
+
+class _File:
+    """A file while it is read."""
+
+    def __init__(self, path: Path, recorded: Recorded) -> None:
+        self._path = path
+        self._recorded = recorded
+        self._found: list[_Moment] = []
+        self._views = 0
+        self._good = 0
+        self._damaged = 0
+        self._first_damage = ""
+        self._whole_times = True  # all so far say how far they are from UTC
+
+    def read(self, view: View, table: TextTable) -> None:
+        """Take in the rows of a table, by the time that they tell. Raises TraceError when most are damaged."""
+        self._views += 1
+        column = next((name for name in _TIMES if name in table.columns), None)
+        beside = next((table.beside[name] for name in _TIMES if table.beside.get(name)), None)
+        gathered: dict[int | None, Gathered] = {}
+        own_start_ns = None
+        for line, row in self.whole(view, table):
+            told = row.get(column) if column else beside
+            moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
+            if moment_ns not in gathered:
+                gathered[moment_ns] = Gathered(view)
+            try:
+                kept = gathered[moment_ns].add(row)
+            except ValueError as error:
+                self._damage(line, str(error))
+                continue
+            self._good += 1
+            if view.needs == "queryid":
+                self._take_query(view, kept, row.get("query"))
+            if view.name == "pg_stat_activity" and _reads_activity(row):
+                own_start_ns = self._unix_ns(line, "query_start", row["query_start"] or "")
+        for moment_ns, known in gathered.items():
+            self._recorded.lose(_REPEATED, known.repeated)
+            self._found.append(_Moment(view, moment_ns, known.values, own_start_ns))
+            self._recorded.host.update(host_from(known.values))
+        if not gathered:
+            self._found.append(_Moment(view, None, {(part.subject, ""): NOTHING for part in view.parts}, None))
+
+    def finish(self) -> None:
+        """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
+        if self._damaged > self._good:
+            raise TraceError(
+                f"{self._path}: {self._damaged:,} of {self._damaged + self._good:,} rows cannot be read "
+                f"({self._first_damage}); save the view again"
+            )
+        if not self._views:
+            raise TraceError(
+                f"{self._path}: has no table with the columns of a view that is known; save one view a file"
+            )
+        if self._damaged:
+            self._recorded.lose(_DAMAGED, self._damaged)
+            self._recorded.warnings.append(
+                f"{self._path.name}: {self._damaged:,} damaged rows are left out, the first: {self._first_damage}"
+            )
+        undated: Counter[str] = Counter()
+        for view, moment_ns, values, own_start_ns in self._found:
+            moment = moment_of(self._path, view.name)
+            if moment_ns is None:
+                undated[view.name] += 1
+                if undated[view.name] > 1:  # what psql's \watch prints, or one file appended to
+                    moment = f"{moment} {undated[view.name]}"
+            if own_start_ns is not None:
+                self._recorded.guess(moment, own_start_ns, "query_start of the session that read pg_stat_activity")
+            self._recorded.add(moment, moment_ns, values)
+
+    def whole(self, view: View | None, table: TextTable) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that can be told, and count the others."""
+        for line, row in table.rows:
+            if row is None or (len(row) != len(table.columns) and view_of(tuple(row)) is not view):
+                self._damage(line, "it is cut off, or has other values than there are columns")
+            else:
+                yield line, row
+
+    def _damage(self, line: int, what: str) -> None:
+        self._damaged += 1
+        self._first_damage = self._first_damage or f"line {line}: {what}"
+        if self._damaged > _ENOUGH and self._damaged > self._good:
+            raise TraceError(f"{self._path}: {self._first_damage}, as are most other rows; save the view again")
+
+    def _unix_ns(self, line: int, column: str, text: str) -> int:
+        try:
+            found = unix_ns(text)
+        except ValueError as error:
+            raise TraceError(f"{self._path}: line {line}: {column}: {text[:40]!r} is {error}") from None
+        if self._whole_times and not has_offset(text):
+            self._whole_times = False
+            self._recorded.inferred.append(
+                f"{self._path.name}: {column} does not say how far from UTC it is, and is taken for UTC"
+            )
+        return found
+
+    def _take_query(self, view: View, kept: Row | None, text: str | None) -> None:
+        if kept is None or text == HIDDEN:
+            self._recorded.lose(_HIDDEN, 1)
+        elif text:
+            entity = entity_of(view.parts[0], kept)
+            self._recorded.query(text, entity=entity, database=kept["dbid"], user=kept["userid"])
+
+
+def _reads_activity(row: Row) -> bool:
+    text = row.get("query")
+    return bool(text and row.get("query_start")) and row.get("state") == "active" and "pg_stat_activity" in (text or "")
+
+
+def host_from(values: Mapping[Key, Mapping[str, Decimal | str]]) -> dict[str, Any]:
+    """Return what values tell of the host, for the manifest."""
+    found: dict[str, Any] = {"engine": "postgresql"}
+    for (subject, entity), said in values.items():
+        if subject == "setting":
+            found |= host_of(entity, str(said.get("setting", "")), str(said.get("unit", "")))
+        elif subject == "server" and "version" in said:
+            found |= host_of("server_version", str(said["version"]), "")
+    return found

@@ -1,0 +1,5 @@
+"""Records a PostgreSQL server over one connection that only reads: counters at intervals, waits of sessions in between."""
+
+from tiersim.traces.recorders.postgres.recording import Plan, record_postgres
+
+__all__ = ["Plan", "record_postgres"]
