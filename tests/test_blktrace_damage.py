@@ -230,6 +230,7 @@ def test_what_cannot_be_imported_is_said_in_one_sentence(tmp_path: Path) -> None
     empty.touch()
     cut.write_bytes(b"ARROW1\0\0" + bytes(50))
     pq.write_table(pa.table({"time_ns": [1], "offset_bytes": [0], "length_bytes": [512]}), table)
+    (tmp_path / "nothing").mkdir()
     target = tmp_path / "out.trace"
     for path, form, what in (
         (text, None, "known are blktrace, arrow"),
@@ -238,7 +239,8 @@ def test_what_cannot_be_imported_is_said_in_one_sentence(tmp_path: Path) -> None
         (empty, None, "is empty"),
         (table, None, "'op' is required"),
         (cut, None, "is not a whole Arrow file"),
-        (tmp_path, None, "is a folder without a requests.parquet"),
+        (tmp_path, None, r"more than one recording of requests \(cut.arrow, table.parquet\)"),
+        (tmp_path / "nothing", None, "no file in it is of a known format"),
         (tmp_path / "none", None, "no such file"),
     ):
         with pytest.raises(TraceError, match=what) as caught:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.runs import needs_jit
 from tiersim.errors import ScenarioError
 from tiersim.simulator.policies import POLICIES, misses, numbered
 
@@ -189,6 +190,7 @@ def counted(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@needs_jit
 @pytest.mark.shared
 @pytest.mark.skipif(
     not (SHARED / "cache").is_dir(), reason="the counts of other simulators are not beside the checkout"
@@ -207,6 +209,7 @@ def test_misses_are_those_that_libcachesim_counts(policy: str, trace: str) -> No
         assert misses(policy, *references(trace), size) == int(row["n_miss"]), size
 
 
+@needs_jit
 @pytest.mark.shared
 @pytest.mark.skipif(
     not (SHARED / "cache").is_dir(), reason="the counts of other simulators are not beside the checkout"

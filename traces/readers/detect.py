@@ -135,9 +135,10 @@ def sorted_out(paths: Sequence[Path], format: str | None = None) -> SortedOut:
         requests = of_folders[:1]
     elif recordings and not requests:
         names = ", ".join(sorted(path.name for path in recordings))
-        warnings.append(
-            f"the folder holds more than one recording of requests ({names}), of which none is read; name one"
-        )
+        several = f"{paths[0]}: holds more than one recording of requests ({names}), of which none is read; name one"
+        if not others:
+            raise TraceError(several)
+        warnings.append(several)
     if unknown:
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
         warnings.append(f"of no known format, and not read: {', '.join(unknown[:3])}{more}")
