@@ -22,8 +22,12 @@ from tiersim.scenarios.calibration.popularity.sweep import missed
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, shape_of
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import Host as DatabaseHost
+from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
@@ -58,6 +62,7 @@ def compile_all() -> None:
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
     _map_units()
     _count_misses()
+    _run_sessions()
     compile_for_commands()
 
 
@@ -96,6 +101,28 @@ def _run(*, reference: bool) -> None:
         ReferenceEngine(plant, [commands], metrics).run()
     else:
         engine.run(plant, [commands], metrics, keep_done=True)
+
+
+def _run_sessions() -> None:
+    """A session on a pool of two pages, in both engines."""
+    for reference in (False, True):
+        builder = PlantBuilder(1)
+        disk = add_server(builder, "disk", 1, 1000)
+        one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
+        statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
+        demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(AGAIN), Demand(LOG, log_bytes=1)]
+        database = add_database(
+            builder,
+            DatabaseHost(1, 2, log_station=disk),
+            [Relation(9, (1, 3, 9), 1.0, False, disk)],
+            [demands],
+            statements,
+        )
+        metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1_000_000)
+        if reference:
+            ReferenceEngine(builder.build(), [], metrics, database=database).run()
+        else:
+            engine.run_database(builder.build(), database, metrics)
 
 
 def _count_misses() -> None:
