@@ -233,7 +233,7 @@ def test_what_cannot_be_imported_is_said_in_one_sentence(tmp_path: Path) -> None
     (tmp_path / "nothing").mkdir()
     target = tmp_path / "out.trace"
     for path, form, what in (
-        (text, None, "known are blktrace, arrow"),
+        (text, None, "known are blktrace, fio-iolog"),
         (text, "blktrce", "did you mean 'blktrace'"),
         (text, "arrow", "is not a whole Arrow file"),
         (empty, None, "is empty"),

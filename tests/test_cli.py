@@ -366,7 +366,7 @@ RANDOM = np.random.default_rng(1).bytes(5000)
         ("other.parquet", "other.parquet: the column 'time_ns' is required and not there"),
         ("half.parquet", "half.parquet: is not a whole Parquet file; write or import it again"),
         ("notes.txt/x", "notes.txt/x: cannot be read (not a directory)"),
-        ("folder", "folder: is "),
+        ("folder", "folder: no file in it is of a known format; give the files"),
         ("pipe", "pipe: cannot be read twice, as an import must; save what comes from it as a file first"),
         ("x" * 300, "file name too long; check the name"),
     ],

@@ -223,8 +223,14 @@ def detect_format(path: Path) -> str:
         return name
     raise TraceError(
         f"{path}: {'unpacked, ' if packed else ''}at byte 0 is {start[:8]!r}, the start of no known format; known are "
-        f"{', '.join([*FORMATS, *SOURCES])} (--format chooses one for a damaged file)"
+        f"{_few_formats()} (--format chooses one for a damaged file)"
     )
+
+
+def _few_formats() -> str:
+    """Name some formats of either kind; all of them are more than a sentence."""
+    named = ("blktrace", "fio-iolog", "etw", "postgresql", "postgresql-log", "pgbench-log")
+    return f"{', '.join(named)} and {len(FORMATS) + len(SOURCES) - len(named)} more, see docs/formats.md"
 
 
 def _start(path: Path) -> bytes:
