@@ -1,12 +1,13 @@
 """Query texts lose their literals, and fingerprints bring together what is one query."""
 
+import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiersim.traces.query_text import LONGEST, fingerprint, without_literals
+from tiersim.traces.query_text import LONGEST, fingerprint, skeleton, without_literals
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,36 @@ def test_lists_of_any_length_are_one_query_and_columns_are_not() -> None:
 def test_any_text_is_taken_and_a_text_without_literals_has_the_same_fingerprint(text: str) -> None:
     assert fingerprint(without_literals(text)) == fingerprint(text)
     assert without_literals(without_literals(text)) == without_literals(text)
+
+
+_PIECES = st.sampled_from(["a", "t1", " ", "'", "''", "1", "23", ".", "-", "(", ",", ")", "in", "=", "$1", "E'", "@p", ":n", "::", ";", "set", "x", "é", "0x1F", "1e5", "_"])  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(_PIECES, max_size=14),
+    st.lists(st.sampled_from(["'b c'", "'x'", "7", "8.25", "900"]), min_size=4, max_size=4),
+)
+def test_texts_that_share_a_skeleton_are_one_query(pieces: list[str], literals: list[str]) -> None:
+    text = " ".join(pieces)
+    bare = skeleton(text)
+    if bare is None:
+        return
+    # what was cut out, filled with something else, has the same skeleton; so both must be one query
+    numbers, strings = iter(l for l in literals * 4 if l[0] != "'"), iter(l for l in literals * 4 if l[0] == "'")
+    other = re.sub(
+        r"''|(?<![\w$#@:.])0(?![\w$#@.])", lambda m: next(strings if m.group() == "''" else numbers, m.group()), bare
+    )
+    if skeleton(other) == bare:
+        assert fingerprint(other) == fingerprint(text)
+        assert without_literals(other) == without_literals(text)
+
+
+def test_names_are_not_taken_for_literals() -> None:
+    assert skeleton("select 1 from t1 where a = 'b'") == skeleton("select 25 from t1 where a = 'other'")
+    assert skeleton("select 1 from t1") != skeleton("select 1 from t2")
+    assert skeleton('select 1 from "t 1"') is None
+    assert skeleton("select 1 -- it's") is None
 
 
 SECRET = "hunter2"

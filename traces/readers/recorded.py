@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
-from tiersim.traces.query_text import fingerprint, without_literals
+from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.schema import STATEMENT_COLUMNS
@@ -86,11 +86,13 @@ class Recorded:
         self, text: str, *, entity: str | None = None, database: str | None = None, user: str | None = None
     ) -> str:
         """Take in a query and return its fingerprint; its literals are forgotten unless they are to be kept."""
-        if text not in self._known_texts:  # each snapshot has them again, and a log a plan's at its statement
+        known = skeleton(text) or text
+        if known not in self._known_texts:  # each snapshot has them again, and a log with other literals
             if len(self._known_texts) >= MOST_TEXTS:
                 self._known_texts.clear()
-            self._known_texts[text] = fingerprint(text), text if self.keep_literals else without_literals(text)
-        mark, kept = self._known_texts[text]
+            self._known_texts[known] = fingerprint(text), without_literals(text)
+        mark, without = self._known_texts[known]
+        kept = text if self.keep_literals else without
         found = self.queries.setdefault((mark, entity), {"query": mark, "entity": entity, "text": kept})
         found.update({k: v for k, v in (("database", database), ("user", user)) if v is not None})
         return mark
