@@ -1,21 +1,28 @@
 """Laws of popularity: drawn as they say, found again from what a pool missed, and right about pools of other sizes."""
 
-import csv
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted_bundles import bundle
 from tests.runs import needs_jit
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import AccessedTable, fit, predict
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
+from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.sweep import ACCESSES, HEAP, INDEX, missed
 from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
+from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.readers import import_trace
+from tiersim.traces.statistics import Values
 
 pytestmark = pytest.mark.kernels
 
@@ -115,41 +122,121 @@ def test_nothing_to_fit_is_a_sentence() -> None:
         fit([AccessedTable("t", 0, 0, 0, 0, 0, 0)], 100)
 
 
-def cell(name: str) -> dict[str, float]:
-    """Return accesses, misses and pool of a recorded cell, by plain reading of its views."""
+def counted(
+    folder: Path, relations: dict[str, dict[str, int | str]], queries: dict[str, tuple[int, int]], **host: int
+) -> Path:
+    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given."""
 
-    def of(view: str, when: str, relation: str, column: str) -> int:
-        with (LAB / name / f"{view}.{when}.csv").open() as file:
-            (row,) = [row for row in csv.DictReader(file) if relation in (row["relname"], row.get("indexrelname"))]
-        return int(row[column])
+    def values(found: dict[str, int | str], share: int) -> Values:
+        counters = SUBJECTS["relation"].counters
+        return {k: v if isinstance(v, str) else Decimal(v * (share if k in counters else 1)) for k, v in found.items()}
 
-    def grown(view: str, relation: str, column: str) -> int:
-        return of(view, "after", relation, column) - of(view, "before", relation, column)
+    snapshots = []
+    for share in (0, 1):
+        of = {("relation", name): values(found, share) for name, found in relations.items()}
+        of |= {
+            ("query", text): {"calls": Decimal(calls * share), "pages_read": Decimal(read * share)}
+            for text, (calls, read) in queries.items()
+        }
+        of["pool", "public.other/5/clean"] = {"pages": Decimal(30)}
+        snapshots.append((share * 10**9, of))
+    path = bundle(folder, snapshots, {text: text for text in queries})
+    (path / "manifest.json").write_text(json.dumps({"host": host}))
+    pq.write_table(
+        pa.table(
+            {
+                "time_ns": pa.array([], pa.int64()),
+                "op": [],
+                "offset_bytes": pa.array([], pa.int64()),
+                "length_bytes": pa.array([], pa.int64()),
+            }
+        ),
+        path / "requests.parquet",
+    )
+    return path
 
-    result = json.loads((LAB / name / "result.json").read_text())
-    return {
-        "accesses": result["transactions"],
-        "heap": grown("pg_statio_user_tables", "pgbench_accounts", "heap_blks_read"),
-        "index": grown("pg_statio_user_indexes", "pgbench_accounts_pkey", "idx_blks_read"),
-        "frames": result["shared_buffers_mb"] * 128,
+
+ACCOUNTS: dict[str, int | str] = {"kind": "table", "rows": 1000, "pages": 100, "pages_hit": 700, "pages_read": 300}
+PRIMARY: dict[str, int | str] = {
+    "kind": "index",
+    "table": "public.accounts",
+    "pages": 9,
+    "pages_hit": 1960,
+    "pages_read": 40,
+}
+POOL = {"shared_buffers_bytes": 80 * 8192, "page_bytes": 8192}
+
+
+def test_tables_are_found_in_what_was_counted(tmp_path: Path) -> None:
+    relations = {
+        "public.accounts": ACCOUNTS,
+        "public.accounts_pkey": PRIMARY,
+        "public.calm": {**ACCOUNTS, "pages_read": 1},
     }
+    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, **POOL))
+    assert found.frames == 80 - 30
+    assert found.tables == (AccessedTable("public.accounts", 1000, 100, 9, 1000, 300, 40),)  # two levels
+
+
+def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) -> None:
+    relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
+    queries = {
+        "update accounts set a = ?": (500, 340),
+        "select a from accounts": (500, 2),
+        "select b from accounts_old": (500, 900),
+    }
+    found = recorded_accesses(counted(tmp_path, relations, queries, **POOL))
+    assert (found.tables[0].accesses, found.tables[0].touches) == (500, 2)
+    assert "2 statements in turn" in found.inferred[0]
+
+
+def test_rows_that_no_index_leads_to_are_found_by_themselves(tmp_path: Path) -> None:
+    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, **POOL))
+    assert (found.tables[0].index_pages, found.tables[0].accesses, found.tables[0].touches) == (0, 1000, 1)
+    assert "no index" in found.inferred[0]
+
+
+def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="how large the buffer pool was"):
+        recorded_accesses(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
+    with pytest.raises(TraceError, match="has no table that pages were missed of"):
+        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, **POOL))
 
 
 @needs_jit
 @pytest.mark.shared
 @pytest.mark.skipif(not LAB.is_dir(), reason="the recordings are not beside this checkout")
-def test_pools_of_other_sizes_miss_what_a_real_server_missed() -> None:
-    was = cell("select_zipf_sb256_free")
-    table = AccessedTable(
-        "pgbench_accounts", 9_999_844, 163_935, 27_422, int(was["accesses"]), int(was["heap"]), int(was["index"])
-    )
-    found = fit([table], int(was["frames"]))
+def test_pools_of_other_sizes_miss_what_a_real_server_missed(tmp_path: Path) -> None:
+    """From one recording alone; of the others, only what they missed."""
+
+    def accesses(name: str) -> Accesses:
+        import_trace([LAB / name], tmp_path / f"{name}.trace", force=True)
+        return recorded_accesses(tmp_path / f"{name}.trace")
+
+    was = accesses("select_zipf_sb256_free")
+    found = fit(was.tables, was.frames)
     assert found.exponents[0] == pytest.approx(1.05, abs=0.01)  # which pgbench was told
-    assert found.missed[0].heap == pytest.approx(was["heap"] / was["accesses"], rel=0.02)
-    assert found.missed[0].index == pytest.approx(was["index"] / was["accesses"], rel=0.02)
-    for name in ("select_zipf_sb64_r500", "select_zipf_sb1024_r2000"):
-        then = cell(name)
-        predicted = predict(found, int(then["frames"]))[0]
-        assert predicted.heap == pytest.approx(then["heap"] / then["accesses"], rel=0.1), name
-        assert predicted.index == pytest.approx(then["index"] / then["accesses"], rel=0.1, abs=1e-4), name
-        assert not extrapolated(found, int(then["frames"]))
+    for name in ("select_zipf_sb256_free", "select_zipf_sb64_r500", "select_zipf_sb1024_r2000"):
+        (table,), frames = accesses(name).tables, accesses(name).frames
+        (predicted,) = predict(found, frames)
+        assert predicted.heap == pytest.approx(table.heap_missed / table.accesses, rel=0.1), name
+        assert predicted.index == pytest.approx(table.index_missed / table.accesses, rel=0.1, abs=1e-4), name
+    assert [extrapolated(found, int(was.frames * ratio)) for ratio in (0.2, 0.3, 1, 3, 5)] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+@needs_jit
+@pytest.mark.shared
+@pytest.mark.skipif(not LAB.is_dir(), reason="the recordings are not beside this checkout")
+def test_an_update_and_the_look_at_what_it_did_are_one_access(tmp_path: Path) -> None:
+    import_trace([LAB / "update_zipf_sb512_free"], tmp_path / "update.trace")
+    was = recorded_accesses(tmp_path / "update.trace")
+    assert was.tables[0].touches == 2
+    found = fit(was.tables, was.frames)
+    assert found.exponents[0] == pytest.approx(1.05, abs=0.02)
+    assert found.missed[0].index == pytest.approx(was.tables[0].index_missed / was.tables[0].accesses, rel=0.1)

@@ -1,0 +1,131 @@
+"""From a bundle's counters to the tables that were accessed, and the pool that was asked for their pages."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, levels
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.differences import Change, Differences, differences
+from tiersim.traces.statements import read_queries
+from tiersim.traces.statistics import read_snapshots
+
+#: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.
+_FINDS = 0.05
+#: Of all pages that were missed; tables with a smaller share of them are not fitted, and keep the place that they have.
+_MATTERS = 0.01
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """What a recorded pool was asked for, of the tables that it missed pages of."""
+
+    tables: tuple[AccessedTable, ...]
+    frames: int  # of the pool, those left out that other relations lay in
+    inferred: tuple[str, ...]
+
+
+def recorded_accesses(path: Path) -> Accesses:
+    """Return what the counters of the bundle at *path* say; raises TraceError naming what they lack."""
+    host = Bundle(path).manifest.host
+    pool_bytes, page_bytes = host.get("shared_buffers_bytes"), host.get("page_bytes")
+    if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
+        raise TraceError(f"{path}: does not say how large the buffer pool was; record the settings, too (pg_settings)")
+    found = differences(read_snapshots(path))
+    texts = _texts(path)
+    said: list[str] = []
+    least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
+    tables = [
+        table
+        for name, change in sorted(found.of("relation").items())
+        if change.last.get("kind") == "table" and (table := _table(name, change, least, found, texts, said)) is not None
+    ]
+    if not tables:
+        raise TraceError(
+            f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables, "
+            "pg_statio_user_indexes and pg_class before and after a load that misses some"
+        )
+    others = _pages_of_others(found, {table.name for table in tables})
+    return Accesses(tuple(tables), max(pool_bytes // page_bytes - others, 1), tuple(said))
+
+
+def _count(change: Change, counter: str) -> int:
+    return int(change.number(counter) or 0)
+
+
+def _texts(path: Path) -> dict[str, str]:
+    queries = read_queries(path)
+    pairs = zip(queries.texts("entity"), queries.texts("text"), strict=True)
+    return {entity: text for entity, text in pairs if entity is not None and text is not None}
+
+
+def _table(
+    name: str, change: Change, least: float, found: Differences, texts: dict[str, str], said: list[str]
+) -> AccessedTable | None:
+    """Return a table that more than *least* pages were missed of; None for others, and where its size is not known."""
+    rows, heap_pages = _count(change, "rows"), _count(change, "pages")
+    index = _index_of(name, found)
+    index_pages = 0 if index is None else _count(index, "pages")
+    heap_missed = _count(change, "pages_read")
+    index_missed = 0 if index is None else _count(index, "pages_read")
+    if rows < 1 or heap_pages < 1 or heap_missed + index_missed <= least:
+        return None
+    if index is None:
+        said.append(f"{name}: no index is known to be in use; its rows are taken to be found by themselves")
+    if _count(change, "sequential_scans"):
+        said.append(f"{name}: {_count(change, 'sequential_scans'):,} scans of the whole table are among its accesses")
+    if index is not None and index_pages:
+        looked_up = (_count(index, "pages_hit") + index_missed) / len(levels(index_pages))
+    else:
+        looked_up = _count(change, "pages_hit") + heap_missed
+    touches = _touches(name, found, texts)
+    if touches > 1:
+        said.append(f"{name}: {touches} statements in turn look up each row, of which the first alone misses pages")
+    return AccessedTable(
+        name, rows, heap_pages, index_pages, max(round(looked_up / touches), 1), heap_missed, index_missed, touches
+    )
+
+
+def _index_of(name: str, found: Differences) -> Change | None:
+    """Return the index of a table that most pages were asked for of."""
+    indexes = {
+        other: change
+        for other, change in found.of("relation").items()
+        if change.last.get("kind") == "index" and change.last.get("table") == name and _asked(change)
+    }
+    if not indexes:
+        return None
+    return indexes[max(indexes, key=lambda other: (_asked(indexes[other]), other))]
+
+
+def _asked(change: Change) -> int:
+    return _count(change, "pages_hit") + _count(change, "pages_read")
+
+
+def _touches(name: str, found: Differences, texts: dict[str, str]) -> int:
+    """Return how many statements in turn look up a row: calls of all queries of the table by calls of those that miss."""
+    word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
+    queries = [
+        (_count(change, "calls"), _count(change, "pages_read") / calls)
+        for entity, change in found.of("query").items()
+        if (calls := _count(change, "calls")) and word.search(texts.get(entity, ""))
+    ]
+    if not queries:
+        return 1
+    most = max(queries)[0]
+    often = [(calls, missed) for calls, missed in queries if calls > most * _FINDS]
+    worst = max(missed for _, missed in often)
+    missing = sum(calls for calls, missed in often if missed >= worst * _FINDS)
+    return max(round(sum(calls for calls, _ in often) / missing), 1) if worst else 1
+
+
+def _pages_of_others(found: Differences, names: set[str]) -> int:
+    """Return how many pages of the pool belong to relations other than *names* and their indexes; 0 where that is not known."""
+    kept = names | {other for other, change in found.of("relation").items() if change.last.get("table") in names}
+    bare = kept | {name.rpartition(".")[2] for name in kept}
+    return sum(
+        _count(change, "pages")
+        for entity, change in found.of("pool").items()
+        if (relation := entity.split("/")[0]) not in bare and relation not in ("*", "")
+    )
