@@ -60,7 +60,8 @@ def _queries(description: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _relations(description: dict[str, Any]) -> list[dict[str, Any]]:
     found = (description.get("counted") or {}).get("relations") or []
-    return [row for row in found if row["pages_read"] or row["pages_hit"]][:_BARS]
+    asked = sum((row["pages_read"] or 0) + (row["pages_hit"] or 0) for row in found)
+    return [row for row in found if (row["pages_read"] or 0) + (row["pages_hit"] or 0) > _LEAST_SHARE * asked][:_BARS]
 
 
 def _parts_s(query: dict[str, Any]) -> tuple[float, float, float]:
