@@ -20,6 +20,9 @@ from tiersim.cli.page import build_trace_page
 from tiersim.cli.page.figure_style import PALETTE
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.trace_payload import trace_payload
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.description import describe
+from tiersim.traces.readers import import_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;%{x}'\""
 CHARTS = (
@@ -258,3 +261,36 @@ def test_a_description_of_nothing_is_still_a_page(open_page: Open) -> None:
     assert "No requests were recorded." in text(page, "#lead")
     assert "Requests over time" in text(page, "#known")
     assert page.locator(".plot").count() == 0
+
+
+@pytest.fixture(scope="module")
+def counters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The description of counters alone."""
+    recorded, target = Path(__file__).parent / "data" / "recorded", tmp_path_factory.mktemp("counters") / "pg.trace"
+    import_trace([recorded / "before", recorded / "after"], target)
+    return describe(Bundle(target))
+
+
+def test_counters_alone_have_charts_of_their_own(counters: dict[str, Any]) -> None:
+    payload = trace_payload(counters, "counters")
+    assert [chart["id"] for chart in payload["charts"]] == ["query-time", "relation-reads"]
+    assert payload["absent"] == []
+    assert {group["id"] for group in payload["groups"]} >= {"queries", "relations"}
+    (queries,) = [group for group in payload["groups"] if group["id"] == "queries"]
+    assert queries["copy"]["rows"][0][1] == 2828  # calls of the query with most time
+    bars = {trace["name"]: trace["y"][0] for trace in payload["charts"][0]["data"]}
+    assert sum(bars.values()) == pytest.approx(counters["counted"]["queries"][0]["exec_ms"] / 1000, rel=1e-4)
+    assert all(chart["reading"] for chart in payload["charts"])
+    assert any(
+        "operating system" in text for title, texts in payload["known"] if title == "Not known" for text, _ in texts
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1240, 390])
+def test_counters_alone_are_a_page(counters: dict[str, Any], open_page: Open, width: int) -> None:
+    page = open_page(build_trace_page(counters, "counters"), width=width)
+    assert "UPDATE pgbench_accounts" in text(page, "#groups")
+    assert page.locator(".plot").count() == 2
+    assert not page.locator("#charts .hint").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

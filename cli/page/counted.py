@@ -21,6 +21,11 @@ _LEAST_SHARE = 0.002
 _PARTS = ("reading pages", "writing pages", "all else: CPU, locks, log, client")
 
 
+def of_requests(description: dict[str, Any]) -> bool:
+    """Tell whether a description is one of requests, and not of statements and counters alone."""
+    return "classes" in description or not description.get("counted")
+
+
 def query_time(description: dict[str, Any]) -> Figure:
     """Time of the queries with most of it, in seconds, in the parts that were timed."""
     queries = _queries(description)

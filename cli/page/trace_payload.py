@@ -33,7 +33,7 @@ _OVER_TIME = ("rates", "depth-over-time", "working-set")
 def trace_payload(description: dict[str, Any], title: str) -> dict[str, Any]:
     """Everything that the page of a trace knows, ready for JSON; what is null in the description counts as absent."""
     description = {key: value for key, value in description.items() if value is not None}
-    drawn = {**counted.CHARTS, **(_CHARTS if "classes" in description else {})}
+    drawn = {**counted.CHARTS, **(_CHARTS if counted.of_requests(description) else {})}
     charts = [_chart(name, draw(description), description) for name, draw in drawn.items()]
     payload: dict[str, Any] = finite(
         {

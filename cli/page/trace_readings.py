@@ -28,7 +28,7 @@ def _time(seconds: float) -> str:
 def facts(description: dict[str, Any]) -> str:
     """One line below the title."""
     recorded = f"recorded as {description['format']}" if description.get("format") else "of unknown origin"
-    found = f"{description['requests']:,} requests" if "classes" in description else "statements and counters"
+    found = f"{description['requests']:,} requests" if counted.of_requests(description) else "statements and counters"
     span = f" in {format_ns(description['span_ns'])}" if description["span_ns"] else ""
     return f"{description['trace']}: {found}{span}, {recorded}"
 
@@ -36,7 +36,7 @@ def facts(description: dict[str, Any]) -> str:
 def lead(description: dict[str, Any]) -> list[list[str]]:
     """Questions and answers of the first screen."""
     answers = counted.answers(description)
-    if "classes" in description:
+    if counted.of_requests(description):
         answers += [
             ["What does it ask for?", _asks(description)],
             ["How hard does it push?", _pushes(description)],
@@ -119,7 +119,7 @@ def known(description: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
             ["Counts and times of queries, relations and the log: as the server counts them.", trace]
         )
         lists["Inferred"] += [[f"{text}.", "differences of counters"] for text in description["counted"]["findings"]]
-    if "classes" not in description:
+    if not counted.of_requests(description):
         return list(lists.items())
     lists["Measured"].append([f"{description['requests']:,} requests with time, place, length and operation.", trace])
     if not description.get("counted"):
