@@ -116,7 +116,9 @@ def sorted_out(paths: Sequence[Path], format: str | None = None) -> SortedOut:
     unknown: list[str] = []
     of_folders: list[Path] = []
     for path in paths:
-        if path.is_dir() and not (path / "requests.parquet").exists():
+        if format in FORMATS:  # which one file or bundle is to be
+            requests.append(path)
+        elif path.is_dir() and not (path / "requests.parquet").exists():
             for file in sorted(file for file in path.rglob("*") if file.is_file()):
                 key = source_of(file)
                 if key is not None:
