@@ -39,8 +39,10 @@ class _Spread:
 
     def add(self, query: Counted, duration_ns: NDArray[np.int64]) -> None:
         self.calls += query.calls
-        known = self.recorded is not None and query.stddev_ns is not None
-        self.recorded = self.recorded + query.calls * query.stddev_ns**2 if known else None  # type: ignore[operator]
+        if self.recorded is None or query.stddev_ns is None:
+            self.recorded = None
+        else:
+            self.recorded += query.calls * query.stddev_ns**2
         self.synthetic += query.calls * float(duration_ns.std()) ** 2
 
 
