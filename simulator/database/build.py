@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE
+from tiersim.devices.tables import NEVER
+from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.tables import (
     ASKED,
     BUFFER_POOL,
     DEMAND,
+    LRU2,
     PROCESSORS,
     SESSION,
+    SWEEP,
     Database,
 )
 from tiersim.simulator.popularity import Popularity, zipf
@@ -68,6 +72,10 @@ class Host:
     read_ns: int = 0
     dirty_ns: int = 0
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
+    policy: int = SWEEP
+    correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
+    retained_ns: int = NEVER  # a page that left is remembered so long after its last use
+    ring_bytes: Sequence[int] = RING_BYTES
 
 
 def add_database(
@@ -115,12 +123,13 @@ def add_database(
         reach=np.concatenate([np.zeros(0, wide), *(law.reach for law in laws)]),
         first_rank=np.concatenate([np.zeros(0, wide), *(law.first for law in laws)]),
         frame_of=np.zeros(pages, np.uint32),
-        page_of=np.full(host.frames, -1, wide),
+        page_of=np.zeros(host.frames, wide),
         state=np.zeros(host.frames, np.uint8),
         used=np.zeros(host.frames, np.uint8),
         dirty=np.zeros(host.frames, np.uint8),
-        chain=np.full(host.frames, NONE, np.uint32),
-        pool_state=np.array([0, 0, builder.queue()], wide),
+        chain=np.zeros(host.frames, np.uint32),
+        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0], wide),
+        **_replacement(host, pages, len(sessions)),
         cores=np.array([host.cores], wide),
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
@@ -131,6 +140,30 @@ def add_database(
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
     )
+
+
+def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any]]:
+    """Return what decides which page has to go; nothing is written but the heads of empty lists."""
+    timed = host.policy == LRU2
+    newer, older = (np.zeros(host.frames + 1, np.uint32) for _ in range(2))
+    ring_newer, ring_older = (np.zeros(host.frames + sessions, np.uint32) for _ in range(2))
+    for links, heads in ((newer, 1), (older, 1), (ring_newer, sessions), (ring_older, sessions)):
+        links[host.frames :] = np.arange(host.frames, host.frames + heads)
+    return {
+        "replacement": np.array([host.policy, host.correlated_ns, host.retained_ns], np.int64),
+        "newer": newer,
+        "older": older,
+        "times_ns": np.zeros((3, pages if timed else 0), np.int64),
+        "heap": np.zeros(host.frames if timed else 0, np.uint32),
+        "heap_place": np.zeros(host.frames if timed else 0, np.uint32),
+        "ring_newer": ring_newer,
+        "ring_older": ring_older,
+        "ring_of": np.zeros(host.frames, np.uint32),
+        "ring_length": np.zeros(sessions, np.int64),
+        "ring_pages": np.array(
+            [0, *(ring_pages(size, host.page_bytes, host.frames) for size in host.ring_bytes)], np.int64
+        ),
+    }
 
 
 def no_database() -> Database:

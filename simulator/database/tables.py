@@ -19,6 +19,11 @@ CLOCK, OWN = range(2)
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
+#: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
+SWEEP, LRU, LRU2 = range(3)
+#: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
+NO_RING, BULK_READ, BULK_WRITE, VACUUM = range(4)
+
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
 BURST = 64
@@ -44,6 +49,7 @@ SESSION = _record(
     "started_ns",  # of the running statement
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
+    "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
     indices=("next", "end"),
 )
 
@@ -52,8 +58,11 @@ DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
-#: Places in ``pool_state``: the hand of the sweep, frames that were never used, the queue of what may start, whether frames ran out.
-HAND, UNUSED, READY = range(3)
+#: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
+#: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, and what its time was when the run began.
+HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
+#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period.
+POLICY, CORRELATED_NS, RETAINED_NS = range(3)
 #: Places in ``costs``, ns of CPU: a page that is looked up, a page that is read into the pool, one that is evicted dirty.
 PAGE_NS, READ_NS, DIRTY_NS = range(3)
 #: Places in ``log_state``.
@@ -87,14 +96,27 @@ class Database(NamedTuple):
     law: NDArray[np.int64]  # (tables + 1,)
     reach: NDArray[np.int64]
     first_rank: NDArray[np.int64]
-    # the pool
+    # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none
-    page_of: NDArray[np.int64]  # (frames,)
+    page_of: NDArray[np.int64]  # (frames,); -1: none
     state: NDArray[np.uint8]
     used: NDArray[np.uint8]
     dirty: NDArray[np.uint8]
     chain: NDArray[np.uint32]  # slots that wait for the page of a frame
     pool_state: NDArray[np.int64]
+    replacement: NDArray[np.int64]
+    newer: NDArray[
+        np.uint32
+    ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.frame_lists
+    older: NDArray[np.uint32]
+    times_ns: NDArray[np.int64]  # (3, pages): of LRU-2, also of pages that have left
+    heap: NDArray[np.uint32]  # (frames,): of LRU-2
+    heap_place: NDArray[np.uint32]  # (frames,): place in the heap + 1; 0: in none
+    ring_newer: NDArray[np.uint32]  # (frames + sessions,): frames of the ring of each session
+    ring_older: NDArray[np.uint32]
+    ring_of: NDArray[np.uint32]  # (frames,): session + 1; 0: in no ring
+    ring_length: NDArray[np.int64]  # (sessions,)
+    ring_pages: NDArray[np.int64]  # by kind of ring: how many frames one has
     # processors
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)
