@@ -10,7 +10,21 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.tables import AGAIN, CLOCK, COMPUTE, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.database.tables import (
+    AGAIN,
+    CLOCK,
+    COMPUTE,
+    LOG,
+    LOOKUP,
+    LRU,
+    LRU2,
+    NO_RING,
+    OWN,
+    SWEEP,
+    VACUUM,
+    Database,
+)
+from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
 
 
@@ -29,6 +43,9 @@ class DatabaseCase:
     tick_ns: int  # times are multiples of it, so that many fall together
     disks: int
     host: tuple[int, int, int]
+    policy: int
+    correlated: int  # period, in ticks
+    warmed: bool
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -44,6 +61,8 @@ class DatabaseCase:
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
             page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+            policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
+            ring_bytes=(8192, 16384, 8192),
         )  # fmt: skip
         statements = Statements(
             session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
@@ -56,6 +75,9 @@ class DatabaseCase:
             ends=rng.integers(0, 2, count).astype(np.uint8),
         )
         database = add_database(builder, host, relations, self.classes, statements)
+        database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, self.sessions)
+        if self.warmed:
+            warm(database, transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 
@@ -73,11 +95,14 @@ database_cases = st.builds(
     sessions=st.integers(1, 6),
     statements=st.integers(0, 8),
     cores=st.integers(1, 3),
-    frames=st.integers(2, 12),
+    frames=st.one_of(st.integers(2, 12), st.integers(16, 24)),
     rows=st.integers(1, 200),
     exponent=st.sampled_from((0.0, 0.8, 1.3)),
     classes=_classes,
     tick_ns=st.sampled_from((1000, 100_000)),
     disks=st.integers(1, 3),
     host=st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+    policy=st.sampled_from((SWEEP, LRU, LRU2)),
+    correlated=st.integers(0, 100),
+    warmed=st.booleans(),
 )
