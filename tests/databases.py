@@ -9,6 +9,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.tables import (
     AGAIN,
@@ -46,6 +47,8 @@ class DatabaseCase:
     policy: int
     correlated: int  # period, in ticks
     warmed: bool
+    writer_pages: int  # most of a round of the background writer; 0: there is none
+    os_cache_pages: int
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -62,7 +65,9 @@ class DatabaseCase:
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
             page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
-            ring_bytes=(8192, 16384, 8192),
+            ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
+            background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages)
+            if self.writer_pages and self.policy == SWEEP else None,
         )  # fmt: skip
         statements = Statements(
             session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
@@ -105,4 +110,6 @@ database_cases = st.builds(
     policy=st.sampled_from((SWEEP, LRU, LRU2)),
     correlated=st.integers(0, 100),
     warmed=st.booleans(),
+    writer_pages=st.integers(0, 3),
+    os_cache_pages=st.sampled_from((0, 0, 1, 5, 30)),
 )

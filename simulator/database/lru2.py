@@ -64,7 +64,7 @@ def enter(d: Database, frame: int, page: int, now: int) -> None:
 @kernel
 def leave(d: Database, frame: int) -> None:
     """Take a frame out of the list or the heap, whichever it is in."""
-    place = np.int64(d.heap_place[frame])
+    place = int(np.int64(d.heap_place[frame]))
     if place == 0:
         _unlink(d.newer, d.older, frame)
         return
@@ -82,16 +82,16 @@ def choose(d: Database, now: int) -> int:
     """Take the frame whose page has to go out of where it is and return it; -1 if all are being read."""
     _settle(d, _time_of(d, now))
     if d.pool_state[IN_HEAP] > 0:
-        frame = np.int64(d.heap[0])
+        frame = int(np.int64(d.heap[0]))
         leave(d, frame)
         return int(frame)
     head = len(d.page_of)
-    frame = np.int64(d.newer[head])
+    frame = int(np.int64(d.newer[head]))
     while frame != head:
         if d.state[frame] != READING:
             leave(d, frame)
             return int(frame)
-        frame = np.int64(d.newer[frame])
+        frame = int(np.int64(d.newer[frame]))
     return -1
 
 
@@ -99,9 +99,9 @@ def choose(d: Database, now: int) -> int:
 def _settle(d: Database, at: int) -> None:
     """Move frames whose correlated period is over from the list into the heap; pages that are being read stay."""
     head = len(d.page_of)
-    frame = np.int64(d.newer[head])
+    frame = int(np.int64(d.newer[head]))
     while frame != head and at - d.times_ns[_USED, d.page_of[frame]] > d.replacement[CORRELATED_NS]:
-        behind = np.int64(d.newer[frame])
+        behind = int(np.int64(d.newer[frame]))
         if d.state[frame] != READING:
             _unlink(d.newer, d.older, frame)
             place = d.pool_state[IN_HEAP]

@@ -4,6 +4,8 @@ Three modules know which page has to go (:mod:`tiersim.simulator.database.sweep`
 host has.
 """
 
+import numpy as np
+
 from tiersim.devices.tables import NONE
 from tiersim.kernel import kernel
 from tiersim.simulator.database import lru, lru2, rings, sweep
@@ -43,6 +45,14 @@ def page_at(d: Database, table: int, rank: int, reference: int) -> int:
 
 @kernel
 def station_of(d: Database, page: int) -> int:
+    """Return the station that a page is read from and written to: the page cache, or its volume."""
+    if d.page_cache.size > 0:
+        return int(np.int64(d.page_cache[0]["station"]))
+    return volume_of(d, page)
+
+
+@kernel
+def volume_of(d: Database, page: int) -> int:
     """Return the station of the volume that a page lies on."""
     low, high = 0, len(d.level_start) - 1
     while low < high:
@@ -51,7 +61,7 @@ def station_of(d: Database, page: int) -> int:
             low = middle
         else:
             high = middle - 1
-    return int(d.level_station[low])
+    return int(np.int64(d.level_station[low]))
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL = 16, 17
+PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE = range(16, 20)
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
@@ -51,6 +51,49 @@ SESSION = _record(
     "ended_ns",  # when its last statement ended
     "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
     indices=("next", "end"),
+)
+
+#: The background writer, see tiersim.simulator.database.background_writer; averages in 2^-16.
+WRITER = _record(
+    "station",
+    "delay_ns",
+    "most_pages",  # of a round
+    "multiplier",  # frames that a round provides for each that is taken, in thousandths
+    "awake",
+    "rounds",
+    "written_pages",
+    "next",  # frame that it looks at next
+    "next_lap",
+    "hand",  # of the sweep, when the last round began
+    "laps",
+    "taken",  # frames up to then
+    "taken_average",  # in a round
+    "density",  # frames that are passed for one that is reusable
+    "needed",  # reusable frames ahead of the hand
+    "found",
+    "found_before",  # this round
+    "to_scan",
+    "to_scan_at_first",
+    "written",  # in this round
+    "idle_rounds",
+    indices=("station",),
+)
+
+#: The operating system's page cache, see tiersim.simulator.database.page_cache.
+PAGE_CACHE_ROW = _record(
+    "station",
+    "cache",  # row of flash_caches, whose lists it has
+    "waiting",  # queue of writes
+    "background_pages",  # more dirty ones are written back
+    "most_pages",  # dirty or being written back, when writers wait
+    "flusher",  # it has come or will
+    "expired_ns",  # what has been dirty since then is written back
+    "cleaning",  # pages that are being written back
+    "write_backs",
+    "written_back_pages",
+    "read_pages",
+    "hit_pages",
+    indices=("station", "cache", "waiting"),
 )
 
 DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
@@ -117,6 +160,9 @@ class Database(NamedTuple):
     ring_of: NDArray[np.uint32]  # (frames,): session + 1; 0: in no ring
     ring_length: NDArray[np.int64]  # (sessions,)
     ring_pages: NDArray[np.int64]  # by kind of ring: how many frames one has
+    writer: NDArray[Any]  # WRITER; none: nobody writes pages before they have to go
+    page_cache: NDArray[Any]  # PAGE_CACHE_ROW; none: pages are read and written past the operating system
+    dirty_since_ns: NDArray[np.int64]  # by place in the page cache
     # processors
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)
