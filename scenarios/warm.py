@@ -25,6 +25,7 @@ from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.pages import touch_in_ring
@@ -116,7 +117,7 @@ def _run_sessions() -> None:
         demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(AGAIN), Demand(LOG, log_bytes=1)]
         database = add_database(
             builder,
-            DatabaseHost(1, 2, log_station=disk),
+            DatabaseHost(1, 2, log_station=disk, background_writer=BackgroundWriter(delay_ns=1), os_cache_pages=2),
             [Relation(9, (1, 3, 9), 1.0, False, disk)],
             [demands],
             statements,

@@ -18,6 +18,7 @@ from tiersim.simulator.database.tables import (
     CLOCK_NS,
     LOOKUP,
     ORIGIN_NS,
+    TAKEN,
     UNUSED,
     VALID,
     Database,
@@ -135,6 +136,7 @@ def warm(d: Database, *, transaction_ns: int = 0, most_references: int = 200_000
         stationary = bool(full and before >= 0 and fall <= max(noise, _FALL * expected))
         before = misses
         window *= 2
+    d.pool_state[TAKEN] = 0  # of what was taken before, the background writer knows nothing
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
     return Warmed(int(counted[_REFERENCES]), int(counted[_TRANSACTIONS]) - drawn, missed, stationary)
 

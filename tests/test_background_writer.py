@@ -1,0 +1,182 @@
+"""The background writer: as many pages as PostgreSQL's writes, no more, and none that need not be."""
+
+import numpy as np
+import pytest
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.errors import ScenarioError
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.background_writer import BackgroundWriter, finish_writer, resume_writer
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.pages import touch
+from tiersim.simulator.database.tables import COMPUTE, LOOKUP, LRU, OWN, TAKEN, Database
+from tiersim.simulator.database.warm import refer
+from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.schema import DATA_READ
+
+pytestmark = pytest.mark.kernels
+
+_WRITE_NS = 1000
+
+
+def database_of(
+    frames: int,
+    pages: int,
+    cpu_ns: list[int],
+    think_ns: list[int] | None = None,
+    writer: BackgroundWriter | None = None,
+) -> tuple[PlantBuilder, Database, int]:
+    """One session that looks up a page, any of them, in each statement; its disk takes a microsecond."""
+    builder = PlantBuilder(1)
+    disk = add_server(builder, "disk", 64, _WRITE_NS)
+    count = len(cpu_ns)
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    loads = Statements(
+        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing,
+        nothing if think_ns is None else np.array(think_ns), np.array(cpu_ns), flags, flags,
+    )  # fmt: skip
+    host = Host(1, frames, background_writer=writer or BackgroundWriter())
+    database = add_database(builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads)  # fmt: skip
+    return builder, database, disk
+
+
+def run(builder: PlantBuilder, database: Database) -> tuple[Plant, int]:
+    """Run to the end; returns the plant and how many pages were missed."""
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    return plant, int(metrics.latency[DATA_READ].sum())
+
+
+def full_of_dirty_pages(database: Database) -> None:
+    """Fill the pool with pages that were changed and not used since."""
+    for page in range(len(database.page_of)):
+        refer(database, page, 1, 0)
+    database.used[:] = 0
+    database.pool_state[TAKEN] = 0
+
+
+def test_it_writes_100_pages_every_200_ms_and_no_more() -> None:
+    builder, database, disk = database_of(3000, 20_000, [1_000_000] * 2100)
+    full_of_dirty_pages(database)
+    plant, missed = run(builder, database)
+    assert missed > 1500  # of which more than 100 in a round
+    began, ended = 1_000_001, int(database.done_ns[-1])  # the first lookup misses
+    rounds = (ended - began) // (200_000_000 + 100 * (_WRITE_NS + 1))
+    assert rounds == 10
+    assert database.writer[0]["rounds"] == rounds
+    assert database.writer[0]["written_pages"] == 100 * rounds
+    assert int(plant.stations[disk]["finished"]) > missed + 100 * rounds  # sessions had to write the others
+
+
+def test_sessions_write_nothing_when_it_is_ahead_of_them() -> None:
+    """30 pages are missed in a round, and it provides for 60: after the first round only it writes."""
+    builder, database, disk = database_of(3000, 20_000, [5_000_000] * 1000)
+    full_of_dirty_pages(database)
+    plant, missed = run(builder, database)
+    by_writer = int(database.writer[0]["written_pages"])
+    assert missed - 40 <= by_writer <= missed + 100
+    assert int(plant.stations[disk]["finished"]) - missed - by_writer <= 40
+
+
+def test_it_sleeps_when_nothing_happens_and_wakes_for_the_next_page() -> None:
+    """A pool of 2,400 pages is looked at within 120 s at the latest, 4 pages a round."""
+    second = 1_000_000_000
+    builder, database, _ = database_of(2400, 20_000, [1000] * 3, [0, 300 * second, second])
+    full_of_dirty_pages(database)
+    run(builder, database)
+    assert 595 <= database.writer[0]["rounds"] <= 615
+    assert database.writer[0]["awake"] == 1
+    assert not database.dirty[database.page_of >= 0][5:].any()
+
+
+def plain_rounds(frames: int, used: list[int], dirty: list[int], misses: list[int], hits: list[list[int]]) -> int:
+    """PostgreSQL's procedure with its floating point numbers; returns how many pages the writer wrote.
+
+    Before each round so many pages are missed, clean when they come, and frames are hit.
+    """
+    hand = laps = following = following_lap = last_hand = last_laps = written = 0
+    alloc, density, known = 0.0, 10.0, False
+    for missed, hit in zip(misses, hits, strict=True):
+        for _ in range(missed):
+            while True:
+                frame = hand
+                hand += 1
+                if hand == frames:
+                    hand, laps = 0, laps + 1
+                if used[frame] == 0:
+                    break
+                used[frame] -= 1
+            used[frame], dirty[frame] = 1, 0
+        for frame in hit:
+            used[frame] = min(used[frame] + 1, 5)
+            dirty[frame] = 1
+        passed = hand - last_hand + (laps - last_laps) * frames if known else 0
+        if known and following_lap > laps:
+            left = hand - following
+        elif known and following_lap == laps and following >= hand:
+            left = frames - (following - hand)
+        else:
+            following, following_lap, left = hand, laps, frames
+        known, last_hand, last_laps = True, hand, laps
+        if passed > 0 and missed > 0:
+            density += (passed / missed - density) / 16
+        estimate = int((frames - left) / density)
+        alloc = missed if alloc <= missed else alloc + (missed - alloc) / 16
+        upcoming = max(int(alloc * 2.0), int(frames / 600) + estimate)
+        reusable, to_scan, this_round = estimate, left, 0
+        while to_scan > 0 and reusable < upcoming:
+            frame = following
+            following += 1
+            if following == frames:
+                following, following_lap = 0, following_lap + 1
+            to_scan -= 1
+            if used[frame]:
+                continue
+            reusable += 1
+            if dirty[frame]:
+                dirty[frame] = 0
+                this_round += 1
+                if this_round == 100:
+                    break
+        written += this_round
+        if left > to_scan and reusable > estimate:
+            density += ((left - to_scan) / (reusable - estimate) - density) / 16
+    return written
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frames, rounds = 700, 60
+    builder, database, _ = database_of(frames, 10_000, [])
+    plant = builder.build(16)
+    for page in range(frames):
+        refer(database, page, 0, 0)
+    used, dirty = database.used.tolist(), database.dirty.tolist()
+    misses = rng.integers(0, 30, rounds).tolist()
+    hits = [rng.zipf(1.3, 200).astype(np.int64).clip(1, frames) - 1 for _ in range(rounds)]
+    page = frames
+    database.pool_state[TAKEN] = 0
+    for missed, hit in zip(misses, hits, strict=True):
+        for _ in range(missed):
+            refer(database, page, 0, 0)
+            page += 1
+        for frame in hit.tolist():
+            touch(database, int(database.page_of[frame]), 1, 0)
+        made = finish_writer(plant, database)
+        while made and not plant.children[0]["background"]:
+            made = resume_writer(plant, database)
+    expected = plain_rounds(frames, used, dirty, misses, [hit.tolist() for hit in hits])
+    assert expected > 50
+    assert database.writer[0]["written_pages"] == pytest.approx(expected, rel=0.03)
+
+
+def test_it_goes_ahead_of_a_sweep_only() -> None:
+    with pytest.raises(ScenarioError, match="goes ahead of PostgreSQL's sweep"):
+        add_database(
+            PlantBuilder(1), Host(1, 8, policy=LRU, background_writer=BackgroundWriter()), [], [],
+            Statements([], np.zeros(0, np.int32), *[np.zeros(0, np.uint8)] * 1, *[np.zeros(0, np.int64)] * 3, *[np.zeros(0, np.uint8)] * 2),
+        )  # fmt: skip

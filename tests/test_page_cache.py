@@ -1,0 +1,128 @@
+"""The operating system's page cache: what it holds, when it writes back, and who waits for that."""
+
+import numpy as np
+import pytest
+
+from tiersim.devices.cached_blocks_kernels import CLEAN, take_place
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import NONE, RESOURCES, Plant
+from tiersim.operations import READ
+from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.page_cache import PAGES_AT_ONCE, finish_page_cache, resume_page_cache
+from tiersim.simulator.database.pages import draw_row, page_at
+from tiersim.simulator.database.tables import LOOKUP, LRU, OWN, Database
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.policies import misses, numbered
+
+pytestmark = pytest.mark.kernels
+
+MS = 1_000_000
+SECOND = 1000 * MS
+
+
+def database_of(
+    pages: int, cached: int, statements: int, *, dirties: bool = False, think_ns: list[int] | None = None,
+    servers: int = 64, exponent: float = 0.0,
+) -> tuple[PlantBuilder, Database, int]:  # fmt: skip
+    """One session whose pool holds one page only, so that it goes to the page cache for nearly every one; a disk of 1 ms."""
+    builder = PlantBuilder(2)
+    disk = add_server(builder, "disk", servers, MS)
+    flags, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
+    loads = Statements(
+        [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing,
+        nothing if think_ns is None else np.array(think_ns), nothing, flags, flags,
+    )  # fmt: skip
+    host = Host(1, 1, policy=LRU, os_cache_pages=cached)
+    demands = [[Demand(LOOKUP, dirties=dirties)]]
+    return (
+        builder,
+        add_database(builder, host, [Relation(pages, (pages,), exponent, station=disk)], demands, loads),
+        disk,
+    )
+
+
+def run(builder: PlantBuilder, database: Database) -> tuple[Plant, Metrics]:
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, SECOND)
+    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    return plant, metrics
+
+
+@pytest.mark.parametrize("cached", [1, 20, 150])
+def test_it_holds_the_pages_that_were_used_last(cached: int) -> None:
+    builder, database, disk = database_of(100, cached, 800, exponent=0.8)
+    asked = np.array([page_at(database, 0, draw_row(database, 0, 0, 256 * statement), 0) for statement in range(800)])
+    plant, _ = run(builder, database)
+    past_the_pool = asked[np.append(True, np.diff(asked) != 0)]
+    assert int(plant.stations[disk]["finished"]) == misses("lru", *numbered(past_the_pool), cached)
+    cache = database.page_cache[0]
+    assert cache["read_pages"] == len(past_the_pool)
+    assert cache["read_pages"] - cache["hit_pages"] == plant.stations[disk]["finished"]
+
+
+def test_a_page_that_it_holds_is_there_at_once() -> None:
+    builder, database, _ = database_of(3, 10, 200)
+    _, metrics = run(builder, database)
+    assert int(database.done_ns[-1]) < 3 * MS + 200 * 20
+    assert int(metrics.latency[STATEMENT].sum()) == 200
+
+
+@pytest.mark.parametrize(("until_s", "written"), [(34, 0), (36, 1)])
+def test_a_dirty_page_is_written_back_when_it_is_30_s_old(until_s: int, written: int) -> None:
+    """The flusher comes every 5 s. The first page is evicted, dirty, when the second one is read."""
+    builder, database, disk = database_of(1000, 100, 3, dirties=True, think_ns=[0, 0, until_s * SECOND])
+    plant, _ = run(builder, database)
+    assert database.page_cache[0]["written_back_pages"] == written
+    assert int(plant.stations[disk]["finished"]) == 3 + written
+
+
+def test_more_than_a_tenth_of_dirty_pages_is_written_back() -> None:
+    builder, database, _ = database_of(100_000, 1000, 150, dirties=True)
+    plant, _ = run(builder, database)
+    dirty = int(plant.flash_caches[0]["dirty"]) + int(database.page_cache[0]["cleaning"])
+    assert database.page_cache[0]["background_pages"] == 100
+    assert dirty + int(database.page_cache[0]["written_back_pages"]) - int(database.page_cache[0]["cleaning"]) == 149
+    assert 95 <= dirty <= 102
+
+
+def test_writers_wait_while_a_fifth_is_dirty() -> None:
+    """All pages are there and any write makes another dirty: beyond 20 pages, one more each millisecond for the one disk to write."""
+    builder, database, disk = database_of(90, 100, 400, dirties=True, servers=1)
+    fill = builder.build
+
+    def filled(slots: int = 1024) -> Plant:
+        plant = fill(slots)
+        for page in range(90):
+            take_place(plant, 0, page, CLEAN, 0)
+        return plant
+
+    builder.build = filled  # type: ignore[method-assign]
+    plant, metrics = run(builder, database)
+    written = int(plant.stations[disk]["finished"])
+    assert int(database.page_cache[0]["read_pages"]) == int(database.page_cache[0]["hit_pages"])
+    assert 50 < written < 400  # a page that was changed again before it was written is written once
+    assert int(database.done_ns[-1]) == pytest.approx(written * MS, rel=0.1)
+    assert int(plant.flash_caches[0]["dirty"]) + int(database.page_cache[0]["cleaning"]) <= 20
+    assert int(metrics.latency_max_ns[STATEMENT]) > MS // 2
+
+
+def test_neighbours_that_are_missing_are_read_together() -> None:
+    builder, database, disk = database_of(1000, 500, 1)
+    plant = builder.build(16)
+    present = {3, 4, *range(10, 10 + 2 * PAGES_AT_ONCE)}
+    for page in present:
+        take_place(plant, 0, page, CLEAN, 0)
+    request = plant.requests[0]
+    request["op"], request["parent"], request["row"] = READ, 1, NONE
+    request["offset_bytes"], request["length_bytes"] = 0, 8192 * 200
+    made = finish_page_cache(plant, database, 0)
+    read = [(int(c["offset_bytes"]) // 8192, int(c["length_bytes"]) // 8192) for c in plant.children[:made]]
+    assert read == [(0, 3), (5, 5)]
+    assert {int(c["station"]) for c in plant.children[:made]} == {disk}
+    made = resume_page_cache(plant, database, 0, 1)
+    assert made == 1  # the second part is there as a whole, the third is behind what is there
+    assert int(plant.children[0]["offset_bytes"]) // 8192 == 10 + 2 * PAGES_AT_ONCE
+    made = resume_page_cache(plant, database, 0, 2)
+    assert made + int(database.page_cache[0]["hit_pages"]) == 1 * made + len(present)
