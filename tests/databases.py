@@ -82,7 +82,7 @@ class DatabaseCase:
         database = add_database(builder, host, relations, self.classes, statements)
         database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, self.sessions)
         if self.warmed:
-            warm(database, transaction_ns=self.tick_ns, most_references=20_000)
+            warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 

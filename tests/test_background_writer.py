@@ -175,8 +175,8 @@ def test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers(se
 
 
 def test_it_goes_ahead_of_a_sweep_only() -> None:
+    flags, nothing = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    nobody = Statements([], np.zeros(0, np.int32), flags, nothing, nothing, nothing, flags, flags)
+    host = Host(1, 8, policy=LRU, background_writer=BackgroundWriter())
     with pytest.raises(ScenarioError, match="goes ahead of PostgreSQL's sweep"):
-        add_database(
-            PlantBuilder(1), Host(1, 8, policy=LRU, background_writer=BackgroundWriter()), [], [],
-            Statements([], np.zeros(0, np.int32), *[np.zeros(0, np.uint8)] * 1, *[np.zeros(0, np.int64)] * 3, *[np.zeros(0, np.uint8)] * 2),
-        )  # fmt: skip
+        add_database(PlantBuilder(1), host, [], [], nobody)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import Plant
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.pages import loaded, ring_victim, touch, touch_in_ring, victim
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
@@ -27,9 +28,12 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.warm import refer, walk, warm
+from tiersim.simulator.database.warm import Warmed, refer, walk, warm
 
 pytestmark = pytest.mark.kernels
+
+#: Of no page cache.
+PLANT = PlantBuilder(1).build(1)
 
 
 def statements_of(sessions: int, each: int) -> Statements:
@@ -200,7 +204,7 @@ _RESIDENT = textwrap.dedent(
     import sys
     import numpy as np
     from pathlib import Path
-    from tests.test_pool import pool
+    from tests.test_pool import PLANT, pool
     from tiersim.simulator.database.build import Host, Relation
     from tiersim.simulator.database.warm import walk
 
@@ -213,7 +217,7 @@ _RESIDENT = textwrap.dedent(
 
     def touched(database, references: int) -> int:
         transactions = np.array([0, 1])
-        walk(database, transactions, 0, references, np.zeros(2, np.int64), np.zeros(3, np.int64))
+        walk(PLANT, database, transactions, 0, references, np.zeros(3, np.int64), np.zeros(3, np.int64))
         return int((database.pool_state[1]))
 
     touched(database(8, 1000, int(sys.argv[1])), 10)
@@ -253,6 +257,7 @@ def test_a_warm_pool_misses_what_a_real_one_misses() -> None:
     assert found.missed[3] / found.transactions == pytest.approx(0.3161, rel=0.02)
 
 
+@needs_jit
 @pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
     relation = Relation(20_000, (1, 10, 600), 0.9)
@@ -261,9 +266,9 @@ def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
     assert found.stationary
     assert database.dirty.any()
     assert (database.state == VALID).all()
-    more, again = np.zeros(2, np.int64), np.zeros(3, np.int64)
-    more[0] = 1 << 40  # transactions that have not been drawn
-    walk(database, np.array([0, 1]), 1000, 3 * found.transactions, more, again)
+    more, again = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    more[:2] = 1 << 40  # what has not been drawn
+    walk(PLANT, database, np.array([0, 1]), 1000, 3 * found.transactions, more, again)
     went_on = again.sum() / (more[0] - (1 << 40))
     assert went_on == pytest.approx(found.missed.sum() / found.transactions, rel=0.05)
     assert not warm(pool(Host(1, 100), relation), most_references=20_000).stationary
@@ -283,6 +288,33 @@ def test_changed_pages_are_those_that_were_changed_since_they_came() -> None:
     database = pool(Host(1, 100), relation, dirties=True)
     warm(database)
     np.testing.assert_array_equal(database.dirty, database.page_of >= 11)
+
+
+def with_page_cache(frames: int, cached: int, *, dirties: bool = False) -> tuple[Database, Plant, Warmed]:
+    builder = PlantBuilder(1)
+    relations = [Relation(20_000, (1, 10, 600), 0.9)]
+    host = Host(1, frames, policy=LRU, os_cache_pages=cached)
+    database = add_database(builder, host, relations, [[Demand(LOOKUP, dirties=dirties)]], statements_of(1, 1))
+    plant = builder.build(1)
+    return database, plant, warm(database, plant)
+
+
+@needs_jit
+def test_the_page_cache_holds_what_the_pool_has_missed() -> None:
+    """By LRU a cache behind another that reads through it holds nothing that a pool of its size would not."""
+    _, plant, found = with_page_cache(60, 200)
+    assert found.stationary
+    assert plant.flash_caches[0]["used"] == 200
+    assert 0 < found.read < 0.7 * found.missed.sum()
+    alone = warm(pool(Host(1, 200, policy=LRU), Relation(20_000, (1, 10, 600), 0.9)))
+    assert found.read / found.transactions > 0.95 * alone.missed.sum() / alone.transactions
+    assert with_page_cache(60, 700)[2].read == 0
+
+
+@needs_jit
+def test_changed_pages_go_to_the_page_cache() -> None:
+    """A page that was changed is newer there than one that was only read, so the two hold fewer pages twice."""
+    assert with_page_cache(60, 60, dirties=True)[2].read < 0.95 * with_page_cache(60, 60)[2].read
 
 
 def test_a_database_without_lookups_is_warm_at_once() -> None:

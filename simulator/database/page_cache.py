@@ -117,6 +117,18 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
 
 
 @kernel
+def keep(p: Plant, d: Database, page: int) -> bool:
+    """Use a page outside a run, when no page is dirty; tell whether it was there."""
+    c = d.page_cache[0]
+    place = find(p, c["cache"], page)
+    if place == NOWHERE:
+        take_place(p, c["cache"], page, CLEAN, 0)
+        return False
+    touch(p, c["cache"], place)
+    return True
+
+
+@kernel
 def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
     """Make the pages of a write dirty, if there is room for dirty pages; tell whether there was."""
     c = d.page_cache[0]

@@ -2,7 +2,8 @@
 
 Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that the run does not
 draw. What is missed comes at once; pages are changed and counted as used, and are clean again only after they have gone: checkpoints
-and the background writer do not run meanwhile. Only lookups fill the pool.
+and the background writer do not run meanwhile. Only lookups fill the pool. The operating system's page cache is filled by what the pool misses and
+by the changed pages that it gives up, and holds them clean.
 """
 
 from typing import NamedTuple
@@ -10,8 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
+from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.pages import draw_row, loaded, page_at, references, touch, victim
 from tiersim.simulator.database.tables import (
     AGAIN,
@@ -32,7 +36,7 @@ _LEAST_REFERENCES = 16_384
 #: deviations of their difference, taken as counts that know nothing of each other.
 _FALL, _DEVIATIONS = 0.01, 2.0
 #: Places in what `walk` has counted.
-_TRANSACTIONS, _REFERENCES = range(2)
+_TRANSACTIONS, _REFERENCES, _READ = range(3)
 
 
 class Warmed(NamedTuple):
@@ -41,7 +45,8 @@ class Warmed(NamedTuple):
     references: int  # of all windows
     transactions: int  # of the last one
     missed: NDArray[np.int64]  # (levels,): pages of each level of each table
-    stationary: bool  # the pool misses no fewer pages than before
+    read: int  # from volumes: pages that the page cache missed, too
+    stationary: bool  # no fewer pages are missed than before
 
 
 @kernel
@@ -49,8 +54,16 @@ def refer(d: Database, page: int, dirties: int, now: int) -> bool:
     """Refer to a page outside a run: if it is not there, it comes at once; tell whether it was."""
     if touch(d, page, dirties, now):
         return True
+    _fetch(d, page, dirties, now)
+    return False
+
+
+@kernel
+def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
+    """Let a page come that is not there; returns the changed page that had to go for it, -1 if none had."""
     frame = victim(d, now)
     old = d.page_of[frame]
+    changed = int(old) if old >= 0 and d.dirty[frame] else -1
     if old >= 0:
         d.frame_of[old] = 0
     d.page_of[frame] = page
@@ -58,18 +71,32 @@ def refer(d: Database, page: int, dirties: int, now: int) -> bool:
     d.state[frame] = VALID
     d.dirty[frame] = dirties
     loaded(d, frame, page, 0, now)
-    return False
+    return changed
 
 
 @kernel
-def refer_to_all(d: Database) -> None:
-    """Refer to every page of the database once."""
+def hold_all(p: Plant, d: Database) -> None:
+    """Let every page be where there is room for all: in the pool, in the page cache."""
     for page in range(len(d.frame_of)):
-        refer(d, page, 0, 0)
+        if len(d.frame_of) <= len(d.page_of):
+            refer(d, page, 0, 0)
+        if d.page_cache.size > 0 and len(d.frame_of) <= p.flash_caches[d.page_cache[0]["cache"]]["blocks"]:
+            keep(p, d, page)
+
+
+@kernel
+def _read(p: Plant, d: Database, page: int, changed: int) -> bool:
+    """Read a page that the pool has missed, which gave up a changed page for it; tell whether the volume was read."""
+    if d.page_cache.size == 0:
+        return True
+    if changed >= 0:
+        keep(p, d, changed)
+    return not keep(p, d, page)
 
 
 @kernel
 def walk(
+    p: Plant,
     d: Database,
     transactions: NDArray[np.int64],
     transaction_ns: int,
@@ -82,7 +109,7 @@ def walk(
     ``transactions`` is where in the statements each begins, and where the last ends.
     """
     count = len(transactions) - 1
-    drawn, referred = counted[_TRANSACTIONS], counted[_REFERENCES]
+    drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
     row = 0
     while referred < end and drawn < last:
@@ -102,43 +129,57 @@ def walk(
                 for reference in range(pages):
                     page = page_at(d, table, row % d.rows[table], reference)
                     dirties = demand["dirties"] if reference + 1 == pages else 0
-                    if not refer(d, page, dirties, now):
+                    if not touch(d, page, dirties, now):
                         missed[d.first_level[table] + reference] += 1
+                        read += _read(p, d, page, _fetch(d, page, dirties, now))
                 referred += pages
-    counted[_TRANSACTIONS], counted[_REFERENCES] = drawn, referred
+    counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 
 
-def warm(d: Database, *, transaction_ns: int = 0, most_references: int = 200_000_000) -> Warmed:
-    """Fill the pool of a database that has not run yet.
+def warm(
+    d: Database, plant: Plant | None = None, *, transaction_ns: int = 0, most_references: int = 200_000_000
+) -> Warmed:
+    """Fill the pool of a database that has not run yet, and the page cache of its *plant* if that is given.
 
-    Ends when the pool is full and a window of references misses no fewer pages than the window before, which was half as long; or, not
+    Ends when both are full and a window of references misses no fewer pages than the window before, which was half as long; or, not
     stationary, when the next window would lead beyond *most_references*. Transactions are *transaction_ns* apart, which LRU-2 looks at.
-    If the pool holds all pages, all are there.
+    What there is room for as a whole is there as a whole.
     """
-    frames, pages = len(d.page_of), len(d.frame_of)
-    whole = pages <= frames
-    if whole:
-        refer_to_all(d)
+    p = PlantBuilder(0).build(1) if plant is None else plant
+    if plant is None:
+        d = d._replace(page_cache=d.page_cache[:0])
+    hold_all(p, d)
     transactions = _transactions(d)
-    counted, missed = np.zeros(2, np.int64), np.zeros(len(d.level_pages), np.int64)
-    drawn, before, window = 0, -1.0, max(frames, _LEAST_REFERENCES)
+    counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
+    drawn = read = 0
+    before, window = -1.0, max(len(d.page_of), _LEAST_REFERENCES)
     stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN)).any()
     while not stationary and counted[_REFERENCES] + window <= most_references:
         missed[:] = 0
-        drawn = int(counted[_TRANSACTIONS])
-        walk(d, transactions, transaction_ns, window, counted, missed)
-        misses, expected = float(missed.sum()), 2 * before
-        fall = expected - misses
+        drawn, read = int(counted[_TRANSACTIONS]), int(counted[_READ])
+        walk(p, d, transactions, transaction_ns, window, counted, missed)
+        misses, expected = float(missed.sum() + counted[_READ] - read), 2 * before
         noise = (
             _DEVIATIONS * (misses + 4 * before) ** 0.5 if before >= 0 else 0.0
         )  # twice a count deviates twice as far
-        full = whole or d.pool_state[UNUSED] == frames
-        stationary = bool(full and before >= 0 and fall <= max(noise, _FALL * expected))
+        stationary = bool(before >= 0 and expected - misses <= max(noise, _FALL * expected) and _is_full(p, d))
         before = misses
         window *= 2
     d.pool_state[TAKEN] = 0  # of what was taken before, the background writer knows nothing
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
-    return Warmed(int(counted[_REFERENCES]), int(counted[_TRANSACTIONS]) - drawn, missed, stationary)
+    transactions_of_last = int(counted[_TRANSACTIONS]) - drawn
+    return Warmed(int(counted[_REFERENCES]), transactions_of_last, missed, int(counted[_READ]) - read, stationary)
+
+
+def _is_full(p: Plant, d: Database) -> bool:
+    """Tell whether pool and page cache have no room left, or hold all pages."""
+    pages, frames = len(d.frame_of), len(d.page_of)
+    if d.pool_state[UNUSED] < min(frames, pages):
+        return False
+    if pages <= frames or not d.page_cache.size:
+        return True
+    cache = p.flash_caches[d.page_cache[0]["cache"]]
+    return bool(cache["used"] == min(cache["blocks"], pages))
 
 
 def _transactions(d: Database) -> NDArray[np.int64]:
