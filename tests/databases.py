@@ -56,6 +56,7 @@ class DatabaseCase:
             cpu_ns=rng.integers(0, 4, count) * 500_000,
             begins=rng.integers(0, 2, count).astype(np.uint8),
             ends=rng.integers(0, 2, count).astype(np.uint8),
+            client_ns=rng.integers(0, 3, count) * 600_000,
         )
         database = add_database(builder, host, relations, self.classes, statements)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)

@@ -20,6 +20,7 @@ from tiersim.simulator.database.tables import (
     EVICT_CLEAN_NS,
     EVICT_DIRTY_NS,
     FOR_CPU,
+    FOR_READ,
     LOG,
     LOOKUP,
     LOOKUP_NS,
@@ -158,8 +159,32 @@ def test_where_the_time_of_a_statement_went() -> None:
 
 
 def test_who_waits_for_a_core_is_told_so() -> None:
-    database, _ = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=1_000_000)
-    assert database.spent[0, FOR_CPU] > 900_000
+    """Two sessions on one core take turns; before the first slice of a statement it has not started."""
+    database, _ = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=2_000_000)
+    assert database.spent[0, FOR_CPU] > 1_900_000
+
+
+def test_a_statement_starts_when_it_is_first_served() -> None:
+    database, metrics = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=900_000)
+    missed = database.spent[0, FOR_READ]
+    assert database.spent[0, FOR_CPU] == 0
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 900_001 + missed
+    assert metrics.latency_sum_ns[:, TRANSACTION].sum() > 3 * 900_000
+
+
+def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_statement() -> None:
+    builder = PlantBuilder(1)
+    flags, nothing = np.ones(2, np.uint8), np.zeros(2, np.int64)
+    loads = Statements(
+        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 100_000), flags, flags,
+        client_ns=np.full(2, 2_500_000),
+    )  # fmt: skip
+    database = add_database(builder, Host(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert int(database.done_ns.max()) == 2 * 2_600_001
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 100_001
+    assert metrics.latency_max_ns[TRANSACTION] == 2 * 2_600_001
 
 
 def test_a_slice_is_slower_beside_others() -> None:

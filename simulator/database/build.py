@@ -57,6 +57,7 @@ class Statements:
     cpu_ns: NDArray[np.int64]
     begins: NDArray[np.uint8]
     ends: NDArray[np.uint8]
+    client_ns: NDArray[np.int64] | None = None  # CPU of the host that goes before it, and belongs to its transaction
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def add_database(
         waits_for=statements.waits_for,
         start_ns=statements.start_ns,
         think_ns=statements.think_ns,
+        client_ns=np.zeros(len(statements.classes), wide) if statements.client_ns is None else statements.client_ns,
         cpu_ns=statements.cpu_ns,
         begins=statements.begins,
         ends=statements.ends,

@@ -16,6 +16,9 @@ COMPUTE, LOOKUP, AGAIN, LOG = range(4)
 #: What a statement waits for before it starts: its recorded time, or its session.
 CLOCK, OWN = range(2)
 
+#: Phase of a session: its next statement has not started, its client works on it, it runs.
+BETWEEN, CALLING, RUNNING = range(3)
+
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
@@ -36,7 +39,7 @@ def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
 SESSION = _record(
     "next",  # statement that it runs, or will
     "end",  # behind its last
-    "running",
+    "phase",
     "demand",  # of the running statement
     "reference",  # pages of the demand that were referred to
     "row",  # that the demand looks up
@@ -46,7 +49,7 @@ SESSION = _record(
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "log_phase",  # of a log demand: not begun, written, flushed
-    "started_ns",  # of the running statement
+    "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
     "asked_ns",  # since when it waits
@@ -82,6 +85,7 @@ class Database(NamedTuple):
     waits_for: NDArray[np.uint8]
     start_ns: NDArray[np.int64]  # recorded
     think_ns: NDArray[np.int64]
+    client_ns: NDArray[np.int64]  # CPU before it: of a client that shares the processors
     cpu_ns: NDArray[np.int64]
     begins: NDArray[np.uint8]  # 1: a transaction begins with it
     ends: NDArray[np.uint8]
