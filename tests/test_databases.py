@@ -24,6 +24,8 @@ from tiersim.simulator.database.tables import (
     LOG,
     LOOKUP,
     LOOKUP_NS,
+    LRU,
+    LRU2,
     OWN,
     PAGE_NS,
     READ_NS,
@@ -32,6 +34,7 @@ from tiersim.simulator.database.tables import (
     SCAN_READ_NS,
     SCAN_ROW_NS,
     SPENT,
+    SWEEP,
     VALID,
     Database,
 )
@@ -41,6 +44,9 @@ from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.schema import DATA_READ, LOG_WRITE
 
 pytestmark = pytest.mark.kernels
+
+#: Names of the policies where they are alone.
+ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2"}
 
 
 @settings(max_examples=100, deadline=None)
@@ -60,13 +66,28 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     for name, left, right in zip(Metrics._fields, metrics, other_metrics, strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
-    for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions"):
+    for name in (
+        "page_of",
+        "used",
+        "dirty",
+        "state",
+        "pool_state",
+        "sessions",
+        "ring_of",
+        "ring_length",
+        "times_ns",
+        "writer",
+        "page_cache",
+        "dirty_since_ns",
+    ):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
-def one_session(statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3) -> tuple[Database, Metrics]:
+def one_session(
+    statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3, policy: int = SWEEP
+) -> tuple[Database, Metrics]:
     """Run one session of single lookups, on a disk that takes 1 ms, with 10 us of CPU each."""
-    return sessions_of(1, statements, frames, rows, exponent, seed=seed)
+    return sessions_of(1, statements, frames, rows, exponent, seed=seed, policy=policy)
 
 
 def sessions_of(
@@ -80,6 +101,7 @@ def sessions_of(
     cpu_ns: int = 10_000,
     seed: int = 3,
     counted_from_ns: int = 0,
+    policy: int = SWEEP,
 ) -> tuple[Database, Metrics]:
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 64, 1_000_000)
@@ -90,23 +112,24 @@ def sessions_of(
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(cores=cores, frames=frames, counted_from_ns=counted_from_ns)
+    host = Host(cores=cores, frames=frames, policy=policy, counted_from_ns=counted_from_ns)
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     return database, metrics
 
 
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 @pytest.mark.parametrize("exponent", [0.0, 1.0])
 @pytest.mark.parametrize("frames", [8, 60, 300])
-def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float) -> None:
+def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float, policy: int) -> None:
     """One session asks for one page after the other, so its pages in order are all that counts."""
-    database, metrics = one_session(600, frames, 5000, exponent)
+    database, metrics = one_session(600, frames, 5000, exponent, policy=policy)
     asked = [
         page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1), reference)
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
-    assert metrics.latency[DATA_READ].sum() == misses("postgresql", *numbered(np.array(asked)), frames)
+    assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)
 
 
 def test_a_session_alone_takes_the_sum_of_its_parts() -> None:

@@ -96,7 +96,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 continue
             return _ask_log(d, session, demand["log_bytes"])
         else:
-            referred += _refer(d, session, place, statement)
+            referred += _refer(d, session, place, statement, now)
 
 
 @kernel
@@ -182,7 +182,7 @@ def _next_demand(d: Database, session: int) -> None:
 
 
 @kernel
-def _refer(d: Database, session: int, place: int, statement: int) -> int:
+def _refer(d: Database, session: int, place: int, statement: int, now: int) -> int:
     """Refer to the next page of a lookup; returns how many pages that were: 1."""
     s = d.sessions[session]
     demand = d.demands[place]
@@ -198,7 +198,7 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
-    if not touch(d, page, dirties):
+    if not touch(d, page, dirties, now):
         s["missing"] = page
         s["dirties"] = dirties
     s["reference"] += 1
