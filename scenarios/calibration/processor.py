@@ -60,13 +60,13 @@ class Run:
 def recorded_pace(path: Path) -> Pace:
     """Return how fast the load of the bundle at *path* ran, of what was counted."""
     found = differences(read_snapshots(path))
-    rates = [float(rate) for change in found.of("client").values() if (rate := change.number("transactions_per_s"))]
+    rates = [float(change.number("transactions_per_s") or 0) for change in found.of("client").values()]
     timed = [
-        (float(pages), float(took))
+        (float(read), float(took))
         for change in found.of("query").values()
-        if (pages := change.number("pages_read")) and (took := change.number("read_ms")) is not None
+        if (read := change.number("pages_read")) and (took := change.number("read_ms")) is not None
     ]
-    pages, took_ms = sum(pages for pages, _ in timed), sum(took for _, took in timed)
+    pages, took_ms = (sum(column) for column in zip(*timed, strict=True)) if timed else (0.0, 0.0)
     return Pace(sum(rates) or None, took_ms / pages * NS_PER_MS if took_ms else None)
 
 
