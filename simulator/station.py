@@ -67,7 +67,7 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
     if kind == PROCESSORS:
         return 0
     if kind == BUFFER_POOL:
-        return resume_pool(p, d, slot)
+        return resume_pool(p, d, slot, now)
     if kind == BACKGROUND_WRITER:
         return resume_writer(p, d)
     return resume_page_cache(p, d, slot, now)

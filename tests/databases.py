@@ -11,6 +11,7 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK,
@@ -43,7 +44,8 @@ class DatabaseCase:
     classes: tuple[tuple[Demand, ...], ...]
     tick_ns: int  # times are multiples of it, so that many fall together
     disks: int
-    host: tuple[int, int, int]
+    costs: tuple[int, ...]
+    counted_from: int
     policy: int
     correlated: int  # period, in ticks
     warmed: bool
@@ -60,10 +62,10 @@ class DatabaseCase:
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
             Relation(self.rows // 2 + 1, (4,), 0.0, station=disk),
         ]
-        page_ns, read_ns, dirty_ns = (cost * self.tick_ns for cost in self.host)
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
-            page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+            costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
+            slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
             ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
             background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages)
@@ -78,6 +80,7 @@ class DatabaseCase:
             cpu_ns=rng.integers(0, 4, count) * 500_000,
             begins=rng.integers(0, 2, count).astype(np.uint8),
             ends=rng.integers(0, 2, count).astype(np.uint8),
+            client_ns=rng.integers(0, 3, count) * 600_000,
         )
         database = add_database(builder, host, relations, self.classes, statements)
         database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, self.sessions)
@@ -106,7 +109,8 @@ database_cases = st.builds(
     classes=_classes,
     tick_ns=st.sampled_from((1000, 100_000)),
     disks=st.integers(1, 3),
-    host=st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+    costs=st.lists(st.integers(0, 2), min_size=len(Costs._fields), max_size=len(Costs._fields)).map(tuple),
+    counted_from=st.sampled_from((0, 0, 20)),
     policy=st.sampled_from((SWEEP, LRU, LRU2)),
     correlated=st.integers(0, 100),
     warmed=st.booleans(),

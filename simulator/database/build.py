@@ -12,6 +12,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NEVER
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
+from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.tables import (
@@ -24,11 +25,14 @@ from tiersim.simulator.database.tables import (
     PAGE_CACHE_ROW,
     PROCESSORS,
     SESSION,
+    SPENT,
     SWEEP,
     WRITER,
     Database,
 )
 from tiersim.simulator.popularity import Popularity, zipf
+
+FREE_OF_COST = Costs()
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Statements:
     cpu_ns: NDArray[np.int64]
     begins: NDArray[np.uint8]
     ends: NDArray[np.uint8]
+    client_ns: NDArray[np.int64] | None = None  # CPU of the host that goes before it, and belongs to its transaction
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,9 @@ class Host:
     log_station: int = 0
     log_bytes: int = 1 << 30
     page_bytes: int = 8192
-    page_ns: int = 0
-    read_ns: int = 0
-    dirty_ns: int = 0
+    costs: Costs = FREE_OF_COST
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
+    counted_from_ns: int = 0  # statements that start before warm the pool and are not counted
     policy: int = SWEEP
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
     retained_ns: int = NEVER  # a page that left is remembered so long after its last use
@@ -117,10 +121,14 @@ def add_database(
         waits_for=statements.waits_for,
         start_ns=statements.start_ns,
         think_ns=statements.think_ns,
+        client_ns=np.zeros(len(statements.classes), wide) if statements.client_ns is None else statements.client_ns,
         cpu_ns=statements.cpu_ns,
         begins=statements.begins,
         ends=statements.ends,
         done_ns=np.zeros(len(statements.classes), wide),
+        counted_from_ns=np.array([host.counted_from_ns], wide),
+        spending=np.zeros((len(sessions), len(SPENT)), wide),
+        spent=np.zeros((len(classes), len(SPENT)), wide),
         first_demand=np.concatenate([[0], np.cumsum([len(one) for one in classes])]).astype(wide),
         demands=demands,
         rows=np.array([r.rows for r in relations], wide),
@@ -147,7 +155,7 @@ def add_database(
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array([processors, pool, host.log_station], np.uint32),
-        costs=np.array([host.page_ns, host.read_ns, host.dirty_ns], wide),
+        costs=np.array(host.costs, wide),
         log_state=np.array([0, host.log_bytes], wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),

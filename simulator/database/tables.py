@@ -16,9 +16,16 @@ COMPUTE, LOOKUP, AGAIN, LOG = range(4)
 #: What a statement waits for before it starts: its recorded time, or its session.
 CLOCK, OWN = range(2)
 
+#: Phase of a session: its next statement has not started, its client works on it, it runs.
+BETWEEN, CALLING, RUNNING = range(3)
+
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
+#: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for pages,
+#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks.
+SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp")
+ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP = range(len(SPENT))
 #: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
 SWEEP, LRU, LRU2 = range(3)
 #: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
@@ -36,7 +43,7 @@ def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
 SESSION = _record(
     "next",  # statement that it runs, or will
     "end",  # behind its last
-    "running",
+    "phase",
     "demand",  # of the running statement
     "reference",  # pages of the demand that were referred to
     "row",  # that the demand looks up
@@ -46,9 +53,13 @@ SESSION = _record(
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "log_phase",  # of a log demand: not begun, written, flushed
-    "started_ns",  # of the running statement
+    "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
+    "asked_ns",  # since when it waits
+    "waits",  # what for, a place in SPENT
+    "part_ns",  # of this wait: CPU that was served, or the writing of old pages
+    "evicting_ns",  # since when its request writes an old page
     "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
     indices=("next", "end"),
 )
@@ -101,13 +112,16 @@ DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
+(
+    LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
+    EVICT_DIRTY_NS, CHANGE_NS,
+) = range(11)  # fmt: skip
 #: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
 #: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, and what its time was when the run began.
 HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
 #: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period.
 POLICY, CORRELATED_NS, RETAINED_NS = range(3)
-#: Places in ``costs``, ns of CPU: a page that is looked up, a page that is read into the pool, one that is evicted dirty.
-PAGE_NS, READ_NS, DIRTY_NS = range(3)
 #: Places in ``log_state``.
 LOG_POSITION, LOG_BYTES = range(2)
 
@@ -122,10 +136,14 @@ class Database(NamedTuple):
     waits_for: NDArray[np.uint8]
     start_ns: NDArray[np.int64]  # recorded
     think_ns: NDArray[np.int64]
+    client_ns: NDArray[np.int64]  # CPU before it: of a client that shares the processors
     cpu_ns: NDArray[np.int64]
     begins: NDArray[np.uint8]  # 1: a transaction begins with it
     ends: NDArray[np.uint8]
     done_ns: NDArray[np.int64]  # written while time moves
+    counted_from_ns: NDArray[np.int64]  # (1,): statements that start before are in no statistics
+    spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
+    spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     first_demand: NDArray[np.int64]  # (classes + 1,)
     demands: NDArray[Any]  # DEMAND
