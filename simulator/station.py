@@ -49,4 +49,4 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return devices.resume(p, station, slot, now)
     if kind == PROCESSORS:
         return 0
-    return resume_pool(p, d, slot)
+    return resume_pool(p, d, slot, now)

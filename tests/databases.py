@@ -10,6 +10,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import AGAIN, CLOCK, COMPUTE, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.metrics import Metrics, new_metrics
 
@@ -28,7 +29,8 @@ class DatabaseCase:
     classes: tuple[tuple[Demand, ...], ...]
     tick_ns: int  # times are multiples of it, so that many fall together
     disks: int
-    host: tuple[int, int, int]
+    costs: tuple[int, ...]
+    counted_from: int
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -40,10 +42,10 @@ class DatabaseCase:
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
             Relation(self.rows // 2 + 1, (4,), 0.0, station=disk),
         ]
-        page_ns, read_ns, dirty_ns = (cost * self.tick_ns for cost in self.host)
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
-            page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+            costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
+            slowdown=[1000 + 100 * busy for busy in range(self.cores)],
         )  # fmt: skip
         statements = Statements(
             session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
@@ -79,5 +81,6 @@ database_cases = st.builds(
     classes=_classes,
     tick_ns=st.sampled_from((1000, 100_000)),
     disks=st.integers(1, 3),
-    host=st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+    costs=st.lists(st.integers(0, 2), min_size=len(Costs._fields), max_size=len(Costs._fields)).map(tuple),
+    counted_from=st.sampled_from((0, 0, 20)),
 )

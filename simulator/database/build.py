@@ -8,15 +8,19 @@ from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NONE
+from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import (
     ASKED,
     BUFFER_POOL,
     DEMAND,
     PROCESSORS,
     SESSION,
+    SPENT,
     Database,
 )
 from tiersim.simulator.popularity import Popularity, zipf
+
+FREE_OF_COST = Costs()
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,9 @@ class Host:
     log_station: int = 0
     log_bytes: int = 1 << 30
     page_bytes: int = 8192
-    page_ns: int = 0
-    read_ns: int = 0
-    dirty_ns: int = 0
+    costs: Costs = FREE_OF_COST
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
+    counted_from_ns: int = 0  # statements that start before warm the pool and are not counted
 
 
 def add_database(
@@ -103,6 +106,9 @@ def add_database(
         begins=statements.begins,
         ends=statements.ends,
         done_ns=np.zeros(len(statements.classes), wide),
+        counted_from_ns=np.array([host.counted_from_ns], wide),
+        spending=np.zeros((len(sessions), len(SPENT)), wide),
+        spent=np.zeros((len(classes), len(SPENT)), wide),
         first_demand=np.concatenate([[0], np.cumsum([len(one) for one in classes])]).astype(wide),
         demands=demands,
         rows=np.array([r.rows for r in relations], wide),
@@ -126,7 +132,7 @@ def add_database(
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array([processors, pool, host.log_station], np.uint32),
-        costs=np.array([host.page_ns, host.read_ns, host.dirty_ns], wide),
+        costs=np.array(host.costs, wide),
         log_state=np.array([0, host.log_bytes], wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),

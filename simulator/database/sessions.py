@@ -12,16 +12,23 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, STAT
 from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch
 from tiersim.simulator.database.tables import (
     BURST,
+    CHANGE_NS,
     CLOCK,
     COMPUTE,
-    DIRTY_NS,
+    FOR_CPU,
+    FOR_EVICTION,
+    FOR_LOG,
+    FOR_READ,
     LOG,
     LOG_BYTES,
     LOG_POSITION,
     LOOKUP,
+    LOOKUP_NS,
+    ON_CPU,
     PAGE_NS,
     READ_NS,
     SLICE_NS,
+    SPENT,
     Database,
 )
 from tiersim.simulator.metrics import Metrics, record_sync
@@ -40,6 +47,8 @@ _NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     """Let a session go on: returns ASKS, OVER, or when to call again."""
     s = d.sessions[session]
+    if s["running"]:
+        _account(d, session, now)
     if s["fetched"] != _NO_PAGE:
         set_dirty(d, s["fetched"])
         s["fetched"] = _NO_PAGE
@@ -59,13 +68,13 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
         if blocked and s["charge_ns"] > 0:
             slice_ns = min(s["charge_ns"], SLICE_NS)
             s["charge_ns"] -= slice_ns
-            return _ask(d, session, 0, READ, 0, slice_ns, PROCESSOR)
+            return _ask(d, session, FOR_CPU, 0, READ, 0, slice_ns, PROCESSOR)
         if s["missing"] != _NO_PAGE:
             page = s["missing"]
             s["missing"] = _NO_PAGE
             s["fetched"] = page if s["dirties"] else _NO_PAGE
             s["charge_ns"] += d.costs[READ_NS]
-            return _ask(d, session, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
+            return _ask(d, session, FOR_READ, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
         if over:
             _end(d, m, session, interval, now)
             continue
@@ -85,6 +94,18 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
 
 
 @kernel
+def _account(d: Database, session: int, now: int) -> None:
+    """Note what the wait that has ended was for; all time of a statement is spent in such waits."""
+    s = d.sessions[session]
+    waits, part = s["waits"], s["part_ns"]
+    d.spending[session, waits] += now - s["asked_ns"] - part
+    if part > 0:
+        d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
+        s["part_ns"] = 0
+    s["asked_ns"] = now
+
+
+@kernel
 def _start_of(d: Database, session: int) -> int:
     """Return when a session's next statement may start."""
     s = d.sessions[session]
@@ -101,7 +122,7 @@ def _begin(d: Database, session: int, now: int) -> None:
     s["demand"] = 0
     s["reference"] = 0
     s["log_phase"] = _NOT_BEGUN
-    s["started_ns"] = now
+    s["started_ns"] = s["asked_ns"] = now
     s["charge_ns"] = 1  # nothing takes no time
     if d.begins[s["next"]]:
         s["transaction_ns"] = now
@@ -112,11 +133,19 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     """A statement has ended: count it, by itself, with its class, and as its transaction's last."""
     s = d.sessions[session]
     statement = s["next"]
+    kind = d.statement_class[statement]
     d.done_ns[statement] = now
-    record_sync(m, STATEMENT, interval, now - s["started_ns"])
-    record_sync(m, FIRST_CLASS + d.statement_class[statement], interval, now - s["started_ns"])
+    counted = s["started_ns"] >= d.counted_from_ns[0]
+    if counted:
+        record_sync(m, STATEMENT, interval, now - s["started_ns"])
+        record_sync(m, FIRST_CLASS + kind, interval, now - s["started_ns"])
+    for part in range(len(SPENT)):
+        if counted:
+            d.spent[kind, part] += d.spending[session, part]
+        d.spending[session, part] = 0
     if d.ends[statement] and s["transaction_ns"] >= 0:
-        record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
+        if s["transaction_ns"] >= d.counted_from_ns[0]:
+            record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
         s["transaction_ns"] = -1
     s["running"] = 0
     s["ended_ns"] = now
@@ -141,11 +170,12 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
         if demand["kind"] == LOOKUP:
             s["looked_up"] = draw_row(d, table, table, np.int64(statement) * _MOST_DEMANDS + s["demand"])
         s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
+        s["charge_ns"] += d.costs[LOOKUP_NS]
     page = page_at(d, table, s["row"], s["reference"])
     last = s["reference"] + 1 == references(d, table)
     s["charge_ns"] += d.costs[PAGE_NS]
     if demand["dirties"] and last:
-        s["charge_ns"] += d.costs[DIRTY_NS]
+        s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
     if not touch(d, page, dirties):
         s["missing"] = page
@@ -157,7 +187,10 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
 
 
 @kernel
-def _ask(d: Database, session: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int) -> int:
+def _ask(
+    d: Database, session: int, waits: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int
+) -> int:
+    d.sessions[session]["waits"] = waits
     asked = d.asked[session]
     asked["station"] = d.stations[station]
     asked["op"] = op
@@ -178,6 +211,6 @@ def _ask_log(d: Database, session: int, log_bytes: int) -> int:
             d.log_state[LOG_POSITION] = 0
         offset = d.log_state[LOG_POSITION]
         d.log_state[LOG_POSITION] += length
-        return _ask(d, session, 2, WRITE, offset, length, LOG_WRITE)
+        return _ask(d, session, FOR_LOG, 2, WRITE, offset, length, LOG_WRITE)
     s["log_phase"] = _FLUSHED
-    return _ask(d, session, 2, FLUSH, 0, 0, LOG_FLUSH)
+    return _ask(d, session, FOR_LOG, 2, FLUSH, 0, 0, LOG_FLUSH)

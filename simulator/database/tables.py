@@ -19,6 +19,11 @@ CLOCK, OWN = range(2)
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
+#: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for pages,
+#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks.
+SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp")
+ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP = range(len(SPENT))
+
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
 BURST = 64
@@ -44,6 +49,10 @@ SESSION = _record(
     "started_ns",  # of the running statement
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
+    "asked_ns",  # since when it waits
+    "waits",  # what for, a place in SPENT
+    "part_ns",  # of this wait: CPU that was served, or the writing of old pages
+    "evicting_ns",  # since when its request writes an old page
     indices=("next", "end"),
 )
 
@@ -54,8 +63,11 @@ ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", ind
 
 #: Places in ``pool_state``: the hand of the sweep, frames that were never used, the queue of what may start, whether frames ran out.
 HAND, UNUSED, READY = range(3)
-#: Places in ``costs``, ns of CPU: a page that is looked up, a page that is read into the pool, one that is evicted dirty.
-PAGE_NS, READ_NS, DIRTY_NS = range(3)
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
+(
+    LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
+    EVICT_DIRTY_NS, CHANGE_NS,
+) = range(11)  # fmt: skip
 #: Places in ``log_state``.
 LOG_POSITION, LOG_BYTES = range(2)
 
@@ -74,6 +86,9 @@ class Database(NamedTuple):
     begins: NDArray[np.uint8]  # 1: a transaction begins with it
     ends: NDArray[np.uint8]
     done_ns: NDArray[np.int64]  # written while time moves
+    counted_from_ns: NDArray[np.int64]  # (1,): statements that start before are in no statistics
+    spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
+    spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     first_demand: NDArray[np.int64]  # (classes + 1,)
     demands: NDArray[Any]  # DEMAND
