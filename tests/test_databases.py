@@ -59,7 +59,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     for name, left, right in zip(Metrics._fields, metrics, other_metrics, strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
-    for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions"):
+    for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions", "pages_read"):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
