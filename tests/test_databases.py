@@ -79,6 +79,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
         "writer",
         "page_cache",
         "dirty_since_ns",
+        "pages_read",
     ):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
