@@ -46,6 +46,7 @@ class HostModel(StrictModel):
     memory: Bytes | None = Field(default=None, gt=0)
     contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = None
     costs: CostsModel | None = None
+    clients: Literal["here", "elsewhere"] = "elsewhere"  # whether those of the recorded load generator share the cores
 
     @model_validator(mode="after")
     def _cores_are_said_once(self) -> "HostModel":

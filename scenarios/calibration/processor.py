@@ -1,8 +1,8 @@
 """What statements cost the processors, where nobody measured it: the load is simulated on the recorded hardware until it runs as recorded.
 
 Two things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server saw, from the start of the
-read until its process is served again. ``client_ns``, what a transaction costs besides its statements where clients share the host: so that as
-many transactions end in a second as were recorded. What a statement costs by itself is known (``docs/synthesis.md``).
+read until its process is served again. ``client_ns``, what a statement costs besides itself where clients share the host, to be sent and
+answered: so that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import READ_NS, Database
 from tiersim.simulator.metrics import Metrics
-from tiersim.traces.differences import differences
+from tiersim.traces.differences import Differences, differences
 from tiersim.traces.schema import DATA_READ
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -28,20 +28,30 @@ _BUSY = 0.95
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody noted it."""
+    """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody noted it.
+
+    ``pause_ns`` is the time of a client of a closed loop between transactions, which is in no latency; None where nobody measured it.
+    """
 
     transactions_per_s: float | None
     read_ns: float | None
+    pause_ns: int | None = None
 
 
 @dataclass(frozen=True)
 class ProcessorCosts:
-    """CPU in ns on the host: of one execution of each query without its pages, of the client for each transaction, of pages."""
+    """CPU in ns on a core of the recorded host.
+
+    ``statement_ns`` is that of one execution by query, besides what ``costs`` charge for its pages. ``client_ns`` is what it takes besides
+    to be sent and answered, if the clients ran on the same cores; ``pause_ns`` then is the time of a client between transactions. None: they
+    ran elsewhere, and their time is think time. ``basis`` says what it was found from.
+    """
 
     statement_ns: Mapping[str, int]
     client_ns: int
     costs: Costs
     basis: str
+    pause_ns: int | None = None
     recorded: Pace | None = None
     simulated: Pace | None = None
 
@@ -55,6 +65,7 @@ class Run:
     cores: int
     sessions: int
     reads_per_transaction: float
+    statements_per_transaction: float
 
 
 def recorded_pace(path: Path) -> Pace:
@@ -67,7 +78,18 @@ def recorded_pace(path: Path) -> Pace:
         if (read := change.number("pages_read")) and (took := change.number("read_ms")) is not None
     ]
     pages, took_ms = (sum(column) for column in zip(*timed, strict=True)) if timed else (0.0, 0.0)
-    return Pace(sum(rates) or None, took_ms / pages * NS_PER_MS if took_ms else None)
+    return Pace(sum(rates) or None, took_ms / pages * NS_PER_MS if took_ms else None, _pause_ns(found))
+
+
+def _pause_ns(found: Differences) -> int | None:
+    """Return what the load generator's clients took between transactions: N clients do N / (latency + pause) a second."""
+    one = list(found.of("client").values())
+    if len(one) != 1:
+        return None
+    clients, rate, mean_ms = (one[0].number(name) for name in ("clients", "transactions_per_s", "mean_ms"))
+    if not clients or not rate or mean_ms is None:
+        return None
+    return max(round(float(clients / rate) * NS_PER_S - float(mean_ms) * NS_PER_MS), 0)
 
 
 def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
@@ -99,7 +121,7 @@ def _transactions_per_s(database: Database) -> float | None:
 
 
 def calibrate_processor(
-    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], Run], *, clients_here: bool
+    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], Run]
 ) -> ProcessorCosts:
     """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
 
@@ -109,7 +131,7 @@ def calibrate_processor(
     found, run = start, simulate(start)
     for _ in range(_MOST_RUNS):
         read_change = _read_change(recorded, run, found)
-        client_change = _client_change(recorded, run, found, read_change) if clients_here else 0.0
+        client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
         if _near(recorded.read_ns, read_change) and _near(_per_transaction_ns(recorded), client_change):
             break
         costs = found.costs._replace(read_ns=found.costs.read_ns + round(read_change))
@@ -134,7 +156,7 @@ def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change:
         return 0.0
     together = run.cores if run.busy >= _BUSY or wanted < had else run.sessions
     change = (wanted - had) * together - run.reads_per_transaction * read_change
-    return max(change, -found.client_ns)
+    return max(change / run.statements_per_transaction, -found.client_ns)
 
 
 def _per_transaction_ns(pace: Pace) -> float | None:

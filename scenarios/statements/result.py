@@ -11,7 +11,7 @@ from tiersim.devices.token_bucket import balances
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
-from tiersim.scenarios.statements.programs import CLIENT, COMMIT, OTHERS
+from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
 from tiersim.simulator.categories import CATEGORIES, OF_DATABASES, REQUESTS, TRANSACTION
@@ -58,10 +58,9 @@ def summarise_statements(
     busiest = max(to_blame(utilisation(metrics, stations, 0, ran - 1), stations), default=(0.0, 0, 0))
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
     names[names.index("statement")] = ""  # the client's work and commits are among them
-    own = [name if name in (COMMIT, CLIENT) else f"query {name}" for name in program.names]
+    own = [name if name in (COMMIT) else f"query {name}" for name in program.names]
     figures = latencies(metrics, judged, [*names, *own])
-    queries = {name: figures.pop(f"query {name}", None) for name in program.names if name not in (COMMIT, CLIENT)}
-    figures.pop(CLIENT, None)
+    queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
