@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, did_you_mean
@@ -116,7 +114,9 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     for snapshot in read_snapshots(load.path):
         entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
         if entities:
-            unused = sum(int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity)
+            unused = sum(
+                int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
+            )
             return max(min(frames, load.fitted.frames - unused), 1)
     raise ScenarioError(
         f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record pg_buffercache, or '
@@ -124,9 +124,7 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     )
 
 
-def _place(
-    scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]
-) -> tuple[list[Relation], str]:
+def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]) -> tuple[list[Relation], str]:
     """Return the tables on their volumes, and the volume of the log; raises ScenarioError when they do not fit."""
     rules = scenario.model.placement
     _check_names(scenario, load)
@@ -159,7 +157,11 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
     wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
     if not wanted:
         return
-    known = {name for full in differences(read_snapshots(load.path)).of("relation") for name in (full, full.rpartition(".")[2])}
+    known = {
+        name
+        for full in differences(read_snapshots(load.path)).of("relation")
+        for name in (full, full.rpartition(".")[2])
+    }
     for name in wanted:
         if name not in known:
             raise ScenarioError(

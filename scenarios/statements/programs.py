@@ -259,4 +259,5 @@ def _in_steps(pages: Column) -> Column:
     array([   1,    9,   18,  104, 1024])
     """
     step = np.maximum(2 ** np.floor(np.log2(pages)).astype(np.int64) // _LOG_STEPS, 1)
-    return (pages + step // 2) // step * step
+    rounded: Column = (pages + step // 2) // step * step
+    return rounded

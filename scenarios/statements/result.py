@@ -51,7 +51,9 @@ def summarise_statements(
     stations = assembled.builder.stations
     program, load = assembled.program, assembled.load
     intervals, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
-    ran = min(max(-(-outcome.end_ns // interval_ns), 1), intervals)  # a closed loop may be over sooner than the recording was
+    ran = min(
+        max(-(-outcome.end_ns // interval_ns), 1), intervals
+    )  # a closed loop may be over sooner than the recording was
     flow, late_ns = _flow(assembled, intervals, interval_ns)
     judged = _judge(scenario, assembled, metrics, outcome, flow, late_ns)
     balance = balances(plant, outcome.end_ns)
@@ -224,5 +226,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         )
     bounded = assembled.load.fitted.bounded
     if bounded:
-        found.append(f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling")
+        found.append(
+            f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling"
+        )
     return found

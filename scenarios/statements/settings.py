@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_processor
-from tiersim.devices.processor import core_speed
+from tiersim.devices.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
@@ -106,7 +106,7 @@ def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: 
     return DEFAULT_CORES
 
 
-def _processor(scenario: NamedScenario, key: str, name: str) -> Any:
+def _processor(scenario: NamedScenario, key: str, name: str) -> Processor:
     try:
         return load_processor(name)
     except ScenarioError as error:
@@ -194,8 +194,12 @@ def _caveats(
     if direct is None:
         direct = "data" in str(recorded.host.get("debug_io_direct", ""))
     if engine.os_cache or (kind == "postgresql" and not direct):
-        found.append("the OS page cache is not simulated: every page that the buffer pool misses is read from its volume")
+        found.append(
+            "the OS page cache is not simulated: every page that the buffer pool misses is read from its volume"
+        )
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
-        found.append(f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated")
+        found.append(
+            f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
+        )
     return found

@@ -11,16 +11,16 @@ import numpy as np
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
+from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.statements.programs import Program
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.tables import HAND, LOG, LOOKUP, OWN, UNUSED, Database
 from tiersim.simulator.metrics import new_metrics
-from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.programs import Program
 
-#: Rows that are looked up for each frame of the pool, and at least; and statements at most, for memory's sake.
-_ROWS_A_FRAME, _LEAST_ROWS, _MOST_STATEMENTS = 12, 200_000, 8_000_000
+#: Rows that are looked up for each frame of the pool, as many as popularity is fitted with; and statements at most, for memory's sake.
+_ROWS_A_FRAME, _MOST_STATEMENTS = 12, 8_000_000
 
 
 def warm(database: Database, program: Program, relations: list[Relation], frames: int, seed: int) -> None:
@@ -30,8 +30,7 @@ def warm(database: Database, program: Program, relations: list[Relation], frames
     if not rows.any():
         return
     pages = int(database.level_pages.sum())
-    wanted = max(_ROWS_A_FRAME * min(frames, pages), _LEAST_ROWS)
-    count = min(int(np.ceil(wanted / rows.mean())), _MOST_STATEMENTS)
+    count = min(int(np.ceil(_ROWS_A_FRAME * min(frames, pages) / rows.mean())), _MOST_STATEMENTS)
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 1, 1)
     used = len(statements.classes)
