@@ -20,9 +20,12 @@ from tiersim.simulator.database.tables import (
     EVICT_CLEAN_NS,
     EVICT_DIRTY_NS,
     FOR_CPU,
+    FOR_READ,
     LOG,
     LOOKUP,
     LOOKUP_NS,
+    LRU,
+    LRU2,
     OWN,
     PAGE_NS,
     READ_NS,
@@ -31,6 +34,7 @@ from tiersim.simulator.database.tables import (
     SCAN_READ_NS,
     SCAN_ROW_NS,
     SPENT,
+    SWEEP,
     VALID,
     Database,
 )
@@ -40,6 +44,9 @@ from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.schema import DATA_READ, LOG_WRITE
 
 pytestmark = pytest.mark.kernels
+
+#: Names of the policies where they are alone.
+ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2"}
 
 
 @settings(max_examples=100, deadline=None)
@@ -59,13 +66,29 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     for name, left, right in zip(Metrics._fields, metrics, other_metrics, strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
-    for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions", "pages_read"):
+    for name in (
+        "page_of",
+        "used",
+        "dirty",
+        "state",
+        "pool_state",
+        "sessions",
+        "pages_read",
+        "ring_of",
+        "ring_length",
+        "times_ns",
+        "writer",
+        "page_cache",
+        "dirty_since_ns",
+    ):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
-def one_session(statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3) -> tuple[Database, Metrics]:
+def one_session(
+    statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3, policy: int = SWEEP
+) -> tuple[Database, Metrics]:
     """Run one session of single lookups, on a disk that takes 1 ms, with 10 us of CPU each."""
-    return sessions_of(1, statements, frames, rows, exponent, seed=seed)
+    return sessions_of(1, statements, frames, rows, exponent, seed=seed, policy=policy)
 
 
 def sessions_of(
@@ -79,6 +102,7 @@ def sessions_of(
     cpu_ns: int = 10_000,
     seed: int = 3,
     counted_from_ns: int = 0,
+    policy: int = SWEEP,
 ) -> tuple[Database, Metrics]:
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 64, 1_000_000)
@@ -89,23 +113,24 @@ def sessions_of(
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(cores=cores, frames=frames, counted_from_ns=counted_from_ns)
+    host = Host(cores=cores, frames=frames, policy=policy, counted_from_ns=counted_from_ns)
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     return database, metrics
 
 
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 @pytest.mark.parametrize("exponent", [0.0, 1.0])
 @pytest.mark.parametrize("frames", [8, 60, 300])
-def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float) -> None:
+def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float, policy: int) -> None:
     """One session asks for one page after the other, so its pages in order are all that counts."""
-    database, metrics = one_session(600, frames, 5000, exponent)
+    database, metrics = one_session(600, frames, 5000, exponent, policy=policy)
     asked = [
         page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1), reference)
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
-    assert metrics.latency[DATA_READ].sum() == misses("postgresql", *numbered(np.array(asked)), frames)
+    assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)
 
 
 def test_a_session_alone_takes_the_sum_of_its_parts() -> None:
@@ -158,8 +183,32 @@ def test_where_the_time_of_a_statement_went() -> None:
 
 
 def test_who_waits_for_a_core_is_told_so() -> None:
-    database, _ = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=1_000_000)
-    assert database.spent[0, FOR_CPU] > 900_000
+    """Two sessions on one core take turns; before the first slice of a statement it has not started."""
+    database, _ = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=2_000_000)
+    assert database.spent[0, FOR_CPU] > 1_900_000
+
+
+def test_a_statement_starts_when_it_is_first_served() -> None:
+    database, metrics = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=900_000)
+    missed = database.spent[0, FOR_READ]
+    assert database.spent[0, FOR_CPU] == 0
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 900_001 + missed
+    assert metrics.latency_sum_ns[:, TRANSACTION].sum() > 3 * 900_000
+
+
+def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_statement() -> None:
+    builder = PlantBuilder(1)
+    flags, nothing = np.ones(2, np.uint8), np.zeros(2, np.int64)
+    loads = Statements(
+        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 100_000), flags, flags,
+        client_ns=np.full(2, 2_500_000),
+    )  # fmt: skip
+    database = add_database(builder, Host(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert int(database.done_ns.max()) == 2 * 2_600_001
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 100_001
+    assert metrics.latency_max_ns[TRANSACTION] == 2 * 2_600_001
 
 
 def test_a_slice_is_slower_beside_others() -> None:

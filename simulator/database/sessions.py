@@ -11,7 +11,9 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch
 from tiersim.simulator.database.tables import (
+    BETWEEN,
     BURST,
+    CALLING,
     CHANGE_NS,
     CLOCK,
     COMPUTE,
@@ -27,6 +29,7 @@ from tiersim.simulator.database.tables import (
     ON_CPU,
     PAGE_NS,
     READ_NS,
+    RUNNING,
     SLICE_NS,
     SPENT,
     Database,
@@ -38,6 +41,7 @@ from tiersim.traces.schema import DATA_READ, LOG_WRITE
 ASKS, OVER = -1, -2
 
 _NO_PAGE = -1
+_NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
 _NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
@@ -47,28 +51,30 @@ _NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     """Let a session go on: returns ASKS, OVER, or when to call again."""
     s = d.sessions[session]
-    if s["running"]:
+    if s["phase"] == RUNNING:
         _account(d, session, now)
     if s["fetched"] != _NO_PAGE:
         set_dirty(d, s["fetched"])
         s["fetched"] = _NO_PAGE
     referred = 0
     while True:
-        if not s["running"]:
+        if s["phase"] == BETWEEN:
             if s["next"] == s["end"]:
                 return OVER
             start = _start_of(d, session)
             if start > now:
                 return start
+            _call(d, session, now)
+        if s["phase"] == CALLING:
+            if s["charge_ns"] > 0:
+                return _ask_processor(d, session)
             _begin(d, session, now)
         statement = s["next"]
         place = d.first_demand[d.statement_class[statement]] + s["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
         blocked = over or referred >= BURST or s["missing"] != _NO_PAGE or d.demands[place]["kind"] == LOG
         if blocked and s["charge_ns"] > 0:
-            slice_ns = min(s["charge_ns"], SLICE_NS)
-            s["charge_ns"] -= slice_ns
-            return _ask(d, session, FOR_CPU, 0, READ, 0, slice_ns, PROCESSOR)
+            return _ask_processor(d, session)
         if s["missing"] != _NO_PAGE:
             page = s["missing"]
             s["missing"] = _NO_PAGE
@@ -90,14 +96,19 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 continue
             return _ask_log(d, session, demand["log_bytes"])
         else:
-            referred += _refer(d, session, place, statement)
+            referred += _refer(d, session, place, statement, now)
 
 
 @kernel
 def _account(d: Database, session: int, now: int) -> None:
-    """Note what the wait that has ended was for; all time of a statement is spent in such waits."""
+    """Note what the wait that has ended was for; all time of a statement is spent in such waits.
+
+    The first is for a processor; the statement starts when it gets it, as servers measure.
+    """
     s = d.sessions[session]
     waits, part = s["waits"], s["part_ns"]
+    if s["started_ns"] == _NOT_SERVED:
+        s["started_ns"] = s["asked_ns"] = now - part
     d.spending[session, waits] += now - s["asked_ns"] - part
     if part > 0:
         d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
@@ -116,16 +127,26 @@ def _start_of(d: Database, session: int) -> int:
 
 
 @kernel
+def _call(d: Database, session: int, now: int) -> None:
+    """Begin what comes before a statement: the client's work, if it shares the processors."""
+    s = d.sessions[session]
+    s["phase"] = CALLING
+    s["charge_ns"] = d.client_ns[s["next"]]
+    s["part_ns"] = 0
+    if d.begins[s["next"]]:
+        s["transaction_ns"] = now
+
+
+@kernel
 def _begin(d: Database, session: int, now: int) -> None:
     s = d.sessions[session]
-    s["running"] = 1
+    s["phase"] = RUNNING
     s["demand"] = 0
     s["reference"] = 0
     s["log_phase"] = _NOT_BEGUN
-    s["started_ns"] = s["asked_ns"] = now
+    s["started_ns"] = _NOT_SERVED
+    s["part_ns"] = 0
     s["charge_ns"] = 1  # nothing takes no time
-    if d.begins[s["next"]]:
-        s["transaction_ns"] = now
 
 
 @kernel
@@ -147,7 +168,7 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
         if s["transaction_ns"] >= d.counted_from_ns[0]:
             record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
         s["transaction_ns"] = -1
-    s["running"] = 0
+    s["phase"] = BETWEEN
     s["ended_ns"] = now
     s["next"] = statement + 1
 
@@ -161,7 +182,7 @@ def _next_demand(d: Database, session: int) -> None:
 
 
 @kernel
-def _refer(d: Database, session: int, place: int, statement: int) -> int:
+def _refer(d: Database, session: int, place: int, statement: int, now: int) -> int:
     """Refer to the next page of a lookup; returns how many pages that were: 1."""
     s = d.sessions[session]
     demand = d.demands[place]
@@ -177,13 +198,21 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
-    if not touch(d, page, dirties):
+    if not touch(d, page, dirties, now):
         s["missing"] = page
         s["dirties"] = dirties
     s["reference"] += 1
     if last:
         _next_demand(d, session)
     return 1
+
+
+@kernel
+def _ask_processor(d: Database, session: int) -> int:
+    s = d.sessions[session]
+    slice_ns = min(s["charge_ns"], SLICE_NS)
+    s["charge_ns"] -= slice_ns
+    return _ask(d, session, FOR_CPU, 0, READ, 0, slice_ns, PROCESSOR)
 
 
 @kernel
