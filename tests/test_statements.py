@@ -16,7 +16,7 @@ from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble, assemble_load
 from tiersim.scenarios.statements.load import Load, read_load
-from tiersim.scenarios.statements.programs import CLIENT, COMMIT, _in_steps
+from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import load_of, replay_statements
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import AGAIN, CLOCK, LOG, LOOKUP, SPENT
@@ -154,8 +154,8 @@ def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", unused=70)
     found = read_load(path, synthesise(path, 1), law())
     assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=recorded"))
-    assert np.count_nonzero(assembled.database.page_of >= 0) == FRAMES - 70
-    assert np.count_nonzero(assemble_load(found, scenario(tmp_path)).database.page_of >= 0) == FRAMES
+    assert np.count_nonzero(assembled.database.frame_of) == FRAMES - 70
+    assert np.count_nonzero(assemble_load(found, scenario(tmp_path)).database.frame_of) == FRAMES
 
 
 def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
@@ -185,13 +185,12 @@ def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, t
     program = assembled.program
     own = np.array(program.category)[program.statements.classes] == program.names.index(update)
     assert set(program.statements.cpu_ns[own].tolist()) == {70_000}
-    client = np.array(program.category)[program.statements.classes] == program.names.index(CLIENT)
-    assert client.sum() == program.transactions
-    assert set(program.statements.cpu_ns[client].tolist()) == {30_000}
+    client_ns = program.statements.client_ns
+    assert client_ns is not None
+    np.testing.assert_array_equal(client_ns, 30_000 * program.statements.begins.astype(np.int64))
     assert assembled.settings.costs.read_ns == 5_000
     assert not program.statements.think_ns.any()  # the client was on the host: its time is CPU
     found = run(load, tmp_path, processor=costs).summary
-    assert CLIENT not in found["latency_ns"]
     assert found["settings_from"]["host.costs"] == "a test"
 
 

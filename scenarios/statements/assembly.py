@@ -17,9 +17,9 @@ from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
-from tiersim.scenarios.statements.warming import warm
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.warm import fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -38,6 +38,7 @@ class Assembled:
     settings: Settings
     program: Program
     frames: int
+    warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
 
 
@@ -83,16 +84,30 @@ def assemble_load(load: Load, scenario: NamedScenario, processor: ProcessorCosts
             costs=settings.costs,
             slowdown=settings.slowdown,
             counted_from_ns=scenario.model.replay.warmup,
+            policy=settings.policy,
+            background_writer=settings.background_writer,
+            os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
         ),
         relations,
         program.classes,
         program.statements,
         program.category,
     )
+    warmed = _fill(scenario, load, database)
+    return Assembled(builder, database, load, settings, program, frames, warmed, load.span_ns)
+
+
+def _fill(scenario: NamedScenario, load: Load, database: Database) -> bool:
+    """Fill the pool as ``cache_state`` says; tell whether it is as it is in the long run."""
     state = scenario.model.replay.cache_state
-    if state != "cold":
-        warm(database, program, relations, frames if state == "warm" else _held(scenario, load, frames), seed)
-    return Assembled(builder, database, load, settings, program, frames, load.span_ns)
+    if state == "cold":
+        return False
+    frames = len(database.page_of)
+    held = frames if state == "warm" else _held(scenario, load, frames)
+    if held == frames:
+        return warm(database).stationary
+    fill(database, held)
+    return False
 
 
 def frames_of(load: Load, settings: Settings) -> int:

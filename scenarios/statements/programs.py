@@ -1,8 +1,7 @@
 """From a schedule to the simulator's statements: which class each is of, what the class demands, how much CPU it uses.
 
 A query whose calls look up 0.3 rows on average has a class that looks up none and one that looks up a row; each call is drawn to be of one
-of them. Besides the executions there are commits, where a transaction has to make its log durable and no COMMIT was counted, and the client's
-own work, where it ran on the same host.
+of them. Besides the executions there are commits, where a transaction has to make its log durable and no COMMIT was counted.
 """
 
 from collections.abc import Sequence
@@ -23,8 +22,8 @@ from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP, OWN
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
-#: Names of what is no query: commits that nobody counted, the client's own work, queries beyond the most expensive.
-COMMIT, CLIENT, OTHERS = "commit", "client", "others"
+#: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
+COMMIT, OTHERS = "commit", "others"
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8
 #: Lengths of logs are told apart to an eighth.
@@ -37,7 +36,7 @@ Column = NDArray[np.int64]
 class Program:
     """Everything that sessions will do.
 
-    ``names`` are of the columns of metrics, behind those of all databases: queries, COMMIT, CLIENT, OTHERS; ``category`` is the column of
+    ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the column of
     each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds besides, on average. ``executed`` tells recorded executions
     from what was added to them.
     """
@@ -85,31 +84,29 @@ def write_program(
     load: Load, found: Transactions, plan: Schedule, settings: Settings, processor: ProcessorCosts | None, seed: int
 ) -> Program:
     """Write what the sessions of *plan* do, on the host and engine of *settings*."""
-    client_ns = 0 if processor is None else round(processor.client_ns / settings.core_speed)
-    names = _names(load, client_ns > 0)
+    names = _names(load)
     classes = _Classes(names)
     durable, ends_itself = _endings(load, found)
     number = plan.transaction
-    before = int(client_ns > 0)
     behind = (durable & ~ends_itself)[number].astype(np.int64)
     rows = found.rows[number]
-    size = before + rows + behind
+    size = rows + behind
     first = np.cumsum(size) - size
     total = int(size.sum())
 
     within = np.arange(int(rows.sum())) - np.repeat(np.cumsum(rows) - rows, rows)
     execution = np.repeat(found.first_row[number], rows) + within
-    place = np.repeat(first + before, rows) + within
+    place = np.repeat(first, rows) + within
     kind, cpu_ns = np.zeros(total, np.int32), np.zeros(total, np.int64)
-    think_ns, start_ns = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
     own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed))
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     gaps = _gaps(load)[execution]
     think_ns[place] = gaps
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
-    if before:
-        kind[first], cpu_ns[first] = classes.code(CLIENT, [Demand(COMPUTE)]), client_ns
+    if processor is not None and processor.client_ns:
+        client_ns[first] = round(processor.client_ns / settings.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
             think_ns[:] = 0
     committed = np.flatnonzero(durable[number])
@@ -133,17 +130,18 @@ def write_program(
             cpu_ns=cpu_ns,
             begins=begins,
             ends=ends,
+            client_ns=client_ns,
         ),
         executed=executed,
         length_ns=found.length_ns[number],
     )
 
 
-def _names(load: Load, client: bool) -> tuple[str, ...]:
+def _names(load: Load) -> tuple[str, ...]:
     spent = np.bincount(load.query, weights=load.duration_ns, minlength=len(load.queries))
     most = np.argsort(-spent, kind="stable")[:MOST_QUERIES]
     more = [OTHERS] if len(load.queries) > MOST_QUERIES else []
-    return (*(load.queries[code] for code in sorted(most.tolist())), *more, COMMIT, *([CLIENT] if client else []))
+    return (*(load.queries[code] for code in sorted(most.tolist())), *more, COMMIT)
 
 
 def _gaps(load: Load) -> Column:

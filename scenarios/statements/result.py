@@ -11,7 +11,7 @@ from tiersim.devices.token_bucket import balances
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
-from tiersim.scenarios.statements.programs import CLIENT, COMMIT, OTHERS
+from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
 from tiersim.simulator.categories import CATEGORIES, OF_DATABASES, REQUESTS, TRANSACTION
@@ -59,11 +59,10 @@ def summarise_statements(
     balance = balances(plant, outcome.end_ns)
     busiest = max(to_blame(utilisation(metrics, stations, 0, ran - 1), stations), default=(0.0, 0, 0))
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
-    names[names.index("statement")] = ""  # the client's work and commits are among them
-    own = [name if name in (COMMIT, CLIENT) else f"query {name}" for name in program.names]
+    names[names.index("statement")] = ""  # commits that nobody counted are among them
+    own = [name if name == COMMIT else f"query {name}" for name in program.names]
     figures = latencies(metrics, judged, [*names, *own])
-    queries = {name: figures.pop(f"query {name}", None) for name in program.names if name not in (COMMIT, CLIENT)}
-    figures.pop(CLIENT, None)
+    queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
@@ -76,7 +75,7 @@ def summarise_statements(
         "verdict": {
             "load": judged.verdict,
             "calibration": "none",
-            "cache": _cache(scenario, metrics, ran),
+            "cache": _cache(scenario, assembled, metrics, ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
             "locks": "not modelled",
         }
@@ -205,10 +204,12 @@ def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, 
     }
 
 
-def _cache(scenario: NamedScenario, metrics: Metrics, ran: int) -> str:
-    """Say whether the pool was warm: its reads a transaction do not fall over the run."""
+def _cache(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, ran: int) -> str:
+    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run."""
     if scenario.model.replay.cache_state == "cold":
         return "cold"
+    if not assembled.warmed:
+        return "not warmed"
     third = max(ran // 3, 1)
     parts = (slice(0, third), slice(ran - third, ran))
     reads = [int(metrics.completions[part, DATA_READ].sum()) for part in parts]
