@@ -55,7 +55,9 @@ class HostModel(StrictModel):
         if self.count is not None and self.cpu is None:
             raise ValueError("count: is that of processors; write cpu, too, or cores in place of both")
         if self.recorded_cpu is not None and self.cpu is None:
-            raise ValueError("recorded_cpu: is what cpu is compared with; write cpu, too, or core_speed in place of both")
+            raise ValueError(
+                "recorded_cpu: is what cpu is compared with; write cpu, too, or core_speed in place of both"
+            )
         if self.recorded_cpu is not None and self.core_speed is not None:
             raise ValueError("recorded_cpu: core_speed says how fast a core is; leave out the one or the other")
         return self

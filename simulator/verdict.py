@@ -73,9 +73,7 @@ def requests_of(metrics: Metrics) -> Flow:
     return Flow("requests", arrivals, completions)
 
 
-def judge(
-    metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, flow: Flow | None = None
-) -> Load:
+def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, flow: Flow | None = None) -> Load:
     """Judge a run by the *flow* of what comes by the clock, its requests unless another is given.
 
     The timeline has one interval more than the recording's *span_ns* needs; the run ended at *end_ns*.

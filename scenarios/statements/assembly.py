@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, did_you_mean
@@ -19,9 +17,9 @@ from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
-from tiersim.scenarios.statements.warming import warm
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.warm import fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -40,6 +38,7 @@ class Assembled:
     settings: Settings
     program: Program
     frames: int
+    warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
 
 
@@ -85,16 +84,30 @@ def assemble_load(load: Load, scenario: NamedScenario, processor: ProcessorCosts
             costs=settings.costs,
             slowdown=settings.slowdown,
             counted_from_ns=scenario.model.replay.warmup,
+            policy=settings.policy,
+            background_writer=settings.background_writer,
+            os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
         ),
         relations,
         program.classes,
         program.statements,
         program.category,
     )
+    warmed = _fill(scenario, load, database)
+    return Assembled(builder, database, load, settings, program, frames, warmed, load.span_ns)
+
+
+def _fill(scenario: NamedScenario, load: Load, database: Database) -> bool:
+    """Fill the pool as ``cache_state`` says; tell whether it is as it is in the long run."""
     state = scenario.model.replay.cache_state
-    if state != "cold":
-        warm(database, program, relations, frames if state == "warm" else _held(scenario, load, frames), seed)
-    return Assembled(builder, database, load, settings, program, frames, load.span_ns)
+    if state == "cold":
+        return False
+    frames = len(database.page_of)
+    held = frames if state == "warm" else _held(scenario, load, frames)
+    if held == frames:
+        return warm(database).stationary
+    fill(database, held)
+    return False
 
 
 def frames_of(load: Load, settings: Settings) -> int:
@@ -116,7 +129,9 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     for snapshot in read_snapshots(load.path):
         entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
         if entities:
-            unused = sum(int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity)
+            unused = sum(
+                int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
+            )
             return max(min(frames, load.fitted.frames - unused), 1)
     raise ScenarioError(
         f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record pg_buffercache, or '
@@ -124,9 +139,7 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     )
 
 
-def _place(
-    scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]
-) -> tuple[list[Relation], str]:
+def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]) -> tuple[list[Relation], str]:
     """Return the tables on their volumes, and the volume of the log; raises ScenarioError when they do not fit."""
     rules = scenario.model.placement
     _check_names(scenario, load)
@@ -159,7 +172,11 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
     wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
     if not wanted:
         return
-    known = {name for full in differences(read_snapshots(load.path)).of("relation") for name in (full, full.rpartition(".")[2])}
+    known = {
+        name
+        for full in differences(read_snapshots(load.path)).of("relation")
+        for name in (full, full.rpartition(".")[2])
+    }
     for name in wanted:
         if name not in known:
             raise ScenarioError(

@@ -22,7 +22,7 @@ from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP, OWN
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
-#: Names of what is no query: commits that nobody counted, queries beyond the most expensive.
+#: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
 COMMIT, OTHERS = "commit", "others"
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8
@@ -36,7 +36,7 @@ Column = NDArray[np.int64]
 class Program:
     """Everything that sessions will do.
 
-    ``names`` are of the columns of metrics, behind those of all databases: queries, COMMIT, OTHERS; ``category`` is the column of
+    ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the column of
     each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds besides, on average. ``executed`` tells recorded executions
     from what was added to them.
     """
@@ -98,14 +98,13 @@ def write_program(
     execution = np.repeat(found.first_row[number], rows) + within
     place = np.repeat(first, rows) + within
     kind, cpu_ns = np.zeros(total, np.int32), np.zeros(total, np.int64)
-    think_ns, start_ns = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
     own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed))
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     gaps = _gaps(load)[execution]
     think_ns[place] = gaps
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
-    client_ns = np.zeros(total, np.int64)
     if processor is not None and processor.pause_ns is not None:
         client_ns[place] = round(processor.client_ns / settings.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
@@ -259,4 +258,5 @@ def _in_steps(pages: Column) -> Column:
     array([   1,    9,   18,  104, 1024])
     """
     step = np.maximum(2 ** np.floor(np.log2(pages)).astype(np.int64) // _LOG_STEPS, 1)
-    return (pages + step // 2) // step * step
+    rounded: Column = (pages + step // 2) // step * step
+    return rounded

@@ -89,7 +89,9 @@ def asked_of(
                 share = min(rows / total, 1.0)
                 into[which, place] = _whole(weights[which] * share / calls[which])
         if not weights.any():
-            said.append(f"{table.name}: no query names it, so nothing looks its rows up here; record the texts of queries, too")
+            said.append(
+                f"{table.name}: no query names it, so nothing looks its rows up here; record the texts of queries, too"
+            )
     lookups, again = _bounded(lookups, again, queries, said)
     return tuple(
         _asked(one, texts.get(query), lookups[code], again[code], fitted)
@@ -147,7 +149,8 @@ def _find(table: AccessedTable, uses: NDArray[np.bool_], counted: Sequence[_Coun
     missed = np.array([one.physical for one in counted])
     if table.touches < 2 or not uses.any():
         return np.zeros(len(counted), np.bool_)
-    return uses & (missed < _FINDS * missed[uses].max())
+    finds: NDArray[np.bool_] = uses & (missed < _FINDS * missed[uses].max())
+    return finds
 
 
 def _whole(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -174,7 +177,9 @@ def _asked(
     rows = float(lookups.sum() + again.sum())
     durable = changes_rows(text) if text is not None else counted.log_bytes > 0
     changes = 1.0 if durable else float(min((counted.dirtied or 0.0) / rows, 1.0)) if rows else 0.0
-    return Asked(tuple(lookups.tolist()), tuple(again.tolist()), changes, durable, max(float(counted.logical - pages), 0.0))
+    return Asked(
+        tuple(lookups.tolist()), tuple(again.tolist()), changes, durable, max(float(counted.logical - pages), 0.0)
+    )
 
 
 def changes_rows(text: str) -> bool:

@@ -51,14 +51,16 @@ def summarise_statements(
     stations = assembled.builder.stations
     program, load = assembled.program, assembled.load
     intervals, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
-    ran = min(max(-(-outcome.end_ns // interval_ns), 1), intervals)  # a closed loop may be over sooner than the recording was
+    ran = min(
+        max(-(-outcome.end_ns // interval_ns), 1), intervals
+    )  # a closed loop may be over sooner than the recording was
     flow, late_ns = _flow(assembled, intervals, interval_ns)
     judged = _judge(scenario, assembled, metrics, outcome, flow, late_ns)
     balance = balances(plant, outcome.end_ns)
     busiest = max(to_blame(utilisation(metrics, stations, 0, ran - 1), stations), default=(0.0, 0, 0))
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
-    names[names.index("statement")] = ""  # the client's work and commits are among them
-    own = [name if name in (COMMIT) else f"query {name}" for name in program.names]
+    names[names.index("statement")] = ""  # commits that nobody counted are among them
+    own = [name if name == COMMIT else f"query {name}" for name in program.names]
     figures = latencies(metrics, judged, [*names, *own])
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
@@ -73,7 +75,7 @@ def summarise_statements(
         "verdict": {
             "load": judged.verdict,
             "calibration": "none",
-            "cache": _cache(scenario, metrics, ran),
+            "cache": _cache(scenario, assembled, metrics, ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
             "locks": "not modelled",
         }
@@ -202,10 +204,12 @@ def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, 
     }
 
 
-def _cache(scenario: NamedScenario, metrics: Metrics, ran: int) -> str:
-    """Say whether the pool was warm: its reads a transaction do not fall over the run."""
+def _cache(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, ran: int) -> str:
+    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run."""
     if scenario.model.replay.cache_state == "cold":
         return "cold"
+    if not assembled.warmed:
+        return "not warmed"
     third = max(ran // 3, 1)
     parts = (slice(0, third), slice(ran - third, ran))
     reads = [int(metrics.completions[part, DATA_READ].sum()) for part in parts]
@@ -223,5 +227,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         )
     bounded = assembled.load.fitted.bounded
     if bounded:
-        found.append(f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling")
+        found.append(
+            f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling"
+        )
     return found

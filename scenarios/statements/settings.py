@@ -5,17 +5,21 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_processor
-from tiersim.devices.processor import core_speed
+from tiersim.devices.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.tables import LRU2, SWEEP
 from tiersim.traces.bundle import Manifest
-from tiersim.units import format_bytes
+from tiersim.units import NS_PER_S, format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
 DEFAULT_CORES = 8
+#: How engines replace pages.
+_POLICIES = {"postgresql": SWEEP, "sqlserver": LRU2}
 #: Keys of ``[engine]`` that make no difference to lookups.
 _WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
 
@@ -32,6 +36,9 @@ class Settings:
     version: str | None
     buffer_pool_bytes: int
     page_bytes: int
+    os_cache_bytes: int
+    policy: int  # of replacement
+    background_writer: BackgroundWriter | None
     basis: dict[str, str]
     caveats: tuple[str, ...]
 
@@ -67,6 +74,9 @@ def settings_of(scenario: NamedScenario, path: Path, recorded: Manifest, process
         version=version,
         buffer_pool_bytes=pool_bytes,
         page_bytes=page_bytes,
+        os_cache_bytes=_os_cache(engine, recorded, basis),
+        policy=_POLICIES[kind],
+        background_writer=_background_writer(recorded) if kind == "postgresql" else None,
         basis=basis,
         caveats=tuple(_caveats(engine, recorded, kind, costs, processor)),
     )
@@ -106,7 +116,7 @@ def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: 
     return DEFAULT_CORES
 
 
-def _processor(scenario: NamedScenario, key: str, name: str) -> Any:
+def _processor(scenario: NamedScenario, key: str, name: str) -> Processor:
     try:
         return load_processor(name)
     except ScenarioError as error:
@@ -139,6 +149,29 @@ def _buffer_pool(
             "make the pool larger"
         )
     return size
+
+
+def _is_direct(engine: EngineModel, recorded: Manifest) -> bool:
+    """Tell whether pages are read past the page cache of the operating system."""
+    if engine.direct_io is not None:
+        return engine.direct_io
+    return "data" in str(recorded.host.get("debug_io_direct", ""))
+
+
+def _os_cache(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> int:
+    direct = _is_direct(engine, recorded)
+    basis["engine.direct_io"] = "scenario" if engine.direct_io is not None else "recorded"
+    return 0 if direct else engine.os_cache or 0
+
+
+def _background_writer(recorded: Manifest) -> BackgroundWriter | None:
+    """Return PostgreSQL's background writer as it was set; its defaults where that was not recorded."""
+    known, default = recorded.host, BackgroundWriter()
+    pages = int(known.get("bgwriter_lru_maxpages", default.most_pages))
+    delay_s = known.get("bgwriter_delay_s")
+    delay_ns = default.delay_ns if delay_s is None else round(float(delay_s) * NS_PER_S)
+    multiplier = float(known.get("bgwriter_lru_multiplier", default.multiplier))
+    return BackgroundWriter(delay_ns, pages, multiplier) if pages else None  # 0 pages: it is off
 
 
 def _slowdown(host: HostModel, cores: int, basis: dict[str, str]) -> tuple[int, ...]:
@@ -190,12 +223,14 @@ def _caveats(
             f"what a read costs the processors is not known of {kind}: it is in the CPU of the statements, which does not change with their "
             "reads; write read under [host.costs], or calibrate"
         )
-    direct = engine.direct_io
-    if direct is None:
-        direct = "data" in str(recorded.host.get("debug_io_direct", ""))
-    if engine.os_cache or (kind == "postgresql" and not direct):
-        found.append("the OS page cache is not simulated: every page that the buffer pool misses is read from its volume")
+    if kind == "postgresql" and not _is_direct(engine, recorded) and not engine.os_cache:
+        found.append(
+            "how large the OS page cache is, is not known, so there is none here: every page that the buffer pool misses is read from its "
+            "volume; write os_cache under [engine]"
+        )
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
-        found.append(f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated")
+        found.append(
+            f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
+        )
     return found
