@@ -61,9 +61,9 @@ def sweep_rows(
                 place = scattered(rank, rows, seed, table + _OTHER_ORDER)
             page = shape.level_start[level] + place * shape.level_pages[level] // rows
             for _ in range(shape.touches[table]):
-                if state.frame[page] >= 0:
-                    if state.used[page] < _MOST:
-                        state.used[page] += 1
+                frame = state.frame[page]
+                if frame >= 0:
+                    state.used[frame] += state.used[frame] < _MOST
                 else:
                     missed[table, HEAP if level == heap else INDEX] += 1
                     hand = _enter_clock(state, page, hand, _FIRST)
