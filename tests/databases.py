@@ -38,7 +38,9 @@ class DatabaseCase:
         count = self.sessions * self.statements
         relations = [
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
-            Relation(self.rows // 2 + 1, (4,), 0.0, station=disk),
+            Relation(
+                self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2)
+            ),
         ]
         page_ns, read_ns, dirty_ns = (cost * self.tick_ns for cost in self.host)
         host = Host(

@@ -1,7 +1,7 @@
 """Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share."""
 
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import FREE, HAND, UNUSED, VALID, Database
+from tiersim.simulator.database.tables import FREE, HAND, INDEPENDENT, RECENT, UNUSED, VALID, Database
 from tiersim.simulator.popularity import draw_rank, scattered
 
 #: PostgreSQL's sweep: a page keeps a usage count up to 5 (storage/buf_internals.h).
@@ -30,7 +30,9 @@ def page_at(d: Database, table: int, rank: int, reference: int) -> int:
     rows = d.rows[table]
     level = d.first_level[table] + reference
     heap = d.first_level[table + 1] - 1
-    if level < heap and not d.ordered[table]:
+    if d.ordered[table] == RECENT:
+        place = rows - 1 - rank
+    elif level < heap and d.ordered[table] == INDEPENDENT:
         place = scattered(rank, rows, d.seed[0], table + _OTHER_ORDER)
     else:
         place = scattered(rank, rows, d.seed[0], table)
