@@ -77,7 +77,7 @@ def theirs(path: Path, policy: Callable[[int], Any], size: int) -> int:
         trace=str(path), trace_type=peer.TraceType.ORACLE_GENERAL_TRACE, reader_init_params=parameters
     )
     ratio, _ = policy(size).process_trace(reader)
-    return round(ratio * REFERENCES)
+    return round(float(ratio) * REFERENCES)
 
 
 def test_numbering(benchmark: BenchmarkFixture) -> None:

@@ -1,6 +1,7 @@
 """Laws of popularity: drawn as they say, found again from what a pool missed and held, and right about pools of other sizes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
@@ -264,8 +265,8 @@ def counted(
     relations: dict[str, dict[str, int | str]],
     queries: dict[str, tuple[int, int]],
     *,
-    pool: dict[str, int] | None = None,
-    **host: int,
+    pool: Mapping[str, int] = {},
+    host: Mapping[str, int] = {},
 ) -> Path:
     """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, and whose *pool* holds pages."""
 
@@ -281,10 +282,10 @@ def counted(
             for text, (calls, read) in queries.items()
         }
         of["pool", "public.other/5/clean"] = {"pages": Decimal(30)}
-        of |= {("pool", entity): {"pages": Decimal(pages)} for entity, pages in (pool or {}).items()}
+        of |= {("pool", entity): {"pages": Decimal(pages)} for entity, pages in pool.items()}
         snapshots.append((share * 10**9, of))
     path = bundle(folder, snapshots, {text: text for text in queries})
-    (path / "manifest.json").write_text(json.dumps({"host": host}))
+    (path / "manifest.json").write_text(json.dumps({"host": dict(host)}))
     pq.write_table(
         pa.table(
             {
@@ -316,7 +317,7 @@ def test_tables_are_found_in_what_was_counted(tmp_path: Path) -> None:
         "public.accounts_pkey": PRIMARY,
         "public.calm": {**ACCOUNTS, "pages_read": 1},
     }
-    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, **POOL))
+    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, host=POOL))
     assert found.frames == 80 - 30
     assert found.tables == (AccessedTable("public.accounts", 1000, 100, 9, 1000, 300, 40),)  # two levels
 
@@ -328,7 +329,7 @@ def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) 
         "select a from accounts": (500, 2),
         "select b from accounts_old": (500, 900),
     }
-    found = recorded_accesses(counted(tmp_path, relations, queries, **POOL))
+    found = recorded_accesses(counted(tmp_path, relations, queries, host=POOL))
     assert (found.tables[0].accesses, found.tables[0].touches) == (500, 2)
     assert "2 statements in turn" in found.inferred[0]
 
@@ -338,7 +339,7 @@ def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
     scanned = {**ACCOUNTS, "pages_read": 420, "sequential_scans": 2, "sequential_rows": 2000}
     held: dict[str, dict[str, int | str]] = {"public.accounts": scanned, "public.accounts_pkey": PRIMARY}
     path = counted(
-        tmp_path, held, {}, pool={"accounts/1/clean": 30, "accounts/2/dirty": 10, "accounts_pkey/5/clean": 8}, **POOL
+        tmp_path, held, {}, pool={"accounts/1/clean": 30, "accounts/2/dirty": 10, "accounts_pkey/5/clean": 8}, host=POOL
     )
     (table,) = recorded_accesses(path).tables
     assert table.heap_missed == 420 - 2 * (100 - 40)
@@ -351,7 +352,7 @@ def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
 def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
     scanned = {**ACCOUNTS, "sequential_scans": 10, "sequential_rows": 10_000}
     relations = {"public.read": scanned, "public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
-    found = recorded_accesses(counted(tmp_path, relations, {}, **POOL))
+    found = recorded_accesses(counted(tmp_path, relations, {}, host=POOL))
     assert [table.name for table in found.tables] == ["public.accounts"]
     assert any("public.read: is scanned and nothing else" in line for line in found.inferred)
 
@@ -359,13 +360,13 @@ def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
 def test_scans_that_end_early_count_by_their_rows(tmp_path: Path) -> None:
     begun = {**ACCOUNTS, "sequential_scans": 50, "sequential_rows": 1000}  # the rows of one
     relations: dict[str, dict[str, int | str]] = {"public.accounts": begun, "public.accounts_pkey": PRIMARY}
-    (table,) = recorded_accesses(counted(tmp_path, relations, {}, **POOL)).tables
+    (table,) = recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables
     assert table.heap_missed == 300 - 30  # a tenth of its pages were a scan's
 
 
 def test_a_table_that_rows_were_inserted_into_grows(tmp_path: Path) -> None:
     relations = {"public.accounts": {**ACCOUNTS, "rows_inserted": 3}, "public.accounts_pkey": PRIMARY}
-    assert recorded_accesses(counted(tmp_path, relations, {}, **POOL)).tables[0].grows
+    assert recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables[0].grows
 
 
 def test_references_say_what_pools_of_any_size_would_have_missed(tmp_path: Path) -> None:
@@ -387,7 +388,7 @@ def test_a_bundle_s_references_are_those_of_its_relations(tmp_path: Path) -> Non
 
 
 def test_rows_that_no_index_leads_to_are_found_by_themselves(tmp_path: Path) -> None:
-    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, **POOL))
+    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, host=POOL))
     assert (found.tables[0].index_pages, found.tables[0].accesses, found.tables[0].touches) == (0, 1000, 1)
     assert "no index" in found.inferred[0]
 
@@ -396,7 +397,7 @@ def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="how large the buffer pool was"):
         recorded_accesses(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
     with pytest.raises(TraceError, match="has no table that pages were missed of"):
-        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, **POOL))
+        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, host=POOL))
 
 
 @needs_jit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.counted_bundles import bundle
+from tests.counted_bundles import Row, bundle
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.processor_fit import (
     NAMES,
@@ -148,11 +148,14 @@ def test_intervals_of_a_server_s_counters_are_rows(tmp_path: Path) -> None:
 
 def test_single_statements_are_rows_where_their_cpu_is_known(tmp_path: Path) -> None:
     one = made(50, (50_000, 26_000, 700))
-    rows = [
+    rows: list[Row] = [
         {"time_ns": k, "query": "a", "cpu_ns": int(c), "physical_reads": int(p), "logical_reads": int(lo)}
         for k, (p, lo, c) in enumerate(zip(one.physical, one.logical, one.cpu_ns, strict=True))
     ]
-    unmeasured = [{"time_ns": 60, "query": "a", "physical_reads": 1, "logical_reads": 2}, {"time_ns": 61, "cpu_ns": 5}]
+    unmeasured: list[Row] = [
+        {"time_ns": 60, "query": "a", "physical_reads": 1, "logical_reads": 2},
+        {"time_ns": 61, "cpu_ns": 5},
+    ]
     observed = recorded_processor_time(bundle(tmp_path / "b", [], statements=[*rows, *unmeasured]))
     assert len(observed["a"]) == 50
     assert found(fit_processor(observed["a"])) == pytest.approx([50_000, 26_000, 700], rel=1e-4)

@@ -57,7 +57,7 @@ class Pool:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             held = sum(
-                table.each * float(level.count @ np.interp(level.log_chance + middle, _LOG_X, table.curves[:, 0]))
+                table.each * float(level.pages @ np.interp(level.log_chance + middle, _LOG_X, table.curves[:, 0]))
                 for table, asked in zip(self._tables, pages, strict=True)
                 for level in asked
             )
@@ -69,7 +69,7 @@ class _Pages(NamedTuple):
     """Pages of one level, those that are asked for alike taken together."""
 
     log_chance: NDArray[np.float64]  # that an access asks for one of them
-    count: NDArray[np.float64]
+    pages: NDArray[np.float64]  # how many
 
 
 class _Sample:
@@ -111,8 +111,8 @@ class _Sample:
         held = []
         for level in asked:
             curves = np.stack([np.interp(level.log_chance + log_time, _LOG_X, curve) for curve in self.curves.T])
-            missed.append(self.each * float(level.count @ (np.exp(level.log_chance) * (1 - curves[0]))) / self._share)
-            held.append(self.each * (level.count * curves[0] * curves[1:]).sum(axis=1))
+            missed.append(self.each * float(level.pages @ (np.exp(level.log_chance) * (1 - curves[0]))) / self._share)
+            held.append(self.each * (level.pages * curves[0] * curves[1:]).sum(axis=1))
         nothing = np.zeros(MOST + 1)
         return Expected(sum(missed[:-1]), missed[-1], sum(held[:-1], nothing), held[-1], float(np.exp(log_time)))
 

@@ -47,7 +47,7 @@ def recorded_accesses(path: Path) -> Accesses:
             f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables, "
             "pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
-    tables = [replace(table, **_held(table.name, found)) for table in tables]
+    tables = [_with_pages_held(table, found) for table in tables]
     others = _pages_of_others(found, {table.name for table in tables})
     return Accesses(tuple(tables), max(pool_bytes // page_bytes - others, 1), tuple(said))
 
@@ -124,10 +124,11 @@ def _missed_by_scans(name: str, change: Change, scans: float, found: Differences
     return round(missed * min(scans * pages / asked, 1))
 
 
-def _held(name: str, found: Differences) -> dict[str, tuple[int, ...]]:
-    """Return the pages of a table and of its index that the pool holds, by usage count."""
-    index = _index_name(name, found)
-    return {"heap_held": _by_usage(name, found), "index_held": () if index is None else _by_usage(index, found)}
+def _with_pages_held(table: AccessedTable, found: Differences) -> AccessedTable:
+    """Return a table with the pages of it and of its index that the pool holds."""
+    index = _index_name(table.name, found)
+    of_index = () if index is None else _by_usage(index, found)
+    return replace(table, heap_held=_by_usage(table.name, found), index_held=of_index)
 
 
 def _by_usage(name: str, found: Differences) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ def missed_of(references: NDArray[np.int64], sizes: Sequence[int]) -> list[tuple
     """Return the same of *references*, numbers that name pages."""
     pages, distinct = numbered(references)
     filling = pages[: len(pages) // 2]
-    found = []
+    found: list[tuple[tuple[AccessedTable, ...], int]] = []
     for size in sizes:
         counted = misses("postgresql", pages, distinct, size) - misses("postgresql", filling, distinct, size)
         table = AccessedTable(ALL, distinct, distinct, 0, len(pages) - len(filling), counted, 0)
