@@ -157,8 +157,17 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
                 "more capacity"
             )
     relations = [
-        Relation(t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), exponent, t.ordered, entry[volume])
-        for t, exponent, volume in zip(tables, load.fitted.exponents, volumes, strict=True)
+        Relation(
+            rows=t.rows,
+            level_pages=(*levels(t.index_pages), max(t.heap_pages, 1)),
+            exponent=law.exponent,
+            ordered=t.ordered,
+            station=entry[volume],
+            hot_rows=law.hot_rows,
+            hot_share=law.hot_share,
+            recent=law.recent,
+        )
+        for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
     ]
     return relations, log_volume
 

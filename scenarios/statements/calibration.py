@@ -84,7 +84,9 @@ class _Model:
         database.costs[:] = costs.costs
         database.client_ns[program.executed] = costs.client_ns
         own_ns = statement_ns(self._load, costs.costs)
-        by_class = np.array([own_ns.get(program.names[name], -1) for name in program.category])[database.statement_class]
+        by_class = np.array([own_ns.get(program.names[name], -1) for name in program.category])[
+            database.statement_class
+        ]
         database.cpu_ns[by_class >= 0] = by_class[by_class >= 0]
         metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
         plant, outcome = engine.run_database(_copied(self._plant), database, metrics)

@@ -219,7 +219,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "replacement": np.array([host.policy, host.correlated_ns, host.retained_ns], np.int64),
         "newer": newer,
         "older": older,
-        "times_ns": np.zeros((3, pages if timed else 0), np.int64),
+        "times_ns": np.zeros((pages if timed else 0, 3), np.int64),
         "heap": np.zeros(host.frames if timed else 0, np.uint32),
         "heap_place": np.zeros(host.frames if timed else 0, np.uint32),
         "ring_newer": ring_newer,

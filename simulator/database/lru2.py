@@ -23,7 +23,7 @@ from tiersim.simulator.database.tables import (
     Database,
 )
 
-#: Rows of ``times_ns``, all after 0, which is never: the last two uses that were not correlated, and the last of any kind.
+#: Columns of ``times_ns``, all after 0, which is never: the last two uses that were not correlated, and the last of any kind.
 _LAST_BUT_ONE, _LAST, _USED = range(3)
 
 
@@ -34,15 +34,14 @@ def _time_of(d: Database, now: int) -> int:
 
 
 @kernel
-def use(d: Database, frame: int, now: int) -> None:
+def use(d: Database, frame: int, page: int, now: int) -> None:
     """A page is used."""
     at = _time_of(d, now)
-    page = d.page_of[frame]
     leave(d, frame)
-    if at - d.times_ns[_USED, page] > d.replacement[CORRELATED_NS]:
-        d.times_ns[_LAST_BUT_ONE, page] = d.times_ns[_USED, page]  # what was correlated took no time
-        d.times_ns[_LAST, page] = at
-    d.times_ns[_USED, page] = at
+    if at - d.times_ns[page, _USED] > d.replacement[CORRELATED_NS]:
+        d.times_ns[page, _LAST_BUT_ONE] = d.times_ns[page, _USED]  # what was correlated took no time
+        d.times_ns[page, _LAST] = at
+    d.times_ns[page, _USED] = at
     d.pool_state[CLOCK_NS] = at
     _push(d.newer, d.older, len(d.page_of), frame)
 
@@ -51,11 +50,11 @@ def use(d: Database, frame: int, now: int) -> None:
 def enter(d: Database, frame: int, page: int, now: int) -> None:
     """A page comes, and is used."""
     at = _time_of(d, now)
-    used = d.times_ns[_USED, page]
+    used = d.times_ns[page, _USED]
     forgotten = used == 0 or at - used > d.replacement[RETAINED_NS]
-    d.times_ns[_LAST_BUT_ONE, page] = 0 if forgotten else d.times_ns[_LAST, page]
-    d.times_ns[_LAST, page] = at
-    d.times_ns[_USED, page] = at
+    d.times_ns[page, _LAST_BUT_ONE] = 0 if forgotten else d.times_ns[page, _LAST]
+    d.times_ns[page, _LAST] = at
+    d.times_ns[page, _USED] = at
     d.pool_state[CLOCK_NS] = at
     d.heap_place[frame] = 0
     _push(d.newer, d.older, len(d.page_of), frame)
@@ -100,7 +99,7 @@ def _settle(d: Database, at: int) -> None:
     """Move frames whose correlated period is over from the list into the heap; pages that are being read stay."""
     head = len(d.page_of)
     frame = int(np.int64(d.newer[head]))
-    while frame != head and at - d.times_ns[_USED, d.page_of[frame]] > d.replacement[CORRELATED_NS]:
+    while frame != head and at - d.times_ns[d.page_of[frame], _USED] > d.replacement[CORRELATED_NS]:
         behind = int(np.int64(d.newer[frame]))
         if d.state[frame] != READING:
             _unlink(d.newer, d.older, frame)
@@ -115,9 +114,9 @@ def _settle(d: Database, at: int) -> None:
 def _before(d: Database, a: int, b: int) -> bool:
     """Tell whether the page of a frame goes before that of another: by its last use but one, then by its last."""
     one, other = d.page_of[a], d.page_of[b]
-    if d.times_ns[_LAST_BUT_ONE, one] != d.times_ns[_LAST_BUT_ONE, other]:
-        return bool(d.times_ns[_LAST_BUT_ONE, one] < d.times_ns[_LAST_BUT_ONE, other])
-    return bool(d.times_ns[_LAST, one] < d.times_ns[_LAST, other])
+    if d.times_ns[one, _LAST_BUT_ONE] != d.times_ns[other, _LAST_BUT_ONE]:
+        return bool(d.times_ns[one, _LAST_BUT_ONE] < d.times_ns[other, _LAST_BUT_ONE])
+    return bool(d.times_ns[one, _LAST] < d.times_ns[other, _LAST])
 
 
 @kernel

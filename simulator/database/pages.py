@@ -78,7 +78,7 @@ def touch(d: Database, page: int, dirties: int, now: int) -> bool:
     elif d.replacement[POLICY] == LRU:
         lru.use(d, frame)
     else:
-        lru2.use(d, frame, now)
+        lru2.use(d, frame, page, now)
     if dirties:
         d.dirty[frame] = 1
     return True

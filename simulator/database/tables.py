@@ -174,7 +174,7 @@ class Database(NamedTuple):
         np.uint32
     ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.frame_lists
     older: NDArray[np.uint32]
-    times_ns: NDArray[np.int64]  # (3, pages): of LRU-2, also of pages that have left
+    times_ns: NDArray[np.int64]  # (pages, 3): of LRU-2, also of pages that have left
     heap: NDArray[np.uint32]  # (frames,): of LRU-2
     heap_place: NDArray[np.uint32]  # (frames,): place in the heap + 1; 0: in none
     ring_newer: NDArray[np.uint32]  # (frames + sessions,): frames of the ring of each session

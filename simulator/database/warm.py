@@ -184,11 +184,14 @@ def _is_full(p: Plant, d: Database) -> bool:
 
 def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> None:
     """Fill *frames* frames of the pool of a database that has not run yet, or as many as that number of references do."""
+    d, p = d._replace(page_cache=d.page_cache[:0]), PlantBuilder(0).build(1)
     transactions = _transactions(d)
-    counted, missed = np.zeros(2, np.int64), np.zeros(len(d.level_pages), np.int64)
+    counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
     while d.pool_state[UNUSED] < min(frames, len(d.frame_of)) and counted[_REFERENCES] < most_references:
         before = counted[_REFERENCES]
-        walk(d, transactions, 0, int(frames - d.pool_state[UNUSED]), counted, missed)  # a reference takes one frame at most
+        walk(
+            p, d, transactions, 0, int(frames - d.pool_state[UNUSED]), counted, missed
+        )  # a reference takes one frame at most
         if counted[_REFERENCES] == before:  # nothing looks anything up
             break
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
