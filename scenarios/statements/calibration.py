@@ -104,7 +104,7 @@ class _Model:
 
 
 def _copied(arrays: _Arrays) -> _Arrays:
-    copies: dict[str, Any] = {name: array.copy() for name, array in zip(arrays._fields, arrays, strict=True)}
+    copies: dict[str, Any] = {name: np.array(getattr(arrays, name)) for name in arrays._fields}
     return arrays._replace(**copies)
 
 
