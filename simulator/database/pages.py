@@ -33,16 +33,23 @@ def references(d: Database, table: int) -> int:
 @kernel
 def page_at(d: Database, table: int, rank: int, reference: int) -> int:
     """Return the page that a lookup refers to, root first, heap last."""
-    rows = d.rows[table]
     level = d.first_level[table] + reference
     heap = d.first_level[table + 1] - 1
+    place = _place_of(d, table, rank, level < heap and d.ordered[table] == INDEPENDENT)
+    return int(d.level_start[level] + place * d.level_pages[level] // d.rows[table])
+
+
+@kernel
+def _place_of(d: Database, table: int, rank: int, of_index: bool) -> int:
+    """Return where the row of a rank lies in the heap, or in an index of another order; it is known for the row that was asked for last."""
     if d.ordered[table] == RECENT:
-        place = rows - 1 - rank
-    elif level < heap and d.ordered[table] == INDEPENDENT:
-        place = scattered(rank, rows, d.seed[0], table + _OTHER_ORDER)
-    else:
-        place = scattered(rank, rows, d.seed[0], table)
-    return int(d.level_start[level] + place * d.level_pages[level] // rows)
+        return int(d.rows[table] - 1 - rank)
+    known = d.placed[table, int(of_index)]
+    if known["rank_after"] != rank + 1:
+        known["rank_after"] = rank + 1
+        entity = table + _OTHER_ORDER if of_index else table
+        known["place"] = scattered(rank, d.rows[table], d.seed[0], entity)
+    return int(known["place"])
 
 
 @kernel

@@ -111,6 +111,9 @@ PAGE_CACHE_ROW = _record(
 
 DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
 
+#: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
+PLACED = _record("rank_after", "place")
+
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
@@ -154,6 +157,7 @@ class Database(NamedTuple):
     # by table, see tiersim.simulator.popularity
     rows: NDArray[np.int64]
     ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
+    placed: NDArray[Any]  # PLACED (tables, 2): in the heap, in an index of another order
     first_level: NDArray[np.int64]  # (tables + 1,)
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]
