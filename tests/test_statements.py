@@ -164,6 +164,16 @@ def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
     assert found["latency_ns"]["log write"]["count"] == found["latency_ns"]["log flush"]["count"] == TRANSACTIONS
 
 
+def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: Path) -> None:
+    """Nobody counted it in a commit, so it is in what the clients took outside of executions, and a run has it again."""
+    assert load.commit_wait_ns == 1_500_000  # 75 ms in 50 flushes, which is more than all commits took
+    made = scenario(tmp_path, "replay.cache_state=cold")
+    think_ns, plain_ns = (
+        assemble_load(one, made).program.statements.think_ns for one in (load, replace(load, commit_wait_ns=0.0))
+    )
+    assert plain_ns.sum() - think_ns.sum() == pytest.approx(TRANSACTIONS * 1_500_000, rel=0.01)
+
+
 def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> None:
     """A cost that the model charges by itself is taken off the statements."""
 
