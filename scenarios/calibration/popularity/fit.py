@@ -26,7 +26,7 @@ _AGAIN = ((0.4, 9), (0.1, 7))
 #: A hot set takes this share of the accesses at least, by the logarithm of its odds, and leaves as much.
 _LEAST_ODDS = 7.0
 #: Where the search for a hot set begins: the best few of exponents, shares of the rows, shares of the accesses.
-_EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.3, 0.6, 0.9), 2
+_EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.2, 0.5, 0.8, 0.95), 8
 #: Unknowns of a hot set beside Zipf's law: it is not looked for from fewer figures. By how much another law has to come closer than
 #: Zipf's, in squared distances.
 _UNKNOWNS, _CLOSER = 3, 0.7
