@@ -25,7 +25,10 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
+from tiersim.simulator.database.pages import touch_in_ring
+from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP
+from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
@@ -116,6 +119,10 @@ def _run_sessions() -> None:
             [demands],
             statements,
         )
+        warm(database, most_references=1 << 15)
+        touch_in_ring(database, 0, 0)
+        scans_in_ring(database, 1)
+        close_ring(database, 0)
         metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1_000_000)
         if reference:
             ReferenceEngine(builder.build(), [], metrics, database=database).run()

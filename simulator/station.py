@@ -3,9 +3,16 @@
 from tiersim.devices import station as devices
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
+from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
+from tiersim.simulator.database.page_cache import (
+    accept_page_cache,
+    choose_page_cache,
+    finish_page_cache,
+    resume_page_cache,
+)
 from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
-from tiersim.simulator.database.tables import PROCESSORS, Database
+from tiersim.simulator.database.tables import BACKGROUND_WRITER, BUFFER_POOL, PAGE_CACHE, PROCESSORS, Database
 
 
 @kernel
@@ -16,7 +23,11 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return devices.accept(p, station, slot, now)
     if kind == PROCESSORS:
         return accept_processors(p, d, slot)
-    return accept_pool(p, d, slot)
+    if kind == BUFFER_POOL:
+        return accept_pool(p, d, slot)
+    if kind == BACKGROUND_WRITER:
+        return accept_writer(d, now)
+    return accept_page_cache(p, d, slot, now)
 
 
 @kernel
@@ -27,6 +38,8 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return devices.choose(p, station, now)
     if kind == PROCESSORS:
         return choose_processors(p, d, station, now)
+    if kind == PAGE_CACHE:
+        return choose_page_cache(p, d, now)
     return choose_pool(p, d, station, now)
 
 
@@ -38,7 +51,11 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return devices.finish(p, station, slot)
     if kind == PROCESSORS:
         return finish_processors(d)
-    return finish_pool(p, d, slot)
+    if kind == BUFFER_POOL:
+        return wake_writer(p, d, finish_pool(p, d, slot))
+    if kind == BACKGROUND_WRITER:
+        return finish_writer(p, d)
+    return finish_page_cache(p, d, slot)
 
 
 @kernel
@@ -49,4 +66,8 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return devices.resume(p, station, slot, now)
     if kind == PROCESSORS:
         return 0
-    return resume_pool(p, d, slot)
+    if kind == BUFFER_POOL:
+        return resume_pool(p, d, slot, now)
+    if kind == BACKGROUND_WRITER:
+        return resume_writer(p, d)
+    return resume_page_cache(p, d, slot, now)

@@ -9,8 +9,24 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.tables import AGAIN, CLOCK, COMPUTE, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.tables import (
+    AGAIN,
+    CLOCK,
+    COMPUTE,
+    LOG,
+    LOOKUP,
+    LRU,
+    LRU2,
+    NO_RING,
+    OWN,
+    SWEEP,
+    VACUUM,
+    Database,
+)
+from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
 
 
@@ -28,7 +44,13 @@ class DatabaseCase:
     classes: tuple[tuple[Demand, ...], ...]
     tick_ns: int  # times are multiples of it, so that many fall together
     disks: int
-    host: tuple[int, int, int]
+    costs: tuple[int, ...]
+    counted_from: int
+    policy: int
+    correlated: int  # period, in ticks
+    warmed: bool
+    writer_pages: int  # most of a round of the background writer; 0: there is none
+    os_cache_pages: int
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -42,10 +64,14 @@ class DatabaseCase:
                 self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2)
             ),
         ]
-        page_ns, read_ns, dirty_ns = (cost * self.tick_ns for cost in self.host)
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
-            page_ns=page_ns, read_ns=read_ns, dirty_ns=dirty_ns, slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+            costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
+            slowdown=[1000 + 100 * busy for busy in range(self.cores)],
+            policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
+            ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
+            background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages)
+            if self.writer_pages and self.policy == SWEEP else None,
         )  # fmt: skip
         statements = Statements(
             session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
@@ -56,8 +82,12 @@ class DatabaseCase:
             cpu_ns=rng.integers(0, 4, count) * 500_000,
             begins=rng.integers(0, 2, count).astype(np.uint8),
             ends=rng.integers(0, 2, count).astype(np.uint8),
+            client_ns=rng.integers(0, 3, count) * 600_000,
         )
         database = add_database(builder, host, relations, self.classes, statements)
+        database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, self.sessions)
+        if self.warmed:
+            warm(database, transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 
@@ -75,11 +105,17 @@ database_cases = st.builds(
     sessions=st.integers(1, 6),
     statements=st.integers(0, 8),
     cores=st.integers(1, 3),
-    frames=st.integers(2, 12),
+    frames=st.one_of(st.integers(2, 12), st.integers(16, 24)),
     rows=st.integers(1, 200),
     exponent=st.sampled_from((0.0, 0.8, 1.3)),
     classes=_classes,
     tick_ns=st.sampled_from((1000, 100_000)),
     disks=st.integers(1, 3),
-    host=st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)),
+    costs=st.lists(st.integers(0, 2), min_size=len(Costs._fields), max_size=len(Costs._fields)).map(tuple),
+    counted_from=st.sampled_from((0, 0, 20)),
+    policy=st.sampled_from((SWEEP, LRU, LRU2)),
+    correlated=st.integers(0, 100),
+    warmed=st.booleans(),
+    writer_pages=st.integers(0, 3),
+    os_cache_pages=st.sampled_from((0, 0, 1, 5, 30)),
 )

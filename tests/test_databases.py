@@ -8,17 +8,45 @@ from tests.databases import DatabaseCase, database_cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, TRANSACTION
+from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.pages import draw_row, page_at
-from tiersim.simulator.database.tables import COMPUTE, LOG, LOOKUP, OWN, VALID, Database
+from tiersim.simulator.database.tables import (
+    ASYNC_READ_NS,
+    CHANGE_NS,
+    COMPUTE,
+    EVICT_CLEAN_NS,
+    EVICT_DIRTY_NS,
+    FOR_CPU,
+    FOR_READ,
+    LOG,
+    LOOKUP,
+    LOOKUP_NS,
+    LRU,
+    LRU2,
+    OWN,
+    PAGE_NS,
+    READ_NS,
+    READ_PAGE_NS,
+    SCAN_PAGE_NS,
+    SCAN_READ_NS,
+    SCAN_ROW_NS,
+    SPENT,
+    SWEEP,
+    VALID,
+    Database,
+)
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.schema import DATA_READ, LOG_WRITE
 
 pytestmark = pytest.mark.kernels
+
+#: Names of the policies where they are alone.
+ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2"}
 
 
 @settings(max_examples=100, deadline=None)
@@ -30,19 +58,36 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     reference = ReferenceEngine(builder.build(4), [], other_metrics, database=other)
     expected = reference.run()
     np.testing.assert_array_equal(database.done_ns, other.done_ns)
+    np.testing.assert_array_equal(database.spent, other.spent)
+    np.testing.assert_array_equal(database.spent.sum(axis=1), metrics.latency_sum_ns[:, FIRST_CLASS:].sum(axis=0))
     assert (outcome.end_ns, outcome.arrived, outcome.left, outcome.requests) == (
         expected.end_ns, expected.arrived, expected.left, expected.requests,
     )  # fmt: skip
     for name, left, right in zip(Metrics._fields, metrics, other_metrics, strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
-    for name in ("page_of", "used", "dirty", "state", "pool_state", "sessions"):
+    for name in (
+        "page_of",
+        "used",
+        "dirty",
+        "state",
+        "pool_state",
+        "sessions",
+        "ring_of",
+        "ring_length",
+        "times_ns",
+        "writer",
+        "page_cache",
+        "dirty_since_ns",
+    ):
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
-def one_session(statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3) -> tuple[Database, Metrics]:
+def one_session(
+    statements: int, frames: int, rows: int, exponent: float, *, seed: int = 3, policy: int = SWEEP
+) -> tuple[Database, Metrics]:
     """Run one session of single lookups, on a disk that takes 1 ms, with 10 us of CPU each."""
-    return sessions_of(1, statements, frames, rows, exponent, seed=seed)
+    return sessions_of(1, statements, frames, rows, exponent, seed=seed, policy=policy)
 
 
 def sessions_of(
@@ -55,6 +100,8 @@ def sessions_of(
     cores: int = 1,
     cpu_ns: int = 10_000,
     seed: int = 3,
+    counted_from_ns: int = 0,
+    policy: int = SWEEP,
 ) -> tuple[Database, Metrics]:
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 64, 1_000_000)
@@ -65,23 +112,24 @@ def sessions_of(
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(cores=cores, frames=frames)
+    host = Host(cores=cores, frames=frames, policy=policy, counted_from_ns=counted_from_ns)
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     return database, metrics
 
 
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 @pytest.mark.parametrize("exponent", [0.0, 1.0])
 @pytest.mark.parametrize("frames", [8, 60, 300])
-def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float) -> None:
+def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float, policy: int) -> None:
     """One session asks for one page after the other, so its pages in order are all that counts."""
-    database, metrics = one_session(600, frames, 5000, exponent)
+    database, metrics = one_session(600, frames, 5000, exponent, policy=policy)
     asked = [
         page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1), reference)
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
-    assert metrics.latency[DATA_READ].sum() == misses("postgresql", *numbered(np.array(asked)), frames)
+    assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)
 
 
 def test_a_session_alone_takes_the_sum_of_its_parts() -> None:
@@ -98,6 +146,68 @@ def test_sessions_that_need_nothing_but_cpu_share_the_cores(cores: int) -> None:
     took_s = int(database.done_ns.max()) / 1e9
     assert 12 * 200 / took_s == pytest.approx(cores / 1.000001e-3, rel=0.02)
     assert database.done_ns.reshape(12, 200)[:, -1].min() > 0.98 * took_s * 1e9
+
+
+def test_only_statements_that_start_in_time_are_counted() -> None:
+    database, metrics = sessions_of(1, 100, 500, 50, 0.0, counted_from_ns=200_000)
+    late = np.concatenate([[0], database.done_ns[:-1]]) >= 200_000
+    assert 0 < late.sum() < 100
+    assert metrics.latency[[STATEMENT, FIRST_CLASS, TRANSACTION]].sum(axis=1).tolist() == [late.sum()] * 3
+    assert database.spent.sum() == np.diff(database.done_ns, prepend=0)[late].sum()
+
+
+def test_where_the_time_of_a_statement_went() -> None:
+    """A session on one core that runs at half speed, a disk of 1 ms, a log of 0.2 ms, a pool of one frame that is always dirty."""
+    builder = PlantBuilder(1)
+    disk = add_server(builder, "disk", 1, 1_000_000)
+    log = add_server(builder, "log", 1, 200_000)
+    count = 2
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    loads = Statements(
+        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 300_000), flags, flags
+    )  # fmt: skip
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(LOG, log_bytes=1)]
+    costs = Costs(lookup_ns=4000, page_ns=1000, read_ns=20_000, evict_dirty_ns=3000, change_ns=500)
+    host = Host(cores=1, frames=1, log_station=log, costs=costs, slowdown=(2000,))
+    relations = [Relation(1, (1, 1), station=disk)]
+    database = add_database(builder, host, relations, [demands], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    spent = dict(zip(SPENT, database.spent[0].tolist(), strict=True))
+    # index and heap page are read twice each; both heap pages were changed, one of them had to be written in between
+    cpu = 2 * (300_001 + 4000 + 2 * 1000 + 500 + 2 * 20_000) + 3000
+    assert spent["cpu"] == 2 * cpu
+    assert spent["cpu queue"] == spent["lock"] == spent["temp"] == 0
+    assert (spent["data read"], spent["eviction"], spent["log"]) == (4 * 1_000_001, 1_000_000, 2 * 400_000)
+
+
+def test_who_waits_for_a_core_is_told_so() -> None:
+    """Two sessions on one core take turns; before the first slice of a statement it has not started."""
+    database, _ = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=2_000_000)
+    assert database.spent[0, FOR_CPU] > 1_900_000
+
+
+def test_a_statement_starts_when_it_is_first_served() -> None:
+    database, metrics = sessions_of(2, 1, 500, 1, 0.0, cpu_ns=900_000)
+    missed = database.spent[0, FOR_READ]
+    assert database.spent[0, FOR_CPU] == 0
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 900_001 + missed
+    assert metrics.latency_sum_ns[:, TRANSACTION].sum() > 3 * 900_000
+
+
+def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_statement() -> None:
+    builder = PlantBuilder(1)
+    flags, nothing = np.ones(2, np.uint8), np.zeros(2, np.int64)
+    loads = Statements(
+        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 100_000), flags, flags,
+        client_ns=np.full(2, 2_500_000),
+    )  # fmt: skip
+    database = add_database(builder, Host(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert int(database.done_ns.max()) == 2 * 2_600_001
+    assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 100_001
+    assert metrics.latency_max_ns[TRANSACTION] == 2 * 2_600_001
 
 
 def test_a_slice_is_slower_beside_others() -> None:
@@ -153,3 +263,12 @@ def test_a_dirty_page_is_written_before_its_frame_is_used_again() -> None:
     written = int(plant.stations[disk]["finished"]) - missed
     assert written == missed - int(database.dirty.sum())
     assert database.dirty.sum() == 2
+
+
+def test_costs_are_found_by_their_places() -> None:
+    places = [
+        LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
+        EVICT_DIRTY_NS, CHANGE_NS,
+    ]  # fmt: skip
+    names = "lookup page scan_page scan_row read async_read read_page scan_read evict_clean evict_dirty change"
+    assert [Costs._fields[place] for place in places] == [f"{name}_ns" for name in names.split()]

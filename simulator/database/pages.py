@@ -1,11 +1,17 @@
-"""Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share."""
+"""Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share.
 
+Three modules know which page has to go (:mod:`tiersim.simulator.database.sweep`, ``lru``, ``lru2``); here the one is asked that the
+host has.
+"""
+
+import numpy as np
+
+from tiersim.devices.tables import NONE
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import FREE, HAND, INDEPENDENT, RECENT, UNUSED, VALID, Database
+from tiersim.simulator.database import lru, lru2, rings, sweep
+from tiersim.simulator.database.tables import INDEPENDENT, LRU, POLICY, RECENT, SWEEP, TAKEN, UNUSED, VALID, Database
 from tiersim.simulator.popularity import draw_rank, scattered
 
-#: PostgreSQL's sweep: a page keeps a usage count up to 5 (storage/buf_internals.h).
-MOST_USED = 5
 #: Entities of the permutation of an index whose order is not that of the heap.
 _OTHER_ORDER = 1 << 20
 
@@ -41,6 +47,14 @@ def page_at(d: Database, table: int, rank: int, reference: int) -> int:
 
 @kernel
 def station_of(d: Database, page: int) -> int:
+    """Return the station that a page is read from and written to: the page cache, or its volume."""
+    if d.page_cache.size > 0:
+        return int(np.int64(d.page_cache[0]["station"]))
+    return volume_of(d, page)
+
+
+@kernel
+def volume_of(d: Database, page: int) -> int:
     """Return the station of the volume that a page lies on."""
     low, high = 0, len(d.level_start) - 1
     while low < high:
@@ -49,20 +63,36 @@ def station_of(d: Database, page: int) -> int:
             low = middle
         else:
             high = middle - 1
-    return int(d.level_station[low])
+    return int(np.int64(d.level_station[low]))
 
 
 @kernel
-def touch(d: Database, page: int, dirties: int) -> bool:
+def touch(d: Database, page: int, dirties: int, now: int) -> bool:
     """Refer to a page: tell whether it is in the pool; if it is, count the use."""
     held = d.frame_of[page]
     if held == 0 or d.state[held - 1] != VALID:
         return False
     frame = held - 1
-    if d.used[frame] < MOST_USED:
-        d.used[frame] += 1
+    if d.replacement[POLICY] == SWEEP:
+        sweep.use(d, frame)
+    elif d.replacement[POLICY] == LRU:
+        lru.use(d, frame)
+    else:
+        lru2.use(d, frame, now)
     if dirties:
         d.dirty[frame] = 1
+    return True
+
+
+@kernel
+def touch_in_ring(d: Database, page: int, now: int) -> bool:
+    """Refer to a page as who uses a ring does, which makes it no hotter than a page that was read just now."""
+    held = d.frame_of[page]
+    if d.replacement[POLICY] != SWEEP:
+        return touch(d, page, 0, now)
+    if held == 0 or d.state[held - 1] != VALID:
+        return False
+    sweep.use_once(d, held - 1)
     return True
 
 
@@ -75,24 +105,49 @@ def set_dirty(d: Database, page: int) -> None:
 
 
 @kernel
-def victim(d: Database) -> int:
-    """Return a frame for another page: one that was never used, or the first under the hand without a use; -1 if all are taken."""
-    frames = len(d.page_of)
+def victim(d: Database, now: int) -> int:
+    """Return a frame for another page, one that was never used or whose page has to go; -1 if all are being read."""
     unused = d.pool_state[UNUSED]
-    if unused < frames:
+    if unused < len(d.page_of):
         d.pool_state[UNUSED] = unused + 1
-        return int(unused)
-    hand = d.pool_state[HAND]
-    for _ in range((MOST_USED + 2) * frames):
-        frame = hand
-        hand = hand + 1 if hand + 1 < frames else 0
-        if d.state[frame] == FREE:
-            d.pool_state[HAND] = hand
-            return int(frame)
-        if d.state[frame] == VALID:
-            if d.used[frame] == 0:
-                d.pool_state[HAND] = hand
-                return int(frame)
-            d.used[frame] -= 1
-    d.pool_state[HAND] = hand
-    return -1
+        d.page_of[unused] = -1
+        d.chain[unused] = NONE
+        frame = unused
+    else:
+        if d.replacement[POLICY] == SWEEP:
+            frame = sweep.choose(d)
+        elif d.replacement[POLICY] == LRU:
+            frame = lru.choose(d)
+        else:
+            frame = lru2.choose(d, now)
+        if frame < 0:
+            return -1
+        rings.leave(d, frame)
+    d.pool_state[TAKEN] += 1
+    return int(frame)
+
+
+@kernel
+def ring_victim(d: Database, session: int, now: int) -> int:
+    """Return a frame for a page that a session reads through its ring: the ring's oldest, or another if that must stay."""
+    frame = rings.choose(d, session)
+    if frame < 0:
+        return victim(d, now)
+    if d.replacement[POLICY] == LRU:
+        lru.leave(d, frame)
+    elif d.replacement[POLICY] != SWEEP:
+        lru2.leave(d, frame)
+    return frame
+
+
+@kernel
+def loaded(d: Database, frame: int, page: int, ring: int, now: int) -> None:
+    """A frame that `victim` gave gets a page, for its first use; *ring*: of session + 1, 0 for none."""
+    if d.replacement[POLICY] == SWEEP:
+        sweep.enter(d, frame)
+    elif d.replacement[POLICY] == LRU:
+        lru.enter(d, frame)
+    else:
+        lru2.enter(d, frame, page, now)
+    if ring > 0:
+        rings.join(d, ring - 1, frame)

@@ -10,8 +10,8 @@ from tiersim.devices.children import add_child
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
-from tiersim.simulator.database.pages import station_of, victim
-from tiersim.simulator.database.tables import READING, READY, VALID, Database
+from tiersim.simulator.database.pages import loaded, ring_victim, station_of, victim
+from tiersim.simulator.database.tables import EVICT_CLEAN_NS, EVICT_DIRTY_NS, NO_RING, READING, READY, VALID, Database
 
 #: What a request does with its frame (``phase`` of its hold): nothing, the page was there; writes the old page; reads its own.
 _NOTHING, _WRITING, _READING = range(3)
@@ -50,7 +50,9 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
         hold = p.holds[slot]
         hold["phase"] = _NOTHING
         if held == 0:
-            frame = victim(d)
+            session = p.requests[slot]["stream"]
+            ring = session + 1 if d.sessions[session]["ring"] != NO_RING else 0
+            frame = ring_victim(d, session, now) if ring else victim(d, now)
             if frame < 0:
                 return NONE, NEVER, NEVER
             old = d.page_of[frame]
@@ -61,9 +63,13 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
             d.frame_of[page] = frame + 1
             d.state[frame] = READING
             d.dirty[frame] = 0
-            d.used[frame] = 1
+            loaded(d, frame, page, ring, now)
             hold["phase"] = _WRITING if hold["row"] >= 0 else _READING
             hold["position"] = frame
+            s = d.sessions[p.requests[slot]["stream"]]
+            s["evicting_ns"] = now + PASS_ON_NS
+            if old >= 0:
+                s["charge_ns"] += d.costs[EVICT_CLEAN_NS if hold["row"] < 0 else EVICT_DIRTY_NS]
         queue.remove(p, d.pool_state[READY], slot, NONE)
         p.work_ns[station, 0] += PASS_ON_NS
         return slot, now + PASS_ON_NS, NEVER
@@ -87,11 +93,13 @@ def _transfer(p: Plant, d: Database, op: int, page: int) -> int:
 
 
 @kernel
-def resume_pool(p: Plant, d: Database, slot: int) -> int:
+def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     """Read after the write; after the read the page is there for all that wait for it."""
     hold = p.holds[slot]
     if hold["phase"] == _WRITING:
         hold["phase"] = _READING
+        s = d.sessions[p.requests[slot]["stream"]]
+        s["part_ns"] = now - s["evicting_ns"]
         return _transfer(p, d, READ, p.requests[slot]["offset_bytes"] // d.page_bytes[0])
     if hold["phase"] == _READING:
         frame = hold["position"]

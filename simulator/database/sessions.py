@@ -11,17 +11,27 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch
 from tiersim.simulator.database.tables import (
+    BETWEEN,
     BURST,
+    CALLING,
+    CHANGE_NS,
     CLOCK,
     COMPUTE,
-    DIRTY_NS,
+    FOR_CPU,
+    FOR_EVICTION,
+    FOR_LOG,
+    FOR_READ,
     LOG,
     LOG_BYTES,
     LOG_POSITION,
     LOOKUP,
+    LOOKUP_NS,
+    ON_CPU,
     PAGE_NS,
     READ_NS,
+    RUNNING,
     SLICE_NS,
+    SPENT,
     Database,
 )
 from tiersim.simulator.metrics import Metrics, record_sync
@@ -31,6 +41,7 @@ from tiersim.traces.schema import DATA_READ, LOG_WRITE
 ASKS, OVER = -1, -2
 
 _NO_PAGE = -1
+_NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
 _NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
@@ -40,32 +51,36 @@ _NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     """Let a session go on: returns ASKS, OVER, or when to call again."""
     s = d.sessions[session]
+    if s["phase"] == RUNNING:
+        _account(d, session, now)
     if s["fetched"] != _NO_PAGE:
         set_dirty(d, s["fetched"])
         s["fetched"] = _NO_PAGE
     referred = 0
     while True:
-        if not s["running"]:
+        if s["phase"] == BETWEEN:
             if s["next"] == s["end"]:
                 return OVER
             start = _start_of(d, session)
             if start > now:
                 return start
+            _call(d, session, now)
+        if s["phase"] == CALLING:
+            if s["charge_ns"] > 0:
+                return _ask_processor(d, session)
             _begin(d, session, now)
         statement = s["next"]
         place = d.first_demand[d.statement_class[statement]] + s["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
         blocked = over or referred >= BURST or s["missing"] != _NO_PAGE or d.demands[place]["kind"] == LOG
         if blocked and s["charge_ns"] > 0:
-            slice_ns = min(s["charge_ns"], SLICE_NS)
-            s["charge_ns"] -= slice_ns
-            return _ask(d, session, 0, READ, 0, slice_ns, PROCESSOR)
+            return _ask_processor(d, session)
         if s["missing"] != _NO_PAGE:
             page = s["missing"]
             s["missing"] = _NO_PAGE
             s["fetched"] = page if s["dirties"] else _NO_PAGE
             s["charge_ns"] += d.costs[READ_NS]
-            return _ask(d, session, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
+            return _ask(d, session, FOR_READ, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
         if over:
             _end(d, m, session, interval, now)
             continue
@@ -81,7 +96,24 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 continue
             return _ask_log(d, session, demand["log_bytes"])
         else:
-            referred += _refer(d, session, place, statement)
+            referred += _refer(d, session, place, statement, now)
+
+
+@kernel
+def _account(d: Database, session: int, now: int) -> None:
+    """Note what the wait that has ended was for; all time of a statement is spent in such waits.
+
+    The first is for a processor; the statement starts when it gets it, as servers measure.
+    """
+    s = d.sessions[session]
+    waits, part = s["waits"], s["part_ns"]
+    if s["started_ns"] == _NOT_SERVED:
+        s["started_ns"] = s["asked_ns"] = now - part
+    d.spending[session, waits] += now - s["asked_ns"] - part
+    if part > 0:
+        d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
+        s["part_ns"] = 0
+    s["asked_ns"] = now
 
 
 @kernel
@@ -95,16 +127,26 @@ def _start_of(d: Database, session: int) -> int:
 
 
 @kernel
+def _call(d: Database, session: int, now: int) -> None:
+    """Begin what comes before a statement: the client's work, if it shares the processors."""
+    s = d.sessions[session]
+    s["phase"] = CALLING
+    s["charge_ns"] = d.client_ns[s["next"]]
+    s["part_ns"] = 0
+    if d.begins[s["next"]]:
+        s["transaction_ns"] = now
+
+
+@kernel
 def _begin(d: Database, session: int, now: int) -> None:
     s = d.sessions[session]
-    s["running"] = 1
+    s["phase"] = RUNNING
     s["demand"] = 0
     s["reference"] = 0
     s["log_phase"] = _NOT_BEGUN
-    s["started_ns"] = now
+    s["started_ns"] = _NOT_SERVED
+    s["part_ns"] = 0
     s["charge_ns"] = 1  # nothing takes no time
-    if d.begins[s["next"]]:
-        s["transaction_ns"] = now
 
 
 @kernel
@@ -112,13 +154,21 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     """A statement has ended: count it, by itself, with its class, and as its transaction's last."""
     s = d.sessions[session]
     statement = s["next"]
+    kind = d.statement_class[statement]
     d.done_ns[statement] = now
-    record_sync(m, STATEMENT, interval, now - s["started_ns"])
-    record_sync(m, FIRST_CLASS + d.statement_class[statement], interval, now - s["started_ns"])
+    counted = s["started_ns"] >= d.counted_from_ns[0]
+    if counted:
+        record_sync(m, STATEMENT, interval, now - s["started_ns"])
+        record_sync(m, FIRST_CLASS + kind, interval, now - s["started_ns"])
+    for part in range(len(SPENT)):
+        if counted:
+            d.spent[kind, part] += d.spending[session, part]
+        d.spending[session, part] = 0
     if d.ends[statement] and s["transaction_ns"] >= 0:
-        record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
+        if s["transaction_ns"] >= d.counted_from_ns[0]:
+            record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
         s["transaction_ns"] = -1
-    s["running"] = 0
+    s["phase"] = BETWEEN
     s["ended_ns"] = now
     s["next"] = statement + 1
 
@@ -132,7 +182,7 @@ def _next_demand(d: Database, session: int) -> None:
 
 
 @kernel
-def _refer(d: Database, session: int, place: int, statement: int) -> int:
+def _refer(d: Database, session: int, place: int, statement: int, now: int) -> int:
     """Refer to the next page of a lookup; returns how many pages that were: 1."""
     s = d.sessions[session]
     demand = d.demands[place]
@@ -141,13 +191,14 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
         if demand["kind"] == LOOKUP:
             s["looked_up"] = draw_row(d, table, table, np.int64(statement) * _MOST_DEMANDS + s["demand"])
         s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
+        s["charge_ns"] += d.costs[LOOKUP_NS]
     page = page_at(d, table, s["row"], s["reference"])
     last = s["reference"] + 1 == references(d, table)
     s["charge_ns"] += d.costs[PAGE_NS]
     if demand["dirties"] and last:
-        s["charge_ns"] += d.costs[DIRTY_NS]
+        s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
-    if not touch(d, page, dirties):
+    if not touch(d, page, dirties, now):
         s["missing"] = page
         s["dirties"] = dirties
     s["reference"] += 1
@@ -157,7 +208,18 @@ def _refer(d: Database, session: int, place: int, statement: int) -> int:
 
 
 @kernel
-def _ask(d: Database, session: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int) -> int:
+def _ask_processor(d: Database, session: int) -> int:
+    s = d.sessions[session]
+    slice_ns = min(s["charge_ns"], SLICE_NS)
+    s["charge_ns"] -= slice_ns
+    return _ask(d, session, FOR_CPU, 0, READ, 0, slice_ns, PROCESSOR)
+
+
+@kernel
+def _ask(
+    d: Database, session: int, waits: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int
+) -> int:
+    d.sessions[session]["waits"] = waits
     asked = d.asked[session]
     asked["station"] = d.stations[station]
     asked["op"] = op
@@ -178,6 +240,6 @@ def _ask_log(d: Database, session: int, log_bytes: int) -> int:
             d.log_state[LOG_POSITION] = 0
         offset = d.log_state[LOG_POSITION]
         d.log_state[LOG_POSITION] += length
-        return _ask(d, session, 2, WRITE, offset, length, LOG_WRITE)
+        return _ask(d, session, FOR_LOG, 2, WRITE, offset, length, LOG_WRITE)
     s["log_phase"] = _FLUSHED
-    return _ask(d, session, 2, FLUSH, 0, 0, LOG_FLUSH)
+    return _ask(d, session, FOR_LOG, 2, FLUSH, 0, 0, LOG_FLUSH)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL = 16, 17
+PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE = range(16, 20)
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
@@ -16,11 +16,23 @@ COMPUTE, LOOKUP, AGAIN, LOG = range(4)
 #: What a statement waits for before it starts: its recorded time, or its session.
 CLOCK, OWN = range(2)
 
+#: Phase of a session: its next statement has not started, its client works on it, it runs.
+BETWEEN, CALLING, RUNNING = range(3)
+
 #: Where the row of a rank lies: anywhere, and elsewhere in the index; anywhere, in both alike; so far from the end of both.
 INDEPENDENT, ALIKE, RECENT = range(3)
 
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
+
+#: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for pages,
+#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks.
+SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp")
+ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP = range(len(SPENT))
+#: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
+SWEEP, LRU, LRU2 = range(3)
+#: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
+NO_RING, BULK_READ, BULK_WRITE, VACUUM = range(4)
 
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
@@ -34,7 +46,7 @@ def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
 SESSION = _record(
     "next",  # statement that it runs, or will
     "end",  # behind its last
-    "running",
+    "phase",
     "demand",  # of the running statement
     "reference",  # pages of the demand that were referred to
     "row",  # that the demand looks up
@@ -44,10 +56,58 @@ SESSION = _record(
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "log_phase",  # of a log demand: not begun, written, flushed
-    "started_ns",  # of the running statement
+    "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
+    "asked_ns",  # since when it waits
+    "waits",  # what for, a place in SPENT
+    "part_ns",  # of this wait: CPU that was served, or the writing of old pages
+    "evicting_ns",  # since when its request writes an old page
+    "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
     indices=("next", "end"),
+)
+
+#: The background writer, see tiersim.simulator.database.background_writer; averages in 2^-16.
+WRITER = _record(
+    "station",
+    "delay_ns",
+    "most_pages",  # of a round
+    "multiplier",  # frames that a round provides for each that is taken, in thousandths
+    "awake",
+    "rounds",
+    "written_pages",
+    "next",  # frame that it looks at next
+    "next_lap",
+    "hand",  # of the sweep, when the last round began
+    "laps",
+    "taken",  # frames up to then
+    "taken_average",  # in a round
+    "density",  # frames that are passed for one that is reusable
+    "needed",  # reusable frames ahead of the hand
+    "found",
+    "found_before",  # this round
+    "to_scan",
+    "to_scan_at_first",
+    "written",  # in this round
+    "idle_rounds",
+    indices=("station",),
+)
+
+#: The operating system's page cache, see tiersim.simulator.database.page_cache.
+PAGE_CACHE_ROW = _record(
+    "station",
+    "cache",  # row of flash_caches, whose lists it has
+    "waiting",  # queue of writes
+    "background_pages",  # more dirty ones are written back
+    "most_pages",  # dirty or being written back, when writers wait
+    "flusher",  # it has come or will
+    "expired_ns",  # what has been dirty since then is written back
+    "cleaning",  # pages that are being written back
+    "write_backs",
+    "written_back_pages",
+    "read_pages",
+    "hit_pages",
+    indices=("station", "cache", "waiting"),
 )
 
 DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
@@ -55,10 +115,16 @@ DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
-#: Places in ``pool_state``: the hand of the sweep, frames that were never used, the queue of what may start, whether frames ran out.
-HAND, UNUSED, READY = range(3)
-#: Places in ``costs``, ns of CPU: a page that is looked up, a page that is read into the pool, one that is evicted dirty.
-PAGE_NS, READ_NS, DIRTY_NS = range(3)
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
+(
+    LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
+    EVICT_DIRTY_NS, CHANGE_NS,
+) = range(11)  # fmt: skip
+#: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
+#: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, and what its time was when the run began.
+HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
+#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period.
+POLICY, CORRELATED_NS, RETAINED_NS = range(3)
 #: Places in ``log_state``.
 LOG_POSITION, LOG_BYTES = range(2)
 
@@ -73,10 +139,14 @@ class Database(NamedTuple):
     waits_for: NDArray[np.uint8]
     start_ns: NDArray[np.int64]  # recorded
     think_ns: NDArray[np.int64]
+    client_ns: NDArray[np.int64]  # CPU before it: of a client that shares the processors
     cpu_ns: NDArray[np.int64]
     begins: NDArray[np.uint8]  # 1: a transaction begins with it
     ends: NDArray[np.uint8]
     done_ns: NDArray[np.int64]  # written while time moves
+    counted_from_ns: NDArray[np.int64]  # (1,): statements that start before are in no statistics
+    spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
+    spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     first_demand: NDArray[np.int64]  # (classes + 1,)
     demands: NDArray[Any]  # DEMAND
@@ -90,14 +160,30 @@ class Database(NamedTuple):
     law: NDArray[np.int64]  # (tables + 1,)
     reach: NDArray[np.int64]
     first_rank: NDArray[np.int64]
-    # the pool
+    # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none
-    page_of: NDArray[np.int64]  # (frames,)
+    page_of: NDArray[np.int64]  # (frames,); -1: none
     state: NDArray[np.uint8]
     used: NDArray[np.uint8]
     dirty: NDArray[np.uint8]
     chain: NDArray[np.uint32]  # slots that wait for the page of a frame
     pool_state: NDArray[np.int64]
+    replacement: NDArray[np.int64]
+    newer: NDArray[
+        np.uint32
+    ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.frame_lists
+    older: NDArray[np.uint32]
+    times_ns: NDArray[np.int64]  # (3, pages): of LRU-2, also of pages that have left
+    heap: NDArray[np.uint32]  # (frames,): of LRU-2
+    heap_place: NDArray[np.uint32]  # (frames,): place in the heap + 1; 0: in none
+    ring_newer: NDArray[np.uint32]  # (frames + sessions,): frames of the ring of each session
+    ring_older: NDArray[np.uint32]
+    ring_of: NDArray[np.uint32]  # (frames,): session + 1; 0: in no ring
+    ring_length: NDArray[np.int64]  # (sessions,)
+    ring_pages: NDArray[np.int64]  # by kind of ring: how many frames one has
+    writer: NDArray[Any]  # WRITER; none: nobody writes pages before they have to go
+    page_cache: NDArray[Any]  # PAGE_CACHE_ROW; none: pages are read and written past the operating system
+    dirty_since_ns: NDArray[np.int64]  # by place in the page cache
     # processors
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)

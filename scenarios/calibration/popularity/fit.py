@@ -54,10 +54,10 @@ class Fitted:
     laws: tuple[Law, ...]
     missed: tuple[Missed, ...]  # by the fitted laws, at the recorded size
     bounded: tuple[str, ...]  # tables that no exponent fits
-    residuals: tuple[Residual, ...]
-    said: tuple[str, ...]  # what the recording cannot tell, and what contradicts the laws, a sentence each
-    sizes: tuple[int, ...]  # all recorded pools, in pages
     seed: int
+    residuals: tuple[Residual, ...] = ()
+    said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
+    other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -108,7 +108,7 @@ def fit(tables: Sequence[AccessedTable], frames: int, *, others: Sequence[OtherS
             )
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
-    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), found, tuple(said), evidence.sizes, seed)
+    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:])
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
@@ -119,7 +119,9 @@ def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
 
 def extrapolated(fitted: Fitted, frames: int) -> bool:
     """Tell whether a pool is so much larger or smaller than the recorded ones that a prediction is a guess."""
-    return not any(size / EXTRAPOLATED <= frames <= size * EXTRAPOLATED for size in fitted.sizes)
+    return not any(
+        size / EXTRAPOLATED <= frames <= size * EXTRAPOLATED for size in (fitted.frames, *fitted.other_sizes)
+    )
 
 
 class _Evidence:

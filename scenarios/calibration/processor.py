@@ -1,0 +1,145 @@
+"""What statements cost the processors, where nobody measured it: the load is simulated on the recorded hardware until it runs as recorded.
+
+Two things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server saw, from the start of the
+read until its process is served again. ``client_ns``, what a transaction costs besides its statements where clients share the host: so that as
+many transactions end in a second as were recorded. What a statement costs by itself is known (``docs/synthesis.md``).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tiersim.simulator.categories import PROCESSOR
+from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.tables import READ_NS, Database
+from tiersim.simulator.metrics import Metrics
+from tiersim.traces.differences import differences
+from tiersim.traces.schema import DATA_READ
+from tiersim.traces.statistics import read_snapshots
+from tiersim.units import NS_PER_MS, NS_PER_S
+
+#: Most simulations; fewer when transactions a second and reads are met so closely.
+_MOST_RUNS, _NEAR = 24, 0.002
+#: A processor that is busy for so much of the time limits what is done in a second.
+_BUSY = 0.95
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody noted it."""
+
+    transactions_per_s: float | None
+    read_ns: float | None
+
+
+@dataclass(frozen=True)
+class ProcessorCosts:
+    """CPU in ns on the host: of one execution of each query without its pages, of the client for each transaction, of pages."""
+
+    statement_ns: Mapping[str, int]
+    client_ns: int
+    costs: Costs
+    basis: str
+    recorded: Pace | None = None
+    simulated: Pace | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A simulation of the recorded load on the recorded hardware."""
+
+    pace: Pace
+    busy: float  # of the processors, 0 to 1
+    cores: int
+    sessions: int
+    reads_per_transaction: float
+
+
+def recorded_pace(path: Path) -> Pace:
+    """Return how fast the load of the bundle at *path* ran, of what was counted."""
+    found = differences(read_snapshots(path))
+    rates = [float(change.number("transactions_per_s") or 0) for change in found.of("client").values()]
+    timed = [
+        (float(read), float(took))
+        for change in found.of("query").values()
+        if (read := change.number("pages_read")) and (took := change.number("read_ms")) is not None
+    ]
+    pages, took_ms = (sum(column) for column in zip(*timed, strict=True)) if timed else (0.0, 0.0)
+    return Pace(sum(rates) or None, took_ms / pages * NS_PER_MS if took_ms else None)
+
+
+def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
+    """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
+
+    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice does.
+    """
+    slices, waited_ns = _sums(metrics, PROCESSOR)
+    reads, read_ns = _sums(metrics, DATA_READ)
+    queued_ns = (waited_ns - processor_ns) / max(slices, 1)
+    return Pace(
+        transactions_per_s=_transactions_per_s(database),
+        read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,
+    )
+
+
+def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
+    return int(metrics.completions[:, category].sum()), int(metrics.latency_sum_ns[:, category].sum())
+
+
+def _transactions_per_s(database: Database) -> float | None:
+    """Return how many ended in a second, from when all sessions have begun to count until the first has no more to do."""
+    ends = database.ends > 0
+    last = database.sessions["end"].astype(np.int64) - 1
+    until = int(database.done_ns[last].min()) if len(last) else 0
+    since = int(database.counted_from_ns[0])
+    count = int((ends & (database.done_ns > since) & (database.done_ns <= until)).sum())
+    return count / (until - since) * NS_PER_S if until > since else None
+
+
+def calibrate_processor(
+    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], Run], *, clients_here: bool
+) -> ProcessorCosts:
+    """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
+
+    What was not recorded is not looked for: *start* has it. A page that takes longer to read than recorded even if it costs no CPU at all, or
+    transactions that are too few even if clients need none, leave a difference between ``recorded`` and ``simulated`` of the answer.
+    """
+    found, run = start, simulate(start)
+    for _ in range(_MOST_RUNS):
+        read_change = _read_change(recorded, run, found)
+        client_change = _client_change(recorded, run, found, read_change) if clients_here else 0.0
+        if _near(recorded.read_ns, read_change) and _near(_per_transaction_ns(recorded), client_change):
+            break
+        costs = found.costs._replace(read_ns=found.costs.read_ns + round(read_change))
+        found = replace(found, costs=costs, client_ns=found.client_ns + round(client_change))
+        run = simulate(found)
+    return replace(found, recorded=recorded, simulated=run.pace)
+
+
+def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+    if recorded.read_ns is None or run.pace.read_ns is None:
+        return 0.0
+    return max(recorded.read_ns - run.pace.read_ns, -found.costs.read_ns) / 2
+
+
+def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:
+    """Return how much more CPU a transaction has to take: all that is missing on busy processors, a share of it on others.
+
+    Time between transactions falls by the cores where these are busy, and otherwise by the sessions; what reads take more is taken off.
+    """
+    wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
+    if wanted is None or had is None:
+        return 0.0
+    together = run.cores if run.busy >= _BUSY or wanted < had else run.sessions
+    change = (wanted - had) * together - run.reads_per_transaction * read_change
+    return max(change, -found.client_ns)
+
+
+def _per_transaction_ns(pace: Pace) -> float | None:
+    return NS_PER_S / pace.transactions_per_s if pace.transactions_per_s else None
+
+
+def _near(wanted: float | None, change: float) -> bool:
+    return wanted is None or abs(change) <= _NEAR * wanted

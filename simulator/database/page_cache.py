@@ -1,0 +1,224 @@
+"""The operating system's page cache between the buffer pool and the volumes, as a passive machine.
+
+A page that it holds is read at once. One that it does not is read from its volume and stays. A page that is written is dirty and done at
+once; it is written back later: when more than *background_pages* are dirty, as long as they are; and by a flusher that comes every 5 s
+when it has been dirty for 30 s. Writers wait while *most_pages* are dirty or being written back (Linux: mm/page-writeback.c, vm.dirty_background_ratio,
+vm.dirty_ratio, vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs). The kernel slows writers down before that limit; here they stop at it.
+
+The clean page whose last use is longest ago makes room. The kernel has two lists, where a second use moves a page to the active one, and brings a
+page back there at once that left too early (mm/workingset.c); what reaches this cache has missed the pool above, seldom comes twice within a short time, and
+nothing measured says how far two lists differ from one for it.
+
+Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside: its writes are followed by a flush, which has
+nothing but the log to write.
+
+Write-backs and the flusher are background requests of the station to itself, told by their operation.
+"""
+
+from tiersim.devices import queue
+from tiersim.devices.cached_blocks_kernels import (
+    CLEAN,
+    CLEANING,
+    DIRTY,
+    FIRST_PLACE,
+    NOWHERE,
+    REDIRTIED,
+    find,
+    oldest,
+    set_state,
+    state_of,
+    take_place,
+    touch,
+)
+from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.pages import volume_of
+from tiersim.simulator.database.tables import Database
+
+#: Dirty pages in percent of the cache: from where on they are written back, and where writers wait (vm.dirty_background_ratio, vm.dirty_ratio).
+BACKGROUND_PERCENT, MOST_PERCENT = 10, 20
+#: How often the flusher comes, and for how long a page has been dirty that it writes back.
+_FLUSHER_NS, _EXPIRE_NS = 5_000_000_000, 30_000_000_000
+#: Most write-backs under way (include/linux/blkdev.h, BLKDEV_DEFAULT_RQ), and how much one writes at most (BLK_DEF_MAX_SECTORS).
+MOST_WRITE_BACKS, _WRITE_BACK_BYTES = 128, 1280 << 10
+#: A read of more pages goes on when the first so many are there: children are written to a table of fixed size.
+PAGES_AT_ONCE = 64
+
+_WRITE_BACK, _FLUSHER = WRITE, FLUSH
+
+
+@kernel
+def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Take a request; a write waits if too many pages are dirty, the flusher for its time."""
+    waiting = d.page_cache[0]["waiting"]
+    op = p.requests[slot]["op"]
+    if is_background(p, slot):
+        return (now // _FLUSHER_NS + 1) * _FLUSHER_NS if op == _FLUSHER else now + PASS_ON_NS
+    if op == WRITE and (p.queues[waiting]["head"] != NONE or not _absorb(p, d, slot, now)):
+        queue.append(p, waiting, slot)
+        return WAIT
+    return now + PASS_ON_NS
+
+
+@kernel
+def choose_page_cache(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
+    """Let the oldest write go on that waits, if there is room for dirty pages."""
+    waiting = d.page_cache[0]["waiting"]
+    slot = p.queues[waiting]["head"]
+    if slot == NONE or not _absorb(p, d, slot, now):
+        return NONE, NEVER, NEVER
+    queue.remove(p, waiting, slot, NONE)
+    return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
+    """Read what is missing; begin to write back what has to be."""
+    c = d.page_cache[0]
+    request = p.requests[slot]
+    op = request["op"]
+    made = 0
+    if is_background(p, slot):
+        if op == _WRITE_BACK:
+            volume = volume_of(d, request["offset_bytes"] // d.page_bytes[0])
+            return add_child(p, 0, volume, WRITE, request["offset_bytes"], request["length_bytes"])
+        c["expired_ns"] = (request["accepted_ns"] // _FLUSHER_NS + 1) * _FLUSHER_NS - _EXPIRE_NS
+        made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
+    elif op == READ:
+        p.holds[slot]["position"] = request["offset_bytes"]
+        return _read_missing(p, d, slot)
+    elif c["flusher"] == 0:
+        c["flusher"] = 1
+        made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
+    return _write_back(p, d, made)
+
+
+@kernel
+def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Keep what was read, and go on with a read of very many pages; what was written back is clean."""
+    c = d.page_cache[0]
+    request = p.requests[slot]
+    size = d.page_bytes[0]
+    end = request["offset_bytes"] + request["length_bytes"]
+    if not is_background(p, slot):
+        hold = p.holds[slot]
+        for page in range(hold["low_bytes"] // size, hold["position"] // size):
+            if find(p, c["cache"], page) == NOWHERE:
+                take_place(p, c["cache"], page, CLEAN, now)
+        return _read_missing(p, d, slot)
+    for page in range(request["offset_bytes"] // size, end // size):
+        place = find(p, c["cache"], page)
+        set_state(p, c["cache"], place, DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN)
+    c["cleaning"] -= request["length_bytes"] // size
+    c["write_backs"] -= 1
+    return _write_back(p, d, 0)
+
+
+@kernel
+def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
+    """Make the pages of a write dirty, if there is room for dirty pages; tell whether there was."""
+    c = d.page_cache[0]
+    request = p.requests[slot]
+    size = d.page_bytes[0]
+    if p.flash_caches[c["cache"]]["dirty"] + c["cleaning"] >= c["most_pages"]:
+        return False
+    first = request["offset_bytes"] // size
+    for page in range(first, first + request["length_bytes"] // size):
+        place = find(p, c["cache"], page)
+        if place == NOWHERE:
+            place = take_place(p, c["cache"], page, DIRTY, now)
+            if place == NOWHERE:
+                return False
+        elif state_of(p, c["cache"], place) == CLEAN:
+            set_state(p, c["cache"], place, DIRTY)
+        elif state_of(p, c["cache"], place) == CLEANING:
+            set_state(p, c["cache"], place, REDIRTIED)
+        else:
+            continue
+        d.dirty_since_ns[place] = now
+    return True
+
+
+@kernel
+def _read_missing(p: Plant, d: Database, slot: int) -> int:
+    """Read the next pages of a request that are not there, if there are any left."""
+    request = p.requests[slot]
+    made = 0
+    while made == 0 and p.holds[slot]["position"] < request["offset_bytes"] + request["length_bytes"]:
+        made = _read_missing_part(p, d, slot)
+    return made
+
+
+@kernel
+def _read_missing_part(p: Plant, d: Database, slot: int) -> int:
+    """Look for the next pages of a request; read those that are not there, neighbours together."""
+    c = d.page_cache[0]
+    request = p.requests[slot]
+    hold = p.holds[slot]
+    size = d.page_bytes[0]
+    first = hold["position"] // size
+    end = min((request["offset_bytes"] + request["length_bytes"]) // size, first + PAGES_AT_ONCE)
+    volume = volume_of(d, first)
+    hold["low_bytes"] = hold["position"]
+    hold["position"] = end * size
+    c["read_pages"] += end - first
+    made = 0
+    run = 0  # pages before this one that are missing
+    for page in range(first, end):
+        place = find(p, c["cache"], page)
+        if place == NOWHERE:
+            run += 1
+            continue
+        c["hit_pages"] += 1
+        if state_of(p, c["cache"], place) == CLEAN:
+            touch(p, c["cache"], place)
+        if run > 0:
+            made = add_child(p, made, volume, READ, (page - run) * size, run * size)
+            run = 0
+    if run > 0:
+        made = add_child(p, made, volume, READ, (end - run) * size, run * size)
+    return made
+
+
+@kernel
+def _write_back(p: Plant, d: Database, made: int) -> int:
+    """Begin to write back dirty pages, those first that have been dirty for longest, each with those that follow it on its volume."""
+    c = d.page_cache[0]
+    row = p.flash_caches[c["cache"]]
+    size = d.page_bytes[0]
+    while c["write_backs"] < MOST_WRITE_BACKS:
+        place = oldest(p, c["cache"], DIRTY)
+        if place < FIRST_PLACE:
+            break
+        if row["dirty"] <= c["background_pages"] and d.dirty_since_ns[place] > c["expired_ns"]:
+            break
+        page = int(p.cached_blocks[row["first"] + place]["block"])
+        volume = volume_of(d, page)
+        pages = 0
+        while place != NOWHERE and state_of(p, c["cache"], place) == DIRTY:
+            set_state(p, c["cache"], place, CLEANING)
+            pages += 1
+            if (pages + 1) * size > _WRITE_BACK_BYTES or page + pages == len(d.frame_of):
+                break
+            if volume_of(d, page + pages) != volume:
+                break
+            place = find(p, c["cache"], page + pages)
+        c["cleaning"] += pages
+        c["write_backs"] += 1
+        c["written_back_pages"] += pages
+        made = add_background(p, made, c["station"], _WRITE_BACK, page * size, pages * size)
+    return made
+
+
+def page_cache_fields(station: int, cache: int, waiting: int, pages: int) -> dict[str, int]:
+    """Return what of the row of a cache of so many pages is not 0 at the start."""
+    return {
+        "station": station,
+        "cache": cache,
+        "waiting": waiting,
+        "background_pages": pages * BACKGROUND_PERCENT // 100,
+        "most_pages": max(pages * MOST_PERCENT // 100, 1),
+        "expired_ns": -1,
+    }

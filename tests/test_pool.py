@@ -1,0 +1,290 @@
+"""The buffer pool by itself: which page has to go, rings, memory, and how a pool looks that has been used for long."""
+
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runs import needs_jit
+from tiersim.devices.plant import PlantBuilder
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.pages import loaded, ring_victim, touch, touch_in_ring, victim
+from tiersim.simulator.database.rings import close_ring, scans_in_ring
+from tiersim.simulator.database.tables import (
+    BULK_READ,
+    BULK_WRITE,
+    LOOKUP,
+    LRU,
+    LRU2,
+    OWN,
+    READING,
+    SWEEP,
+    VALID,
+    Database,
+)
+from tiersim.simulator.database.warm import refer, walk, warm
+
+pytestmark = pytest.mark.kernels
+
+
+def statements_of(sessions: int, each: int) -> Statements:
+    count = sessions * each
+    nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
+    ends = [(place + 1) * each for place in range(sessions)]
+    return Statements(ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags)  # fmt: skip
+
+
+def pool(host: Host, *relations: Relation, sessions: int = 1, dirties: bool = False, seed: int = 1) -> Database:
+    """A database of single lookups, one of each table in turn for a transaction."""
+    demands = [Demand(LOOKUP, table, dirties) for table in range(len(relations))]
+    return add_database(PlantBuilder(seed), host, relations, [demands], statements_of(sessions, 1))
+
+
+def lru2(references: list[tuple[int, int]], capacity: int, correlated: int, retained: int) -> int:
+    """The paper's procedure, word by word; no two references have the same time, and within the correlated period LRU decides."""
+    history: dict[int, list[int]] = {}
+    used: dict[int, int] = {}
+    cached: set[int] = set()
+    missed = now = 0
+    for page, gap in references:
+        now += 1 + gap
+        if page in cached:
+            if now - used[page] > correlated:
+                history[page] = [now, used[page]]
+            used[page] = now
+            continue
+        missed += 1
+        if len(cached) == capacity:
+            ready = [q for q in cached if now - used[q] > correlated]
+            if ready:
+                cached.remove(min(ready, key=lambda q: (history[q][1], history[q][0])))
+            else:
+                cached.remove(min(cached, key=lambda q: used[q]))
+        if page not in history or now - used[page] > retained:
+            history[page] = [0, 0]
+        history[page] = [now, history[page][0]]
+        used[page] = now
+        cached.add(page)
+    return missed
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=80),
+    st.integers(1, 8),
+    st.integers(0, 12),
+    st.integers(0, 60),
+)
+def test_lru2_is_what_its_authors_say(
+    references: list[tuple[int, int]], capacity: int, correlated: int, retained: int
+) -> None:
+    host = Host(1, capacity, policy=LRU2, correlated_ns=correlated, retained_ns=retained)
+    database = pool(host, Relation(13, (13,)))
+    missed = now = 0
+    for page, gap in references:
+        now += 1 + gap
+        missed += not refer(database, page, 0, now - 1)
+    assert missed == lru2(references, capacity, correlated, retained)
+
+
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
+def test_a_page_that_is_being_read_stays(policy: int) -> None:
+    database = pool(Host(1, 4, policy=policy), Relation(9, (9,)))
+    for page in range(4):
+        refer(database, page, 0, page)
+    database.state[:3] = READING
+    assert victim(database, 9) == 3
+    loaded(database, 3, 8, 0, 9)
+    database.state[3] = READING
+    assert victim(database, 10) == -1
+
+
+# ---- rings
+
+
+def read_through_ring(database: Database, page: int, session: int = 0) -> bool:
+    """Refer to a page as a scan does; tell whether it was there."""
+    if touch_in_ring(database, page, 0):
+        return True
+    frame = ring_victim(database, session, 0)
+    if database.page_of[frame] >= 0:
+        database.frame_of[database.page_of[frame]] = 0
+    database.page_of[frame], database.frame_of[page] = page, frame + 1
+    database.state[frame], database.dirty[frame] = VALID, 0
+    loaded(database, frame, page, session + 1, 0)
+    return False
+
+
+def hot_pool(frames: int = 800, hot: int = 700) -> Database:
+    """A pool that is full: pages that were used more than once, and others that were used once."""
+    database = pool(Host(1, frames), Relation(10_000, (10_000,)), sessions=2)
+    database.sessions["ring"] = BULK_READ
+    for page in range(frames):
+        refer(database, page, 0, 0)
+    for page in range(hot):
+        refer(database, page, 0, 0)
+    return database
+
+
+def test_a_scan_uses_256_kib_and_leaves_the_rest_alone() -> None:
+    database = hot_pool()
+    for page in range(2000, 6000):
+        assert not read_through_ring(database, page)
+    held = Counter((database.page_of >= 2000).tolist())
+    assert held[True] == 256 // 8
+    assert all(touch(database, page, 0, 0) for page in range(700))
+    assert sorted(database.page_of[database.page_of >= 2000]) == list(range(6000 - 32, 6000))
+
+
+def test_a_ring_takes_no_more_than_an_eighth_of_the_pool() -> None:
+    database = hot_pool(frames=80, hot=10)
+    database.sessions["ring"] = BULK_WRITE
+    for page in range(2000, 2100):
+        read_through_ring(database, page)
+    assert (database.page_of >= 2000).sum() == 10
+    assert database.ring_pages.tolist() == [0, 10, 10, 10]
+    assert pool(Host(1, 1 << 20), Relation(9, (9,))).ring_pages.tolist() == [0, 32, 2048, 256]
+
+
+def test_a_page_that_somebody_else_used_leaves_the_ring_and_stays() -> None:
+    database = hot_pool()
+    for page in range(2000, 2032):
+        read_through_ring(database, page)
+    assert touch(database, 2000, 0, 0)
+    assert touch_in_ring(database, 2001, 0)  # who comes through a ring does not make it hotter
+    assert database.used[database.frame_of[2001] - 1] == 1
+    read_through_ring(database, 3000)
+    read_through_ring(database, 3001)
+    assert database.frame_of[2000] > 0
+    assert database.frame_of[2001] == 0
+    assert database.ring_length[0] == 32
+
+
+@pytest.mark.parametrize(("kind", "stays"), [(BULK_READ, True), (BULK_WRITE, False)])
+def test_a_changed_page_stays_when_the_ring_is_for_reading(kind: int, stays: bool) -> None:
+    database = hot_pool(frames=80, hot=10)
+    database.sessions["ring"] = kind
+    for page in range(2000, 2010):
+        read_through_ring(database, page)
+    database.dirty[database.frame_of[2000] - 1] = 1
+    read_through_ring(database, 3000)
+    assert (database.frame_of[2000] > 0) == stays
+
+
+def test_a_ring_that_was_closed_begins_anew() -> None:
+    database = hot_pool()
+    for page in range(2000, 2032):
+        read_through_ring(database, page)
+    close_ring(database, 0)
+    assert database.ring_length[0] == 0
+    assert not database.ring_of.any()
+    read_through_ring(database, 3000)
+    assert database.frame_of[2000] > 0
+
+
+def test_tables_above_a_quarter_of_the_pool_are_scanned_through_a_ring() -> None:
+    database = pool(Host(1, 800), Relation(9, (9,)))
+    assert not scans_in_ring(database, 200)
+    assert scans_in_ring(database, 201)
+
+
+# ---- memory
+
+_RESIDENT = textwrap.dedent(
+    """
+    import sys
+    import numpy as np
+    from pathlib import Path
+    from tests.test_pool import pool
+    from tiersim.simulator.database.build import Host, Relation
+    from tiersim.simulator.database.warm import walk
+
+    def resident() -> int:
+        fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        return int(fields["RssAnon"].split()[0]) << 10
+
+    def database(frames: int, pages: int, policy: int):
+        return pool(Host(1, frames, policy=policy), Relation(40 * pages, (1, pages // 250, pages), 1.0))
+
+    def touched(database, references: int) -> int:
+        transactions = np.array([0, 1])
+        walk(database, transactions, 0, references, np.zeros(2, np.int64), np.zeros(3, np.int64))
+        return int((database.pool_state[1]))
+
+    touched(database(8, 1000, int(sys.argv[1])), 10)
+    before = resident()
+    huge = database(64 << 20, 100_000_000, int(sys.argv[1]))
+    made = resident()
+    pages = touched(huge, 6_000_000)
+    print(made - before, pages, resident() - made)
+    """
+)
+
+
+@needs_jit
+@pytest.mark.parametrize("policy", [SWEEP, LRU2])
+def test_a_huge_pool_costs_memory_for_the_pages_that_are_touched(policy: int) -> None:
+    """64 million frames over 100 million pages: what is looked up by page costs 4 bytes for each at most, with LRU-2 28."""
+    done = subprocess.run([sys.executable, "-c", _RESIDENT, str(policy)], check=True, capture_output=True, text=True)
+    at_first, pages, grown = map(int, done.stdout.split())
+    assert pages > 1_000_000
+    assert at_first < 64 << 20
+    by_page = 28 if policy == LRU2 else 4
+    assert grown < 60 * pages + by_page * 100_400_000 + (64 << 20)
+
+
+# ---- warm
+
+
+LAB = Relation(10_000_000, (1, 98, 27_323, 163_935), 1.05)
+
+
+@needs_jit
+def test_a_warm_pool_misses_what_a_real_one_misses() -> None:
+    """256 MiB, which the popularity of rows was fitted to: what the recorded server missed is known to the third digit."""
+    found = warm(pool(Host(1, 32_768), LAB))
+    assert found.stationary
+    assert found.missed[:3].sum() / found.transactions == pytest.approx(0.1664, rel=0.02)
+    assert found.missed[3] / found.transactions == pytest.approx(0.3161, rel=0.02)
+
+
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
+def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
+    relation = Relation(20_000, (1, 10, 600), 0.9)
+    database = pool(Host(1, 100, policy=policy), relation, dirties=True)
+    found = warm(database, transaction_ns=1000)
+    assert found.stationary
+    assert database.dirty.any()
+    assert (database.state == VALID).all()
+    more, again = np.zeros(2, np.int64), np.zeros(3, np.int64)
+    more[0] = 1 << 40  # transactions that have not been drawn
+    walk(database, np.array([0, 1]), 1000, 3 * found.transactions, more, again)
+    went_on = again.sum() / (more[0] - (1 << 40))
+    assert went_on == pytest.approx(found.missed.sum() / found.transactions, rel=0.05)
+    assert not warm(pool(Host(1, 100), relation), most_references=20_000).stationary
+
+
+def test_a_pool_that_holds_everything_misses_nothing() -> None:
+    database = pool(Host(1, 700), Relation(20_000, (1, 10, 600), 0.9))
+    found = warm(database)
+    assert found.stationary
+    assert not found.missed.any()
+    assert database.frame_of.all()
+
+
+def test_changed_pages_are_those_that_were_changed_since_they_came() -> None:
+    """Every lookup changes its heap page, so all heap pages are dirty and none of the index is."""
+    relation = Relation(20_000, (1, 10, 600), 0.9)
+    database = pool(Host(1, 100), relation, dirties=True)
+    warm(database)
+    np.testing.assert_array_equal(database.dirty, database.page_of >= 11)
+
+
+def test_a_database_without_lookups_is_warm_at_once() -> None:
+    found = warm(add_database(PlantBuilder(1), Host(1, 4), [], [[]], statements_of(1, 3)))
+    assert (found.stationary, found.references) == (True, 0)
