@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.counted_bundles import Row, bundle
-from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
+from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.statistics import Values
@@ -104,4 +104,4 @@ def law(exponent: float = 1.0) -> Fitted:
     table = AccessedTable(
         "public.accounts", ROWS, HEAP_PAGES, INDEX_PAGES, TRANSACTIONS + ALONE // 3, 40, 20, touches=2
     )
-    return Fitted((table,), FRAMES, (exponent,), (Missed(0.3, 0.8),), (), 1)
+    return Fitted((table,), FRAMES, (Law(exponent),), (Missed(0.3, 0.8),), (), 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.devices.catalogue import instances, names
+from tiersim.devices.catalogue import instances, names, processors
 from tiersim.devices.cloud_volume import CloudVolume, Step
 from tiersim.devices.controller import DEFECTS
 from tiersim.devices.flash import Flash
@@ -18,6 +18,7 @@ from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
+from tiersim.simulator.database.costs import TABLES, Costs
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
 from tiersim.traces.readers.sources import SOURCES
@@ -109,3 +110,10 @@ def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
     scenario = load_scenario(str(tmp_path / "mine.toml"))
     assert scenario.volumes["data"].count == 24
     assert {volume.device for volume in scenario.model.volumes.values()} <= set(names())
+
+
+def test_every_processor_and_every_cost_is_documented() -> None:
+    text = (ROOT / "docs" / "processors.md").read_text()
+    assert all(f"`{name}`" in text for name in (*processors(), *Costs._fields))
+    for costs in TABLES.values():
+        assert all(f"{cost:,}" in text for cost in costs if cost)

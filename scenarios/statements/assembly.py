@@ -160,9 +160,12 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
                 "more capacity"
             )
     relations = [
-        Relation(t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), exponent, t.ordered, entry[volume])
-        for t, exponent, volume in zip(tables, load.fitted.exponents, volumes, strict=True)
-    ]
+        Relation(
+            t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), law.exponent, t.ordered, entry[volume],
+            law.hot_rows, law.hot_share, law.recent,
+        )
+        for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
+    ]  # fmt: skip
     return relations, log_volume
 
 

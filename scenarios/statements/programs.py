@@ -51,6 +51,11 @@ class Program:
     length_ns: Column  # of each transaction when it was recorded
 
     @property
+    def sessions(self) -> int:
+        """Count the sessions."""
+        return len(self.statements.session_ends)
+
+    @property
     def transactions(self) -> int:
         """Count the transactions."""
         return len(self.length_ns)

@@ -37,8 +37,8 @@ def load_of(path: Path, seed: int) -> Load:
     """
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
-    load = read_load(path, synthesis, fit(accesses.tables, accesses.frames))
-    return load.with_said(accesses.inferred)
+    fitted = fit(accesses.tables, accesses.frames)
+    return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
