@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
+from tiersim.devices.catalogue import load_processor
+from tiersim.devices.processor import core_speed
+from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
@@ -16,10 +19,16 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble, assemble_load
 from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
-from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.replay import load_of, refuse_keys_of_statements, replay_statements, runs_statements
+from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import AGAIN, CLOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 pytestmark = pytest.mark.kernels
@@ -334,3 +343,54 @@ def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     found = replay_statements(path, scenario(tmp_path)).summary
     assert found["level"] == "statements"
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
+
+
+def test_both_engines_run_a_load_alike(load: Load, tmp_path: Path) -> None:
+    first, second = (assemble_load(load, scenario(tmp_path, "replay.cache_state=cold")) for _ in range(2))
+
+    def empty(assembled: Assembled) -> Metrics:
+        columns = FIRST_CLASS + len(assembled.program.names)
+        return new_metrics(columns, len(assembled.builder.stations), RESOURCES, 4, 10**9)
+
+    engine.run_database(first.builder.build(4), first.database, empty(first))
+    ReferenceEngine(second.builder.build(4), [], empty(second), database=second.database).run()
+    for name in ("done_ns", "spent", "pages_read", "frame_of"):
+        np.testing.assert_array_equal(getattr(first.database, name), getattr(second.database, name), err_msg=name)
+
+
+def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> None:
+    both = Bundle(counted_database(tmp_path / "both.trace", requests=10))
+    counters = Bundle(counted_database(tmp_path / "counters.trace"))
+    plain, with_engine = scenario(tmp_path), scenario(tmp_path, "engine.version=18")
+    assert [runs_statements(bundle, one) for bundle in (both, counters) for one in (plain, with_engine)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    with pytest.raises(ScenarioError, match="this one replays requests"):
+        refuse_keys_of_statements(scenario(tmp_path, "replay.cache_state=cold"))
+
+
+def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "device.toml").write_text(DEVICE.format(latency="1 ms"))
+    (tmp_path / "bare.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
+    manifest = replace(load.manifest, host={**load.manifest.host, "cores": 6, "version": "18.4"})
+
+    def settings(*changes: str, recorded: Manifest = manifest) -> Settings:
+        return settings_of(load_scenario(str(tmp_path / "bare.toml"), changes), load.path, recorded, None)
+
+    found = settings()
+    assert (found.cores, found.version, found.basis["host.cores"]) == (6, "18.4", "recorded")
+    assert settings("host.cores=3").cores == 3
+    unknown = settings(recorded=load.manifest)
+    assert (unknown.cores, unknown.basis["host.cores"].partition(":")[0]) == (8, "default")
+    assert unknown.slowdown[7] / 1000 == pytest.approx(
+        8 / 6, rel=0.01
+    )  # 8 cores do the work of 6: founding document 002
+    assert settings("host.contention=[1, 1.5]").slowdown == (1000, 1500, 1500, 1500, 1500, 1500)
+    of_catalogue = settings("host.cpu=xeon-x5570", "host.recorded_cpu=xeon-e5430", "host.count=2")
+    assert of_catalogue.cores == 2 * load_processor("xeon-x5570").cores
+    assert of_catalogue.core_speed == core_speed(load_processor("xeon-x5570"), load_processor("xeon-e5430"))
+    with pytest.raises(ScenarioError, match=r"host\.cpu: 'xeon-x5571' is not a processor of the catalogue; did you mean"):
+        settings("host.cpu=xeon-x5571")
