@@ -67,6 +67,11 @@ def counted_database(
         of: dict[tuple[str, str], Values] = {
             ("query", name): values("query", dict(counters), share) for name, counters in QUERIES.items()
         }
+        of["log", "log"] = {
+            "flushes": Decimal(50 * share),
+            "flush_ms": Decimal(60 * share),
+            "write_ms": Decimal(15 * share),
+        }
         of["setting", "track_io_timing"] = {"setting": "on"}
         if relations:
             of |= {("relation", name): values("relation", found, share) for name, found in RELATIONS.items()}

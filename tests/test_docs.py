@@ -14,6 +14,7 @@ from tiersim.devices.instance import Instance
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.scenarios.controllers import ControllerModel
+from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
@@ -64,6 +65,24 @@ def test_every_key_of_a_replay_is_documented() -> None:
     text = (ROOT / "docs" / "replay.md").read_text() + (ROOT / "docs" / "devices.md").read_text()
     for key in ReplayModel.model_fields:
         assert f"`{key}" in text or f"\n{key} = " in text, key
+
+
+def test_every_key_of_a_host_and_an_engine_is_documented() -> None:
+    text = (ROOT / "docs" / "statements.md").read_text()
+    for model in (HostModel, EngineModel, CostsModel):
+        for key in model.model_fields:
+            assert f"`{key}`" in text, key
+    for key in ("cache_state", "warmup"):
+        assert f"\n{key} = " in text, key
+
+
+def test_the_scenario_for_statements_is_valid(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "statements.md").read_text().split("```toml\n")[1].split("```")[0]
+    (tmp_path / "mine.toml").write_text(text)
+    model = load_scenario(str(tmp_path / "mine.toml")).model
+    assert model.host is not None
+    assert model.engine is not None
+    assert (model.host.cores, model.engine.buffer_pool, model.replay.warmup) == (16, 64 << 30, 120 * 10**9)
 
 
 def test_every_format_is_documented() -> None:

@@ -18,6 +18,7 @@ CLOCK, OWN = range(2)
 
 #: Phase of a session: its next statement has not started, its client works on it, it runs.
 BETWEEN, CALLING, RUNNING = range(3)
+
 #: Where the row of a rank lies: anywhere, and elsewhere in the index; anywhere, in both alike; so far from the end of both.
 INDEPENDENT, ALIKE, RECENT = range(3)
 

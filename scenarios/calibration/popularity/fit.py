@@ -26,7 +26,7 @@ _AGAIN = ((0.4, 9), (0.1, 7))
 #: A hot set takes this share of the accesses at least, by the logarithm of its odds, and leaves as much.
 _LEAST_ODDS = 7.0
 #: Where the search for a hot set begins: the best few of exponents, shares of the rows, shares of the accesses.
-_EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.3, 0.6, 0.9), 2
+_EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.2, 0.5, 0.8, 0.95), 8
 #: Unknowns of a hot set beside Zipf's law: it is not looked for from fewer figures. By how much another law has to come closer than
 #: Zipf's, in squared distances.
 _UNKNOWNS, _CLOSER = 3, 0.7
@@ -54,10 +54,10 @@ class Fitted:
     laws: tuple[Law, ...]
     missed: tuple[Missed, ...]  # by the fitted laws, at the recorded size
     bounded: tuple[str, ...]  # tables that no exponent fits
-    residuals: tuple[Residual, ...]
-    said: tuple[str, ...]  # what the recording cannot tell, and what contradicts the laws, a sentence each
-    sizes: tuple[int, ...]  # all recorded pools, in pages
     seed: int
+    residuals: tuple[Residual, ...] = ()
+    said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
+    other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -108,7 +108,7 @@ def fit(tables: Sequence[AccessedTable], frames: int, *, others: Sequence[OtherS
             )
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
-    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), found, tuple(said), evidence.sizes, seed)
+    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:])
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
@@ -119,7 +119,9 @@ def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
 
 def extrapolated(fitted: Fitted, frames: int) -> bool:
     """Tell whether a pool is so much larger or smaller than the recorded ones that a prediction is a guess."""
-    return not any(size / EXTRAPOLATED <= frames <= size * EXTRAPOLATED for size in fitted.sizes)
+    return not any(
+        size / EXTRAPOLATED <= frames <= size * EXTRAPOLATED for size in (fitted.frames, *fitted.other_sizes)
+    )
 
 
 class _Evidence:
