@@ -28,7 +28,7 @@ from tiersim.simulator.database.build import Demand, Relation, Statements, add_d
 from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.pages import touch_in_ring
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP
+from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
@@ -106,16 +106,30 @@ def _run(*, reference: bool) -> None:
 
 
 def _run_sessions() -> None:
-    """A session on a pool of two pages, in both engines."""
+    """A session on a pool of two pages, in both engines, that asks for all that there is."""
     for reference in (False, True):
         builder = PlantBuilder(1)
         disk = add_server(builder, "disk", 1, 1000)
         one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
         statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
-        demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(AGAIN), Demand(LOG, log_bytes=1)]
+        demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(AGAIN), Demand(LOCK), Demand(LOG, log_bytes=1)]
+        demands += [
+            Demand(SCAN, depth=1, degree=2),
+            Demand(LOOKUPS),
+            Demand(LOOKUPS, depth=1, in_order=False),
+            Demand(SPILL),
+        ]
         database = add_database(
             builder,
-            DatabaseHost(1, 2, log_station=disk, background_writer=BackgroundWriter(delay_ns=1), os_cache_pages=2),
+            DatabaseHost(
+                1,
+                2,
+                log_station=disk,
+                background_writer=BackgroundWriter(delay_ns=1),
+                os_cache_pages=2,
+                io_workers=1,
+                helpers=1,
+            ),
             [Relation(9, (1, 3, 9), 1.0, False, disk)],
             [demands],
             statements,

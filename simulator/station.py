@@ -12,6 +12,7 @@ from tiersim.simulator.database.page_cache import (
 )
 from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
+from tiersim.simulator.database.readers import accept_readers, choose_readers, finish_readers, resume_readers
 from tiersim.simulator.database.tables import BACKGROUND_WRITER, BUFFER_POOL, PAGE_CACHE, PROCESSORS, Database
 
 
@@ -24,10 +25,12 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
     if kind == PROCESSORS:
         return accept_processors(p, d, slot)
     if kind == BUFFER_POOL:
-        return accept_pool(p, d, slot)
+        return accept_pool(p, d, slot, now)
     if kind == BACKGROUND_WRITER:
         return accept_writer(d, now)
-    return accept_page_cache(p, d, slot, now)
+    if kind == PAGE_CACHE:
+        return accept_page_cache(p, d, slot, now)
+    return accept_readers(p, d, slot)
 
 
 @kernel
@@ -40,7 +43,9 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_processors(p, d, station, now)
     if kind == PAGE_CACHE:
         return choose_page_cache(p, d, now)
-    return choose_pool(p, d, station, now)
+    if kind == BUFFER_POOL:
+        return choose_pool(p, d, station, now)
+    return choose_readers(p, d, station, now)
 
 
 @kernel
@@ -55,7 +60,9 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return wake_writer(p, d, finish_pool(p, d, slot))
     if kind == BACKGROUND_WRITER:
         return finish_writer(p, d)
-    return finish_page_cache(p, d, slot)
+    if kind == PAGE_CACHE:
+        return finish_page_cache(p, d, slot)
+    return finish_readers(p, d, slot)
 
 
 @kernel
@@ -70,4 +77,6 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_pool(p, d, slot, now)
     if kind == BACKGROUND_WRITER:
         return resume_writer(p, d)
-    return resume_page_cache(p, d, slot, now)
+    if kind == PAGE_CACHE:
+        return resume_page_cache(p, d, slot, now)
+    return resume_readers(p, d, slot)

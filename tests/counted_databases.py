@@ -104,4 +104,4 @@ def law(exponent: float = 1.0) -> Fitted:
     table = AccessedTable(
         "public.accounts", ROWS, HEAP_PAGES, INDEX_PAGES, TRANSACTIONS + ALONE // 3, 40, 20, touches=2
     )
-    return Fitted((table,), FRAMES, (Law(exponent),), (Missed(0.3, 0.8),), (), (), (), (FRAMES,), 1)
+    return Fitted((table,), FRAMES, (Law(exponent),), (Missed(0.3, 0.8),), (), 1)

@@ -16,12 +16,16 @@ from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK,
     COMPUTE,
+    LOCK,
     LOG,
     LOOKUP,
+    LOOKUPS,
     LRU,
     LRU2,
     NO_RING,
     OWN,
+    SCAN,
+    SPILL,
     SWEEP,
     VACUUM,
     Database,
@@ -46,6 +50,8 @@ class DatabaseCase:
     disks: int
     costs: tuple[int, ...]
     counted_from: int
+    io_workers: int
+    helpers: int
     policy: int
     correlated: int  # period, in ticks
     warmed: bool
@@ -67,6 +73,7 @@ class DatabaseCase:
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
+            io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
             ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
@@ -85,7 +92,7 @@ class DatabaseCase:
             client_ns=rng.integers(0, 3, count) * 600_000,
         )
         database = add_database(builder, host, relations, self.classes, statements)
-        database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, self.sessions)
+        database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, len(database.sessions))
         if self.warmed:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
@@ -97,6 +104,22 @@ _demands = st.one_of(
     st.builds(Demand, kind=st.sampled_from((LOOKUP, AGAIN)), table=st.integers(0, 1), dirties=st.booleans()),
     st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
 )
+_scans = st.builds(
+    Demand, kind=st.just(SCAN), table=st.integers(0, 1), dirties=st.booleans(), pages=st.integers(0, 12),
+    start_page=st.integers(0, 3), depth=st.integers(0, 4), block_pages=st.sampled_from((1, 2, 16)), full=st.booleans(),
+    degree=st.integers(1, 3),
+)  # fmt: skip
+_many = st.builds(
+    Demand, kind=st.just(LOOKUPS), table=st.integers(0, 1), dirties=st.booleans(), rows=st.integers(1, 12),
+    depth=st.integers(0, 4), block_pages=st.sampled_from((1, 2, 16)), in_order=st.booleans(), threshold=st.sampled_from((0, 6)),
+)  # fmt: skip
+_demands = st.one_of(
+    _demands,
+    _scans,
+    _many,
+    st.builds(Demand, kind=st.just(LOCK), table=st.integers(0, 1)),
+    st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
+)
 _classes = st.lists(st.lists(_demands, max_size=5).map(tuple), min_size=1, max_size=3).map(tuple)
 
 database_cases = st.builds(
@@ -105,7 +128,7 @@ database_cases = st.builds(
     sessions=st.integers(1, 6),
     statements=st.integers(0, 8),
     cores=st.integers(1, 3),
-    frames=st.one_of(st.integers(2, 12), st.integers(16, 24)),
+    frames=st.one_of(st.integers(2, 12), st.integers(13, 60)),
     rows=st.integers(1, 200),
     exponent=st.sampled_from((0.0, 0.8, 1.3)),
     classes=_classes,
@@ -113,6 +136,8 @@ database_cases = st.builds(
     disks=st.integers(1, 3),
     costs=st.lists(st.integers(0, 2), min_size=len(Costs._fields), max_size=len(Costs._fields)).map(tuple),
     counted_from=st.sampled_from((0, 0, 20)),
+    io_workers=st.integers(0, 2),
+    helpers=st.integers(0, 3),
     policy=st.sampled_from((SWEEP, LRU, LRU2)),
     correlated=st.integers(0, 100),
     warmed=st.booleans(),

@@ -92,11 +92,11 @@ def run_database(
 
     What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended.
     """
-    sessions = len(database.sessions)
+    sessions, clients = len(database.sessions), int(database.first_helper[0])
     engine = _new_engine(plant, metrics, sessions)
     nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
     engine.control[tables.EVENTS] = open_sessions(database, engine, 0)
-    engine.control[tables.UNDONE] = sessions
+    engine.control[tables.UNDONE] = clients
     first = database.sessions["next"].astype(np.int64)
     status = tables.PAUSED
     while status != tables.ENDED:
@@ -105,7 +105,7 @@ def run_database(
             plant, engine = _grow(plant, engine, sessions)
         if progress is not None:
             progress(int((database.sessions["next"].astype(np.int64) - first).sum()))
-    return plant, _close(plant, engine, metrics, sessions, None)
+    return plant, _close(plant, engine, metrics, clients, None)
 
 
 def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:

@@ -8,7 +8,7 @@ from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.stations import enter
 from tiersim.simulator.compiled.tables import Engine
-from tiersim.simulator.database.sessions import ASKS, OVER, step
+from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
 from tiersim.simulator.metrics import record_lag, record_sync
@@ -103,7 +103,7 @@ def wake_session(e: Engine, session: int, events: int, at_ns: int, now: int, rou
 @kernel
 def open_sessions(d: Database, e: Engine, events: int) -> int:
     """Wake every session at time 0; returns the new count of events."""
-    for session in range(d.sessions.size):
+    for session in range(d.first_helper[0]):
         events = wake_session(e, session, events, 0, 0, 0, COMPLETION)
     return events
 
@@ -124,7 +124,10 @@ def go_on(
 ) -> tuple[int, int, int]:
     """Let a session do what it does next; returns (events, dispatches, what it answered)."""
     answer = step(d, e.metrics, session, interval, now)
-    if answer == OVER:
+    for place in range(d.called[0]):
+        events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
+    d.called[0] = 0
+    if answer in (OVER, RESTS):
         return events, dispatches, answer
     if answer != ASKS:
         return wake_session(e, session, events, answer, now, round_, ARRIVAL), dispatches, answer

@@ -1,7 +1,7 @@
 """Makes the arrays of a database from what is known of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.cached_blocks_kernels import FIRST_PLACE
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NEVER
+from tiersim.devices.tables import NEVER, NONE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
 from tiersim.simulator.database.costs import Costs
@@ -22,15 +22,22 @@ from tiersim.simulator.database.tables import (
     BUFFER_POOL,
     DEMAND,
     INDEPENDENT,
+    LOCK,
+    LOCKED_ROW,
     LRU2,
+    MOST_LOCKS,
+    MOST_PAGES,
     PAGE_CACHE,
     PAGE_CACHE_ROW,
     PLACED,
     PROCESSORS,
+    READ_STREAM,
+    READERS,
     RECENT,
     SESSION,
     SPENT,
     SWEEP,
+    TEMP_BLOCK_BYTES,
     WRITER,
     Database,
 )
@@ -48,6 +55,18 @@ class Demand:
     dirties: bool = False
     share: int = 1000  # of the statement's CPU, in thousandths
     log_bytes: int = 0
+    pages: int = 0  # of a scan; 0: the whole heap
+    start_page: int = 0
+    rows: int = 1  # of LOOKUPS
+    depth: int = 0  # most reads ahead under way; 0: none (PostgreSQL: effective_io_concurrency)
+    block_pages: int = 16  # that are read as one (PostgreSQL: io_combine_limit)
+    full: bool = False  # the first read is that long already
+    in_order: bool = (
+        True  # of LOOKUPS: pages ascend and are waited for in that order; if not, rows are taken as their pages come
+    )
+    threshold: int = 0  # of LOOKUPS that are not in order: fewer rows are read one by one
+    degree: int = 1  # sessions that share a scan
+    temp_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +111,13 @@ class Host:
     log_bytes: int = 1 << 30
     page_bytes: int = 8192
     costs: Costs = FREE_OF_COST
+    temp_station: int = 0
+    temp_bytes: int = 1 << 30
+    helpers: int = 0  # processes that share scans of the sessions (PostgreSQL: max_parallel_workers)
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
+    io_workers: int = (
+        0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
+    )
     counted_from_ns: int = 0  # statements that start before warm the pool and are not counted
     policy: int = SWEEP
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
@@ -115,22 +140,37 @@ def add_database(
     *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own.
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
-    pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, 1, role="buffer pool")
+    pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1, role="buffer pool")
+    readers = 0
+    if host.io_workers > 0:
+        readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
     level_pages = np.array([count for r in relations for count in r.level_pages], np.int64)
     pages = int(level_pages.sum())
     starts = [0, *statements.session_ends[:-1]]
-    sessions = np.zeros(len(statements.session_ends), SESSION)
-    sessions["next"], sessions["end"] = starts, statements.session_ends
+    clients = len(statements.session_ends)
+    sessions = np.zeros(clients + host.helpers, SESSION)
+    sessions["next"][:clients], sessions["end"][:clients] = starts[:clients], statements.session_ends
     for name in ("missing", "fetched", "transaction_ns"):
         sessions[name] = -1
+    sessions["awaiting"] = NONE
     demands = np.zeros(max(sum(map(len, classes)), 1), DEMAND)
     for place, demand in enumerate(demand for one in classes for demand in one):
-        demands[place] = (demand.kind, demand.table, demand.dirties, demand.share, demand.log_bytes)
+        demands[place] = astuple(demand)
+    locking = len(sessions) if (demands["kind"] == LOCK).any() else 0
     wide = np.int64
     return Database(
         sessions=sessions,
         asked=np.zeros(len(sessions), ASKED),
+        spending=np.zeros((len(sessions), len(SPENT)), wide),
+        called=np.zeros(len(sessions) + 1, wide),
+        read_streams=np.zeros(len(sessions), READ_STREAM),
+        io_starts=np.zeros((len(sessions), max(int(demands["depth"].max()), 1)), wide),
+        first_helper=np.array([clients], wide),
+        idle_helpers=np.array([host.helpers, *range(clients + host.helpers - 1, clients - 1, -1)], wide),
+        locks=np.zeros(locking * MOST_LOCKS + 1, LOCKED_ROW),
+        lock_heads=np.zeros(1 << (2 * locking).bit_length(), wide),
+        locks_passed=np.zeros(1, wide),
         statement_class=statements.classes,
         waits_for=statements.waits_for,
         start_ns=statements.start_ns,
@@ -141,7 +181,6 @@ def add_database(
         ends=statements.ends,
         done_ns=np.zeros(len(statements.classes), wide),
         counted_from_ns=np.array([host.counted_from_ns], wide),
-        spending=np.zeros((len(sessions), len(SPENT)), wide),
         spent=np.zeros((len(classes), len(SPENT)), wide),
         category=np.array(range(len(classes)) if categories is None else categories, wide),
         pages_read=np.zeros(len(classes), wide),
@@ -163,6 +202,10 @@ def add_database(
         used=np.zeros(host.frames, np.uint8),
         dirty=np.zeros(host.frames, np.uint8),
         chain=np.zeros(host.frames, np.uint32),
+        leaving=np.zeros(host.frames, wide),
+        starting=np.zeros(host.frames, np.uint8),
+        ahead_for=np.zeros(host.frames, np.uint32),
+        readers=np.array([host.io_workers, 0, builder.queue()], wide),
         pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0], wide),
         **_writer(builder, host),
         **_page_cache(builder, host),
@@ -171,9 +214,9 @@ def add_database(
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
-        stations=np.array([processors, pool, host.log_station], np.uint32),
+        stations=np.array([processors, pool, host.log_station, readers, host.temp_station], np.uint32),
         costs=np.array(host.costs, wide),
-        log_state=np.array([0, host.log_bytes], wide),
+        log_state=np.array([0, host.log_bytes, 0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
     )

@@ -74,6 +74,13 @@ def volume_of(d: Database, page: int) -> int:
 
 
 @kernel
+def is_there(d: Database, page: int) -> bool:
+    """Tell whether a page is in the pool, without referring to it."""
+    held = d.frame_of[page]
+    return bool(held > 0 and d.state[held - 1] == VALID)
+
+
+@kernel
 def touch(d: Database, page: int, dirties: int, now: int) -> bool:
     """Refer to a page: tell whether it is in the pool; if it is, count the use."""
     held = d.frame_of[page]
@@ -89,6 +96,15 @@ def touch(d: Database, page: int, dirties: int, now: int) -> bool:
     if dirties:
         d.dirty[frame] = 1
     return True
+
+
+@kernel
+def want(d: Database, session: int, op: int, page: int, pages: int) -> None:
+    """Let a session ask the pool for pages as soon as the CPU that it has used is charged."""
+    s = d.sessions[session]
+    s["missing"] = page
+    s["missing_pages"] = pages
+    s["missing_op"] = op
 
 
 @kernel

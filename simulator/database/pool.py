@@ -1,121 +1,268 @@
 """The buffer pool as a station: reads pages that are not there, writes those that have to go first.
 
-Sessions touch pages that are there by themselves (:func:`tiersim.simulator.database.pages.touch`); what they miss is a request here,
-for the page at ``offset_bytes``. A page that is being read is read once: later requests for it wait for the first. A dirty page that has to go is
-written by the request that takes its frame.
+Sessions touch pages that are there by themselves (:func:`tiersim.simulator.database.pages.touch`); what they miss is a request here, for one or more
+pages in a row. Frames are taken for all that are missing, and neighbours are read as one. A page that is being read is read once: other
+requests for it wait for that read. A dirty page that has to go is written by the request that takes its frame.
+
+A READ waits until all its pages are there. A PREFETCH returns at once; its reads go on in the background, or at the processes that read for
+the sessions (:mod:`tiersim.simulator.database.readers`). Where frames run out (all are being read into), a READ goes on with the pages
+that it has frames for and then asks for the others, so that nobody waits for frames while holding some; a PREFETCH leaves the others alone.
 """
 
+import numpy as np
+
 from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices.children import add_background, add_child, is_background
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
+from tiersim.simulator.database.helpers import leader_of
 from tiersim.simulator.database.pages import loaded, ring_victim, station_of, victim
-from tiersim.simulator.database.tables import EVICT_CLEAN_NS, EVICT_DIRTY_NS, NO_RING, READING, READY, VALID, Database
+from tiersim.simulator.database.readers import has_room, read_ahead_ns
+from tiersim.simulator.database.tables import (
+    AT_POOL,
+    AT_READERS,
+    AWAIT,
+    EVICT_CLEAN_NS,
+    EVICT_DIRTY_NS,
+    FILL,
+    NO_RING,
+    PREFETCH,
+    READ_NS,
+    READ_PAGE_NS,
+    READERS_COUNT,
+    READING,
+    READY,
+    RUNNING,
+    VALID,
+    Database,
+)
 
-#: What a request does with its frame (``phase`` of its hold): nothing, the page was there; writes the old page; reads its own.
-_NOTHING, _WRITING, _READING = range(3)
+#: What a request does (``phase`` of its hold): waits for parts of it; writes the pages that have to go; reads its own.
+_PARTS, _WRITING, _READING = range(3)
 
 
 @kernel
-def accept_pool(p: Plant, d: Database, slot: int) -> int:
-    """Take a request for a page."""
-    held = d.frame_of[p.requests[slot]["offset_bytes"] // d.page_bytes[0]]
-    if held > 0 and d.state[held - 1] == READING:
-        _wait_for(p, d, slot, held - 1)
+def accept_pool(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Take a request for pages."""
+    op = p.requests[slot]["op"]
+    if op == FILL:
+        return now + PASS_ON_NS
+    if op == READ and _waits_for_reader(p, d, slot):
         return WAIT
     queue.append(p, d.pool_state[READY], slot)
     return CALL
 
 
 @kernel
-def _wait_for(p: Plant, d: Database, slot: int, frame: int) -> None:
-    p.holds[slot]["chain"] = d.chain[frame]
-    d.chain[frame] = slot
+def _waits_for_reader(p: Plant, d: Database, slot: int) -> bool:
+    """If a request is for one page, and that is being read, let it wait for that read; tell whether it does."""
+    request = p.requests[slot]
+    if request["length_bytes"] > d.page_bytes[0]:
+        return False
+    held = d.frame_of[request["offset_bytes"] // d.page_bytes[0]]
+    if held == 0 or d.state[held - 1] != READING:
+        return False
+    p.holds[slot]["chain"] = d.chain[held - 1]
+    d.chain[held - 1] = slot
+    return True
 
 
 @kernel
 def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int]:
-    """Start the first request whose page nobody reads, with a frame if it needs one."""
+    """Start the first request that need not wait for somebody else's read, with frames for what it lacks."""
     while True:
         slot = p.queues[d.pool_state[READY]]["head"]
         if slot == NONE:
             return NONE, NEVER, NEVER
-        page = p.requests[slot]["offset_bytes"] // d.page_bytes[0]
-        held = d.frame_of[page]
-        if held > 0 and d.state[held - 1] == READING:
-            queue.remove(p, d.pool_state[READY], slot, NONE)
-            _wait_for(p, d, slot, held - 1)
-            continue
-        hold = p.holds[slot]
-        hold["phase"] = _NOTHING
-        if held == 0:
-            session = p.requests[slot]["stream"]
-            ring = session + 1 if d.sessions[session]["ring"] != NO_RING else 0
-            frame = ring_victim(d, session, now) if ring else victim(d, now)
-            if frame < 0:
-                return NONE, NEVER, NEVER
-            old = d.page_of[frame]
-            hold["row"] = old if old >= 0 and d.dirty[frame] else -1
-            if old >= 0:
-                d.frame_of[old] = 0
-            d.page_of[frame] = page
-            d.frame_of[page] = frame + 1
-            d.state[frame] = READING
-            d.dirty[frame] = 0
-            loaded(d, frame, page, ring, now)
-            hold["phase"] = _WRITING if hold["row"] >= 0 else _READING
-            hold["position"] = frame
+        op = p.requests[slot]["op"]
+        if op == AWAIT:
             s = d.sessions[p.requests[slot]["stream"]]
-            s["evicting_ns"] = now + PASS_ON_NS
-            if s["started_ns"] >= d.counted_from_ns[0]:
-                d.pages_read[d.statement_class[s["next"]]] += 1
-            if old >= 0:
-                s["charge_ns"] += d.costs[EVICT_CLEAN_NS if hold["row"] < 0 else EVICT_DIRTY_NS]
+            if s["in_flight"] >= p.requests[slot]["length_bytes"]:
+                s["awaiting"] = slot
+                queue.remove(p, d.pool_state[READY], slot, NONE)
+                continue
+        elif op == READ and _waits_for_reader(p, d, slot):
+            queue.remove(p, d.pool_state[READY], slot, NONE)
+            continue
+        elif not _take_frames(p, d, slot, now):
+            return NONE, NEVER, NEVER
         queue.remove(p, d.pool_state[READY], slot, NONE)
         p.work_ns[station, 0] += PASS_ON_NS
         return slot, now + PASS_ON_NS, NEVER
 
 
 @kernel
-def finish_pool(p: Plant, d: Database, slot: int) -> int:
-    """Write the page that has to go, or read the one that was asked for."""
-    hold = p.holds[slot]
-    if hold["phase"] == _NOTHING:
-        return 0
-    if hold["phase"] == _WRITING:
-        return _transfer(p, d, WRITE, hold["row"])
-    return _transfer(p, d, READ, p.requests[slot]["offset_bytes"] // d.page_bytes[0])
+def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
+    """Take a frame for each missing page of a request, while there are any; tell whether it can go on with what it got."""
+    request = p.requests[slot]
+    size = d.page_bytes[0]
+    first = request["offset_bytes"] // size
+    page = first
+    end = first + request["length_bytes"] // size
+    session = _session_of(p, slot)
+    s = d.sessions[session]
+    asking = d.sessions[leader_of(d, session)]
+    counted = asking["phase"] == RUNNING and asking["started_ns"] >= d.counted_from_ns[0]
+    while page < end:
+        if d.frame_of[page] == 0:
+            frame = ring_victim(d, session, now) if s["ring"] != NO_RING else victim(d, now)
+            if frame < 0:
+                break
+            old = d.page_of[frame]
+            if old >= 0:
+                d.frame_of[old] = 0
+                s["charge_ns"] += d.costs[EVICT_DIRTY_NS if d.dirty[frame] else EVICT_CLEAN_NS]
+            d.leaving[frame] = old + 1 if old >= 0 and d.dirty[frame] else 0
+            d.page_of[frame] = page
+            d.frame_of[page] = frame + 1
+            d.state[frame] = READING
+            d.starting[frame] = 1
+            d.dirty[frame] = 0
+            loaded(d, frame, page, session + 1 if s["ring"] != NO_RING else 0, now)
+            if counted:
+                d.pages_read[d.statement_class[asking["next"]]] += 1
+            if request["op"] == PREFETCH:
+                d.ahead_for[frame] = session + 1
+                s["in_flight"] += 1
+        page += 1
+    p.holds[slot]["position"] = page
+    return bool(page > first or request["op"] == PREFETCH)
 
 
 @kernel
-def _transfer(p: Plant, d: Database, op: int, page: int) -> int:
+def _session_of(p: Plant, slot: int) -> int:
+    """Return the session whose request a request is, or is a part of."""
+    return int(np.int64(p.requests[_root(p, slot)]["stream"]))
+
+
+@kernel
+def _root(p: Plant, slot: int) -> int:
+    while p.requests[slot]["parent"] != NONE:
+        slot = p.requests[slot]["parent"]
+    return slot
+
+
+@kernel
+def finish_pool(p: Plant, d: Database, slot: int) -> int:
+    """Start the reads of the pages that got frames; join those that others have started."""
+    request = p.requests[slot]
+    op, size = request["op"], d.page_bytes[0]
+    hold = p.holds[slot]
+    hold["phase"] = _PARTS
+    if op == AWAIT:
+        return 0
+    page = request["offset_bytes"] // size
+    end = page + request["length_bytes"] // size
+    if op == FILL:
+        return _write_or_read(p, d, slot)
+    behind = _take_over(d, page, end)
+    if op == READ and behind == end:
+        d.sessions[_session_of(p, slot)]["charge_ns"] += d.costs[READ_NS] + (end - page - 1) * d.costs[READ_PAGE_NS]
+        return _write_or_read(p, d, slot)
+    made = 0
+    while page < hold["position"]:
+        if behind > page:
+            made = _add_fill(p, d, slot, made, page, behind - page)
+            page = behind
+        else:
+            held = d.frame_of[page]
+            if op == READ and held > 0 and d.state[held - 1] == READING:
+                made = add_child(p, made, d.stations[AT_POOL], READ, page * size, size)
+            page += 1
+        behind = _take_over(d, page, hold["position"])
+    if op == READ and page < end:
+        made = add_child(p, made, d.stations[AT_POOL], READ, page * size, (end - page) * size)
+    return made
+
+
+@kernel
+def _take_over(d: Database, page: int, end: int) -> int:
+    """Start the read of pages that have frames from *page* on; returns the page behind them."""
+    while page < end and d.frame_of[page] > 0 and d.starting[d.frame_of[page] - 1]:
+        d.starting[d.frame_of[page] - 1] = 0
+        page += 1
+    return page
+
+
+@kernel
+def _add_fill(p: Plant, d: Database, slot: int, made: int, page: int, pages: int) -> int:
+    """Make the request that reads pages: of a PREFETCH in the background or at a reader, and by itself if there is no room at those."""
     size = d.page_bytes[0]
-    return add_child(p, 0, station_of(d, page), op, page * size, size)
+    s = d.sessions[_session_of(p, slot)]
+    if p.requests[slot]["op"] == READ:
+        s["charge_ns"] += d.costs[READ_NS] + (pages - 1) * d.costs[READ_PAGE_NS]
+        return add_child(p, made, d.stations[AT_POOL], FILL, page * size, pages * size)
+    if d.readers[READERS_COUNT] == 0:
+        s["charge_ns"] += read_ahead_ns(d, pages)
+        return add_background(p, made, d.stations[AT_POOL], FILL, page * size, pages * size)
+    if has_room(p, d, made):
+        return add_background(p, made, d.stations[AT_READERS], FILL, page * size, pages * size)
+    s["charge_ns"] += read_ahead_ns(d, pages)
+    return add_child(p, made, d.stations[AT_POOL], FILL, page * size, pages * size)
+
+
+@kernel
+def _write_or_read(p: Plant, d: Database, slot: int) -> int:
+    """Write the pages that have to go for those of a request, or, if there are none, read its own."""
+    request = p.requests[slot]
+    hold = p.holds[slot]
+    size = d.page_bytes[0]
+    first = request["offset_bytes"] // size
+    made = 0
+    if hold["phase"] == _PARTS:
+        for page in range(first, first + request["length_bytes"] // size):
+            frame = d.frame_of[page] - 1
+            if d.leaving[frame] > 0:
+                old = d.leaving[frame] - 1
+                d.leaving[frame] = 0
+                made = add_child(p, made, station_of(d, old), WRITE, old * size, size)
+    if made > 0:
+        hold["phase"] = _WRITING
+        return made
+    hold["phase"] = _READING
+    return add_child(p, 0, station_of(d, first), READ, request["offset_bytes"], request["length_bytes"])
 
 
 @kernel
 def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
-    """Read after the write; after the read the page is there for all that wait for it."""
-    hold = p.holds[slot]
-    if hold["phase"] == _WRITING:
-        hold["phase"] = _READING
-        s = d.sessions[p.requests[slot]["stream"]]
-        s["part_ns"] = now - s["evicting_ns"]
-        return _transfer(p, d, READ, p.requests[slot]["offset_bytes"] // d.page_bytes[0])
-    if hold["phase"] == _READING:
-        frame = hold["position"]
-        d.state[frame] = VALID
-        # the chain holds the last comer first: turned round, they go on in the order in which they came
-        turned = NONE
-        other = d.chain[frame]
-        while other != NONE:
-            behind = p.holds[other]["chain"]
-            p.holds[other]["chain"] = turned
-            turned = other
-            other = behind
-        while turned != NONE:
-            queue.append(p, d.pool_state[READY], turned)
-            turned = p.holds[turned]["chain"]
-        d.chain[frame] = NONE
+    """Read after the writes; after the read the pages are there for all that wait for them."""
+    phase = p.holds[slot]["phase"]
+    if phase == _PARTS:
+        return 0
+    if phase == _WRITING:
+        root = _root(p, slot)
+        if not is_background(p, root):  # a session waits: until here for pages that had to go
+            s = d.sessions[p.requests[root]["stream"]]
+            s["part_ns"] = now - s["asked_ns"]
+        return _write_or_read(p, d, slot)
+    size = d.page_bytes[0]
+    first = p.requests[slot]["offset_bytes"] // size
+    for page in range(first, first + p.requests[slot]["length_bytes"] // size):
+        _arrive(p, d, d.frame_of[page] - 1)
     return 0
+
+
+@kernel
+def _arrive(p: Plant, d: Database, frame: int) -> None:
+    """The page of a frame is there: who waits for it may go on."""
+    d.state[frame] = VALID
+    if d.ahead_for[frame] > 0:
+        s = d.sessions[d.ahead_for[frame] - 1]
+        d.ahead_for[frame] = 0
+        s["in_flight"] -= 1
+        if s["awaiting"] != NONE:
+            queue.append(p, d.pool_state[READY], s["awaiting"])
+            s["awaiting"] = NONE
+    # the chain holds the last comer first: turned round, they go on in the order in which they came
+    turned = NONE
+    other = d.chain[frame]
+    while other != NONE:
+        behind = p.holds[other]["chain"]
+        p.holds[other]["chain"] = turned
+        turned = other
+        other = behind
+    while turned != NONE:
+        queue.append(p, d.pool_state[READY], turned)
+        turned = p.holds[turned]["chain"]
+    d.chain[frame] = NONE

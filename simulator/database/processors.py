@@ -26,7 +26,8 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
     d.in_service[0] += 1
     service = max(p.requests[slot]["length_bytes"] * d.slowdown[d.in_service[0]] // 1000, 1)
     p.work_ns[station, 0] += service
-    d.sessions[p.requests[slot]["stream"]]["part_ns"] = service
+    if p.requests[slot]["parent"] == NONE:  # not of a reader
+        d.sessions[p.requests[slot]["stream"]]["part_ns"] = service
     return slot, now + service, NEVER
 
 

@@ -1,16 +1,26 @@
-"""What a session does next: it starts a statement, uses CPU, waits for a page, makes its log durable, thinks.
+"""What a session does next: it starts a statement, uses CPU, waits for a page or a row, makes its log durable, thinks.
 
 Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it has to wait for
-comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or leaves a request in ``asked``.
+comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or leaves a request in ``asked``, or
+waits for another session, which calls it (:func:`tiersim.simulator.database.locks.call`).
 """
 
 import numpy as np
 
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, STATEMENT, TRANSACTION
-from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch
+from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
+from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
+from tiersim.simulator.database.locks import lock_row, unlock_rows
+from tiersim.simulator.database.lookups import look_up_rows
+from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch, want
+from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, close_stream, open_stream, take_page
 from tiersim.simulator.database.tables import (
+    AT_LOG,
+    AT_POOL,
+    AT_PROCESSORS,
+    AT_TEMP,
+    AWAIT,
     BETWEEN,
     BURST,
     CALLING,
@@ -19,26 +29,34 @@ from tiersim.simulator.database.tables import (
     COMPUTE,
     FOR_CPU,
     FOR_EVICTION,
+    FOR_LOCK,
     FOR_LOG,
     FOR_READ,
+    FOR_TEMP,
+    LOCK,
     LOG,
     LOG_BYTES,
     LOG_POSITION,
     LOOKUP,
     LOOKUP_NS,
+    LOOKUPS,
     ON_CPU,
     PAGE_NS,
-    READ_NS,
     RUNNING,
+    SCAN,
     SLICE_NS,
     SPENT,
+    SPILL,
+    TEMP_BLOCK_BYTES,
+    TEMP_BYTES,
+    TEMP_POSITION,
     Database,
 )
 from tiersim.simulator.metrics import Metrics, record_sync
-from tiersim.traces.schema import DATA_READ, LOG_WRITE
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, TEMP
 
-#: Answers of ``step`` besides a time: it left a request; its last statement has ended.
-ASKS, OVER = -1, -2
+#: Answers of ``step`` besides a time: it left a request; its last statement has ended; another session will call it.
+ASKS, OVER, RESTS = -1, -2, -3
 
 _NO_PAGE = -1
 _NOT_SERVED = -1
@@ -60,6 +78,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     while True:
         if s["phase"] == BETWEEN:
             if s["next"] == s["end"]:
+                unlock_rows(d, session)
                 return OVER
             start = _start_of(d, session)
             if start > now:
@@ -69,27 +88,48 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             if s["charge_ns"] > 0:
                 return _ask_processor(d, session)
             _begin(d, session, now)
-        statement = s["next"]
-        place = d.first_demand[d.statement_class[statement]] + s["demand"]
+        leader = leader_of(d, session)
+        statement = d.sessions[leader]["next"]
+        place = d.first_demand[d.statement_class[statement]] + d.sessions[leader]["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
-        blocked = over or referred >= BURST or s["missing"] != _NO_PAGE or d.demands[place]["kind"] == LOG
+        kind = -1 if over else d.demands[place]["kind"]
+        waits = s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, LOCK, SPILL)
+        blocked = over or waits or referred >= BURST
         if blocked and s["charge_ns"] > 0:
             return _ask_processor(d, session)
         if s["missing"] != _NO_PAGE:
-            page = s["missing"]
-            s["missing"] = _NO_PAGE
-            s["fetched"] = page if s["dirties"] else _NO_PAGE
-            s["charge_ns"] += d.costs[READ_NS]
-            return _ask(d, session, FOR_READ, 1, READ, page * d.page_bytes[0], d.page_bytes[0], DATA_READ)
+            return _ask_pool(d, session)
+        if s["streamed"]:
+            if _leaves_scan(d, session, leader, now):
+                return RESTS
+            continue
         if over:
             _end(d, m, session, interval, now)
             continue
         referred = 0 if referred >= BURST else referred
         demand = d.demands[place]
-        kind = demand["kind"]
         if kind == COMPUTE:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)
+        elif kind in (SCAN, LOOKUPS):
+            answer = _go_through(d, session, leader, place, statement, now)
+            if answer == REFERRED:
+                referred += 1
+            elif answer == NO_MORE and (session != leader or d.read_streams[session]["helpers"] > 0):
+                s["streamed"] = 1
+            elif answer == NO_MORE:
+                close_stream(d, session)
+                _next_demand(d, session)
+        elif kind == LOCK:
+            _next_demand(d, session)
+            if not lock_row(d, session, demand["table"], s["looked_up"] % d.rows[demand["table"]]):
+                s["waits"] = FOR_LOCK
+                return RESTS
+        elif kind == SPILL:
+            if s["reference"] == 2 * _temp_blocks(demand["temp_bytes"]):
+                _next_demand(d, session)
+                continue
+            return _ask_temp(d, session, _temp_blocks(demand["temp_bytes"]))
         elif kind == LOG:
             if s["log_phase"] == _FLUSHED:
                 _next_demand(d, session)
@@ -109,10 +149,11 @@ def _account(d: Database, session: int, now: int) -> None:
     waits, part = s["waits"], s["part_ns"]
     if s["started_ns"] == _NOT_SERVED:
         s["started_ns"] = s["asked_ns"] = now - part
-    d.spending[session, waits] += now - s["asked_ns"] - part
-    if part > 0:
-        d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
-        s["part_ns"] = 0
+    waited = now - s["asked_ns"]
+    part = min(part, waited)  # who waits for helpers counts from then on what they do
+    d.spending[session, waits] += waited - part
+    d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
+    s["part_ns"] = 0
     s["asked_ns"] = now
 
 
@@ -164,6 +205,8 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
         if counted:
             d.spent[kind, part] += d.spending[session, part]
         d.spending[session, part] = 0
+    if d.ends[statement] or s["transaction_ns"] < 0:
+        unlock_rows(d, session)
     if d.ends[statement] and s["transaction_ns"] >= 0:
         if s["transaction_ns"] >= d.counted_from_ns[0]:
             record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
@@ -179,6 +222,43 @@ def _next_demand(d: Database, session: int) -> None:
     s["demand"] += 1
     s["reference"] = 0
     s["log_phase"] = _NOT_BEGUN
+
+
+@kernel
+def _go_through(d: Database, session: int, leader: int, place: int, statement: int, now: int) -> int:
+    """Go on with a demand of many pages; returns NO_MORE, WANTS or REFERRED."""
+    demand = d.demands[place]
+    counter = np.int64(statement) * _MOST_DEMANDS + d.sessions[leader]["demand"]
+    opened = d.read_streams[session]["open"]
+    if demand["kind"] == LOOKUPS:
+        through_index = not opened and d.sessions[session]["reference"] + 1 < references(d, demand["table"])
+        if through_index or not demand["in_order"]:
+            return look_up_rows(d, session, place, counter, now)
+    if not opened:
+        open_stream(d, session, place)
+        if demand["kind"] == SCAN:
+            call_helpers(d, session, place, now)
+    return take_page(d, session, leader, place, counter, now)
+
+
+@kernel
+def _leaves_scan(d: Database, session: int, leader: int, now: int) -> bool:
+    """A session has gone through its part of a scan that several share; tell whether it rests now, or is a leader that goes on."""
+    s = d.sessions[leader]
+    if session == leader:
+        if d.read_streams[leader]["helpers"] > 0:
+            s["streamed"] = 2
+            await_helpers(d, leader, now)
+            return True
+    else:
+        d.sessions[session]["streamed"] = 0
+        if not rest(d, session) or s["streamed"] < 2:
+            return True
+        relieve(d, leader, session, now)
+    s["streamed"] = 0
+    close_stream(d, leader)
+    _next_demand(d, leader)
+    return session != leader
 
 
 @kernel
@@ -199,7 +279,7 @@ def _refer(d: Database, session: int, place: int, statement: int, now: int) -> i
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
     if not touch(d, page, dirties, now):
-        s["missing"] = page
+        want(d, session, READ, page, 1)
         s["dirties"] = dirties
     s["reference"] += 1
     if last:
@@ -212,7 +292,7 @@ def _ask_processor(d: Database, session: int) -> int:
     s = d.sessions[session]
     slice_ns = min(s["charge_ns"], SLICE_NS)
     s["charge_ns"] -= slice_ns
-    return _ask(d, session, FOR_CPU, 0, READ, 0, slice_ns, PROCESSOR)
+    return _ask(d, session, FOR_CPU, AT_PROCESSORS, READ, 0, slice_ns, PROCESSOR)
 
 
 @kernel
@@ -230,6 +310,19 @@ def _ask(
 
 
 @kernel
+def _ask_pool(d: Database, session: int) -> int:
+    """Ask the pool for the pages that the session wants."""
+    s = d.sessions[session]
+    page, op, size = s["missing"], s["missing_op"], d.page_bytes[0]
+    s["missing"] = _NO_PAGE
+    s["fetched"] = page if s["dirties"] else _NO_PAGE
+    s["dirties"] = 0
+    length = s["missing_pages"] if op == AWAIT else s["missing_pages"] * size
+    category = DATA_READ if op == READ else READ_AHEAD
+    return _ask(d, session, FOR_READ, AT_POOL, op, page * size, length, category)
+
+
+@kernel
 def _ask_log(d: Database, session: int, log_bytes: int) -> int:
     """Write the session's part of the log behind what is there, then flush it."""
     s = d.sessions[session]
@@ -240,6 +333,24 @@ def _ask_log(d: Database, session: int, log_bytes: int) -> int:
             d.log_state[LOG_POSITION] = 0
         offset = d.log_state[LOG_POSITION]
         d.log_state[LOG_POSITION] += length
-        return _ask(d, session, FOR_LOG, 2, WRITE, offset, length, LOG_WRITE)
+        return _ask(d, session, FOR_LOG, AT_LOG, WRITE, offset, length, LOG_WRITE)
     s["log_phase"] = _FLUSHED
-    return _ask(d, session, FOR_LOG, 2, FLUSH, 0, 0, LOG_FLUSH)
+    return _ask(d, session, FOR_LOG, AT_LOG, FLUSH, 0, 0, LOG_FLUSH)
+
+
+@kernel
+def _temp_blocks(temp_bytes: int) -> int:
+    return -(-temp_bytes // TEMP_BLOCK_BYTES)
+
+
+@kernel
+def _ask_temp(d: Database, session: int, blocks: int) -> int:
+    """Write the next temp block of a statement, or read back the next when all are written."""
+    s = d.sessions[session]
+    if s["reference"] == 0:
+        s["spill_bytes"] = d.log_state[TEMP_POSITION]
+        d.log_state[TEMP_POSITION] = (s["spill_bytes"] + blocks * TEMP_BLOCK_BYTES) % d.log_state[TEMP_BYTES]
+    op = WRITE if s["reference"] < blocks else READ
+    offset = (s["spill_bytes"] + s["reference"] % blocks * TEMP_BLOCK_BYTES) % d.log_state[TEMP_BYTES]
+    s["reference"] += 1
+    return _ask(d, session, FOR_TEMP, AT_TEMP, op, offset, TEMP_BLOCK_BYTES, TEMP)

@@ -6,12 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE = range(16, 20)
+PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS = range(16, 21)
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
-#: same table; LOG bytes written, and made durable.
-COMPUTE, LOOKUP, AGAIN, LOG = range(4)
+#: same table; LOG bytes written, and made durable; SCAN pages of a heap one after the other; LOOKUPS many rows, with reads ahead;
+#: LOCK the row that the session looked up last, until its transaction ends; SPILL bytes to temp blocks, and read them back.
+COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL = range(8)
+
+#: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one more of the pages
+#: that the session reads ahead has come; (made by the pool) read pages whose frames are there.
+PREFETCH, AWAIT, FILL = range(4, 7)
+#: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
+MOST_PAGES = 64
 
 #: What a statement waits for before it starts: its recorded time, or its session.
 CLOCK, OWN = range(2)
@@ -52,7 +59,9 @@ SESSION = _record(
     "row",  # that the demand looks up
     "looked_up",  # the last row that the session looked up
     "charge_ns",  # CPU that was used and not charged yet
-    "missing",  # page that it has to wait for, or -1
+    "missing",  # page that it asks the pool for, or -1
+    "missing_pages",  # from that one on
+    "missing_op",  # READ, PREFETCH or AWAIT
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "log_phase",  # of a log demand: not begun, written, flushed
@@ -62,9 +71,14 @@ SESSION = _record(
     "asked_ns",  # since when it waits
     "waits",  # what for, a place in SPENT
     "part_ns",  # of this wait: CPU that was served, or the writing of old pages
-    "evicting_ns",  # since when its request writes an old page
+    "in_flight",  # pages that are being read ahead for it
+    "awaiting",  # slot of its request that waits for one of them, or NONE
     "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
-    indices=("next", "end"),
+    "streamed",  # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
+    "spill_bytes",  # where its temp blocks begin
+    "locks",  # rows that it has locked
+    "next_waiter",  # session + 1 behind it that waits for the same row
+    indices=("next", "end", "awaiting"),
 )
 
 #: The background writer, see tiersim.simulator.database.background_writer; averages in 2^-16.
@@ -110,7 +124,31 @@ PAGE_CACHE_ROW = _record(
     indices=("station", "cache", "waiting"),
 )
 
-DEMAND = _record("kind", "table", "dirties", "share", "log_bytes")
+DEMAND = _record(
+    "kind", "table", "dirties", "share", "log_bytes", "pages", "start_page", "rows", "depth", "block_pages", "full", "in_order",
+    "threshold", "degree", "temp_bytes",
+)  # fmt: skip
+
+#: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted within the demand.
+READ_STREAM = _record(
+    "open",
+    "position",  # the next page that the session takes
+    "ahead",  # the next one that no read has been started for; those in between it may take soon
+    "pending",  # pages from there on that the next read will be for
+    "end",  # behind the last page that this session goes through
+    "distance",  # how far it looks ahead
+    "ios",  # reads that were started and not waited for
+    "first_io",  # place of the oldest in `io_starts`
+    "in_hand",  # a page was taken and its rows are not looked at yet
+    "leader",  # of a helper: session + 1 whose scan it shares
+    "helpers",  # of a leader: how many share its scan
+    "allotted",  # of a leader: pages that have been given to somebody
+    "chunk_pages",  # so many are given at a time
+)
+
+#: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and sessions count from 1.
+MOST_LOCKS = 8
+LOCKED_ROW = _record("table", "row", "next", "first_waiter", "last_waiter")
 
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
 PLACED = _record("rank_after", "place")
@@ -118,6 +156,8 @@ PLACED = _record("rank_after", "place")
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
+#: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what they are to read.
+READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 #: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
@@ -129,7 +169,11 @@ HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
 #: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period.
 POLICY, CORRELATED_NS, RETAINED_NS = range(3)
 #: Places in ``log_state``.
-LOG_POSITION, LOG_BYTES = range(2)
+LOG_POSITION, LOG_BYTES, TEMP_POSITION, TEMP_BYTES = range(4)
+#: Temp files are written and read in blocks of this length.
+TEMP_BLOCK_BYTES = 128 << 10
+#: Places in ``stations``.
+AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP = range(5)
 
 
 class Database(NamedTuple):
@@ -137,6 +181,17 @@ class Database(NamedTuple):
 
     sessions: NDArray[Any]  # SESSION
     asked: NDArray[Any]  # ASKED, one for each session
+    spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
+    called: NDArray[np.int64]  # how many sessions are to be woken now, and which
+    read_streams: NDArray[Any]  # READ_STREAM, one for each session
+    io_starts: NDArray[
+        np.int64
+    ]  # (sessions, most reads ahead): first page of each read that was started and not waited for
+    first_helper: NDArray[np.int64]  # (1,): sessions from here on have no statements, but share the scans of others
+    idle_helpers: NDArray[np.int64]  # how many there are, and which
+    locks: NDArray[Any]  # LOCKED_ROW
+    lock_heads: NDArray[np.int64]  # first place of each list in which locked rows are looked up; a power of two
+    locks_passed: NDArray[np.int64]  # (1,): row locks that would have been out of order and were not taken
     # by statement, those of a session together and in order
     statement_class: NDArray[np.int32]
     waits_for: NDArray[np.uint8]
@@ -148,7 +203,6 @@ class Database(NamedTuple):
     ends: NDArray[np.uint8]
     done_ns: NDArray[np.int64]  # written while time moves
     counted_from_ns: NDArray[np.int64]  # (1,): statements that start before are in no statistics
-    spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
     spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     category: NDArray[np.int64]  # its column of the metrics, behind FIRST_CLASS: several classes may be counted as one
@@ -173,7 +227,11 @@ class Database(NamedTuple):
     used: NDArray[np.uint8]
     dirty: NDArray[np.uint8]
     chain: NDArray[np.uint32]  # slots that wait for the page of a frame
+    leaving: NDArray[np.int64]  # dirty page + 1 that must be written before its page can be read
+    starting: NDArray[np.uint8]  # 1: its page is to be read and the read has not started
+    ahead_for: NDArray[np.uint32]  # session + 1 for which its page is read ahead
     pool_state: NDArray[np.int64]
+    readers: NDArray[np.int64]
     replacement: NDArray[np.int64]
     newer: NDArray[
         np.uint32
@@ -195,7 +253,7 @@ class Database(NamedTuple):
     in_service: NDArray[np.int64]  # (1,)
     cpu_queue: NDArray[np.int64]  # (1,)
     slowdown: NDArray[np.int64]  # (cores + 1,): of a slice when so many cores are busy with it, in thousandths
-    stations: NDArray[np.uint32]  # processors, buffer pool, log
+    stations: NDArray[np.uint32]  # by AT_PROCESSORS and so on
     costs: NDArray[np.int64]
     log_state: NDArray[np.int64]
     page_bytes: NDArray[np.int64]  # (1,)

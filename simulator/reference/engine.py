@@ -20,7 +20,7 @@ from tiersim.simulator import station as kernels
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import no_database
-from tiersim.simulator.database.sessions import ASKS, OVER, step
+from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
 from tiersim.simulator.metrics import Metrics, close, record_completion, record_lag, record_sync
@@ -126,7 +126,7 @@ class ReferenceEngine:
 
     def run(self) -> Outcome:
         """Run to the end."""
-        sessions = len(self.database.sessions)
+        sessions = int(self.database.first_helper[0])
         self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands or sessions)
         for station in range(len(self.devices)):
             self._start(self._station(station))
@@ -198,6 +198,12 @@ class ReferenceEngine:
     def _go_on_session(self, session: int) -> None:
         """Let a session do what it does next: wait for a time, ask for something, or end."""
         answer = step(self.database, self.metrics, session, self._interval, self.now)
+        called = self.database.called
+        for other in called[1 : 1 + called[0]].tolist():
+            self._wake(other, self.now, ARRIVAL)
+        called[0] = 0
+        if answer == RESTS:
+            return
         if answer == OVER:
             self._done[session] = self.now
             self._left += 1

@@ -1,0 +1,71 @@
+"""Sessions that help others with a scan (PostgreSQL: parallel workers): there are a few for all, and a scan goes on with those that are free.
+
+A helper goes through pages of its leader's scan with CPU and reads of its own. The statement ends with the last of them. While the leader waits for
+that one, its time counts as what that one spends it on.
+"""
+
+from tiersim.kernel import kernel
+from tiersim.simulator.database.locks import call
+from tiersim.simulator.database.read_stream import close_stream, open_stream
+from tiersim.simulator.database.tables import BETWEEN, RUNNING, SPENT, Database
+
+
+@kernel
+def leader_of(d: Database, session: int) -> int:
+    """Return the session whose statement a session works on: its own, or that of a helper's leader."""
+    if session < d.first_helper[0]:
+        return session
+    return int(d.read_streams[session]["leader"] - 1)
+
+
+@kernel
+def call_helpers(d: Database, leader: int, place: int, now: int) -> None:
+    """Let as many helpers share a scan as it wants and as are free."""
+    for _ in range(d.demands[place]["degree"] - 1):
+        free = d.idle_helpers[0]
+        if free == 0:
+            return
+        helper = d.idle_helpers[free]
+        d.idle_helpers[0] = free - 1
+        s = d.sessions[helper]
+        s["phase"] = RUNNING
+        s["charge_ns"] = 1  # nothing takes no time
+        s["asked_ns"] = now
+        s["part_ns"] = 0
+        open_stream(d, helper, place)
+        d.read_streams[helper]["leader"] = leader + 1
+        d.read_streams[leader]["helpers"] += 1
+        call(d, helper)
+
+
+@kernel
+def await_helpers(d: Database, leader: int, now: int) -> None:
+    """The leader's own part is done: from now on, what its helpers spend their time on may be what it waits for."""
+    for helper in range(d.first_helper[0], len(d.sessions)):
+        if d.read_streams[helper]["leader"] == leader + 1:
+            d.sessions[helper]["asked_ns"] = now
+            for part in range(len(SPENT)):
+                d.spending[helper, part] = 0
+
+
+@kernel
+def rest(d: Database, helper: int) -> bool:
+    """A helper finds no more pages: it is free; tell whether it was the last."""
+    r = d.read_streams[helper]
+    close_stream(d, helper)
+    leader = r["leader"] - 1
+    r["leader"] = 0
+    d.sessions[helper]["phase"] = BETWEEN
+    d.idle_helpers[0] += 1
+    d.idle_helpers[d.idle_helpers[0]] = helper
+    d.read_streams[leader]["helpers"] -= 1
+    return bool(d.read_streams[leader]["helpers"] == 0)
+
+
+@kernel
+def relieve(d: Database, leader: int, helper: int, now: int) -> None:
+    """Count the leader's wait as what its last helper spent it on, and call it."""
+    for part in range(len(SPENT)):
+        d.spending[leader, part] += d.spending[helper, part]
+    d.sessions[leader]["asked_ns"] = now
+    call(d, leader)
