@@ -8,7 +8,15 @@ from tiersim.devices.tables import NEVER, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
 from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
-from tiersim.simulator.compiled.stations import arrive, call_dispatch, close_intervals, dispatch, leave, make_children
+from tiersim.simulator.compiled.stations import (
+    arrive,
+    call_dispatch,
+    close_intervals,
+    dispatch,
+    enter,
+    leave,
+    make_children,
+)
 from tiersim.simulator.compiled.tables import (
     DISPATCHES,
     ENDED,
@@ -27,7 +35,7 @@ from tiersim.simulator.compiled.tables import (
     Arrivals,
     Engine,
 )
-from tiersim.simulator.database.sessions import ASKS, OVER
+from tiersim.simulator.database.sessions import OVER
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
 from tiersim.simulator.station import finish
@@ -93,28 +101,28 @@ def advance(
             interval, interval_end = close_intervals(p, e.metrics, interval, interval_end, time_ns)
         now = time_ns
         round_ = key_round(key)
-        if not from_calendar:
-            free -= 1
-            events, dispatches = arrive(p, e, d, a, row, e.free[free], number, interval, events, dispatches)
-            number += 1
-            row += 1
-            undone += 1
-            continue
         station = key_station(key)
         slot = c.slot[place]
-        events = pop(c, events, place)
-        if key_rank(key) == COMPLETION:
+        entering = -1  # the station that a request goes to which nobody made before
+        if from_calendar:
+            events = pop(c, events, place)
+        if not from_calendar:
+            entering = arrive(p, e, a, row, e.free[free - 1], number, interval)
+            row += 1
+            undone += 1
+        elif key_rank(key) == COMPLETION:
             made = finish(p, d, station, slot)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
-            waits = False
-            if made > 0:
-                events, dispatches, waits = make_children(
-                    p, e, d, slot, made, free, number, events, dispatches, now, round_
-                )
-                free -= made
-                number += made
-            while not waits:
+            while True:
+                if made > 0:
+                    events, dispatches, waits = make_children(
+                        p, e, d, slot, made, free, number, events, dispatches, now, round_
+                    )
+                    free -= made
+                    number += made
+                    if waits:
+                        break
                 made, slot, free, dispatches, ended = leave(p, e, d, a, slot, free, interval, dispatches, now)
                 if ended and d.sessions.size > 0:
                     events = wake_session(e, p.requests[slot]["stream"], events, now, now, round_, COMPLETION)
@@ -124,29 +132,19 @@ def advance(
                         events = end_command(p, e, s, slot, interval, events, now, round_)
                 if made == 0:
                     break
-                events, dispatches, waits = make_children(
-                    p, e, d, slot, made, free, number, events, dispatches, now, round_
-                )
-                free -= made
-                number += made
         elif key_rank(key) == ARRIVAL and d.sessions.size > 0:
-            events, dispatches, answer = go_on(
-                p, e, d, slot, e.free[free - 1], number, interval, events, dispatches, now, round_
-            )
-            if answer == ASKS:
-                free -= 1
-                number += 1
-            elif answer == OVER:
+            events, answer, entering = go_on(p, e, d, slot, e.free[free - 1], number, interval, events, now, round_)
+            if answer == OVER:
                 undone -= 1
         elif key_rank(key) == ARRIVAL:
-            free -= 1
-            events, dispatches = start_command(
-                p, e, d, s, slot, e.free[free], number, interval, events, dispatches, now, round_
-            )
-            number += 1
+            events, entering = start_command(p, e, s, slot, e.free[free - 1], number, interval, events, now, round_)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)
+        if entering >= 0:
+            free -= 1
+            number += 1
+            events, dispatches = enter(p, e, d, events, dispatches, e.free[free], entering, now, round_, ARRIVAL)
     e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL] = now, round_, row
     e.control[EVENTS], e.control[FREE], e.control[DISPATCHES] = events, free, dispatches
     e.control[NUMBER], e.control[UNDONE] = number, undone

@@ -6,7 +6,6 @@ from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.calendar import push
-from tiersim.simulator.compiled.stations import enter
 from tiersim.simulator.compiled.tables import Engine
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
@@ -45,18 +44,16 @@ def open_streams(s: Streams, e: Engine, events: int) -> int:
 def start_command(
     p: Plant,
     e: Engine,
-    d: Database,
     s: Streams,
     stream: int,
     slot: int,
     number: int,
     interval: int,
     events: int,
-    dispatches: int,
     now: int,
     round_: int,
 ) -> tuple[int, int]:
-    """Make a request of a stream's next command; returns the new counts of events and dispatches."""
+    """Make a request of a stream's next command; returns the new count of events and the station that it goes to."""
     row = note_started(s, stream, now)
     request = p.requests[slot]
     request["number"] = number
@@ -71,14 +68,13 @@ def start_command(
     request["interval"] = interval
     e.metrics.arrivals[interval, s.category[row]] += 1
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
-    events, dispatches = enter(p, e, d, events, dispatches, slot, s.station[row], now, round_, ARRIVAL)
     if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
         s.pace_state[LEAST_WANTED] = NEVER
         for place in range(s.followers.size):
             follower = s.followers[place]
             if wake_follower(s, follower):
                 events = consider(s, e, events, follower, now, round_, ARRIVAL)
-    return consider(s, e, events, stream, now, round_, ARRIVAL), dispatches
+    return consider(s, e, events, stream, now, round_, ARRIVAL), int(np.int64(s.station[row]))
 
 
 @kernel
@@ -118,19 +114,18 @@ def go_on(
     number: int,
     interval: int,
     events: int,
-    dispatches: int,
     now: int,
     round_: int,
 ) -> tuple[int, int, int]:
-    """Let a session do what it does next; returns (events, dispatches, what it answered)."""
+    """Let a session do what it does next; returns (events, what it answered, the station that its request goes to or -1)."""
     answer = step(d, e.metrics, session, interval, now)
     for place in range(d.called[0]):
         events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
     d.called[0] = 0
     if answer in (OVER, RESTS):
-        return events, dispatches, answer
+        return events, answer, -1
     if answer != ASKS:
-        return wake_session(e, session, events, answer, now, round_, ARRIVAL), dispatches, answer
+        return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, -1
     asked = d.asked[session]
     request = p.requests[slot]
     request["number"] = number
@@ -144,5 +139,4 @@ def go_on(
     request["category"] = asked["category"]
     request["interval"] = interval
     e.metrics.arrivals[interval, asked["category"]] += 1
-    events, dispatches = enter(p, e, d, events, dispatches, slot, asked["station"], now, round_, ARRIVAL)
-    return events, dispatches, answer
+    return events, answer, int(np.int64(asked["station"]))

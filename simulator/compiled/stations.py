@@ -3,12 +3,14 @@
 Scalars live in the loop's locals; these functions take and return them.
 """
 
+import numpy as np
+
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.database.tables import Database
-from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, round_for
+from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
 from tiersim.simulator.metrics import Metrics, record_completion
 from tiersim.simulator.station import accept, choose, resume
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
@@ -58,19 +60,8 @@ def enter(
 
 
 @kernel
-def arrive(
-    p: Plant,
-    e: Engine,
-    d: Database,
-    a: Arrivals,
-    row: int,
-    slot: int,
-    number: int,
-    interval: int,
-    events: int,
-    dispatches: int,
-) -> tuple[int, int]:
-    """Make a request of an arrival; returns the new counts of events and dispatches."""
+def arrive(p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, interval: int) -> int:
+    """Make a request of an arrival; returns the station that it goes to."""
     request = p.requests[slot]
     request["number"] = number
     request["op"] = a.op[row]
@@ -83,7 +74,7 @@ def arrive(
     request["category"] = a.category[row]
     request["interval"] = interval
     e.metrics.arrivals[interval, a.category[row]] += 1
-    return enter(p, e, d, events, dispatches, slot, a.station[row], a.time_ns[row], 0, ARRIVAL)
+    return int(np.int64(a.station[row]))
 
 
 @kernel
