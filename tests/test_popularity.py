@@ -221,6 +221,15 @@ def test_a_table_that_grows_need_not_be_hot_at_its_end() -> None:
 
 
 @needs_jit
+def test_two_figures_are_too_few_to_find_a_hot_set_by() -> None:
+    """Rows that are hot at the end of a table of which nobody knows that it grows."""
+    found = fit([misses_alone(run(MADE_UP, 2_000, Law(0.8, recent=True)))], 2_000)
+    assert found.laws[0].hot_share == 0
+    assert any("2 figures are too few" in line for line in found.said)
+    assert any("the law found does not explain it" in line for line in found.said)
+
+
+@needs_jit
 def test_tables_that_share_a_pool_are_fitted_together() -> None:
     hot = AccessedTable("hot", 100_000, 2_000, 400, 300_000, 0, 0)
     cold = AccessedTable("cold", 400_000, 8_000, 0, 100_000, 0, 0, ordered=False)

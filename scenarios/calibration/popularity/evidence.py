@@ -53,6 +53,8 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
         ("index pages missed in an access", table.index_missed, expected.index_missed),
         ("heap pages missed in an access", table.heap_missed, expected.heap_missed),
     ):
+        if figure.startswith("index") and not table.index_pages:
+            continue
         recorded = count / table.accesses
         noise = hypot(_MODEL * max(recorded, predicted), sqrt(count) / table.accesses, _NO_MISSES)
         found.append(Residual(table.name, frames, figure, recorded, predicted, noise))

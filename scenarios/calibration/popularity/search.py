@@ -1,0 +1,144 @@
+"""Looks for laws that explain what was recorded: exponents by halving, hot sets downhill from a grid."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, residuals, score
+from tiersim.scenarios.calibration.popularity.least_squares import least_squares
+from tiersim.scenarios.calibration.popularity.occupancy import Expected, Pool
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
+
+#: Tables as another pool was asked for them, and its pages.
+OtherSize = tuple[Sequence[AccessedTable], int]
+
+#: Exponents are looked for from uniform to where hardly any row but the first is asked for.
+_STEEPEST = 2.5
+#: Halvings of that range; and of narrower ones around what was found, since tables in one pool move each other's misses.
+_HALVINGS = 13
+_AGAIN = ((0.4, 9), (0.1, 7))
+#: A hot set takes this share of the accesses at least, by the logarithm of its odds, and leaves as much.
+_LEAST_ODDS = 7.0
+#: Where the search for a hot set begins: the best few of exponents, shares of the rows, shares of the accesses.
+_EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.2, 0.5, 0.8, 0.95), 6
+#: Unknowns of a hot set beside Zipf's law: it is not looked for from fewer figures. By how much another law has to come closer than
+#: Zipf's, in squared distances.
+_UNKNOWNS, _CLOSER = 3, 0.7
+#: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
+_AS_WELL = 7.8
+#: They are said where the largest has so many times the rows of the smallest.
+_DIFFERENT = 1.1
+
+
+def at_its_edge(law: Law) -> bool:
+    """Tell whether halving ended where it began: no exponent misses as much, or as little."""
+    edge = _STEEPEST / 2**_HALVINGS
+    return not edge < law.exponent < _STEEPEST - edge
+
+
+class Evidence:
+    """What was recorded of tables that share a pool, of one size or several."""
+
+    def __init__(self, tables: Sequence[AccessedTable], frames: int, others: Sequence[OtherSize], seed: int) -> None:
+        """Take *tables* as a pool of *frames* pages was asked for them; of *others* the same tables count."""
+        self._recorded = [(tables, frames), *((_matched(tables, there), size) for there, size in others)]
+        self._pools = [Pool(there, seed) for there, _ in self._recorded]
+        self.sizes = tuple(size for _, size in self._recorded)
+
+    def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
+        """Return what laws predict of a recorded pool."""
+        return self._pools[size].expected(laws, self.sizes[size])
+
+    def residuals(self, laws: Sequence[Law], place: int) -> list[Residual]:
+        """Hold all that was recorded of a table against its law."""
+        return [
+            one
+            for size, (tables, frames) in enumerate(self._recorded)
+            if tables[place].accesses
+            for one in residuals(tables[place], frames, self.expected(laws, size)[place])
+        ]
+
+    def rounds(self, laws: Sequence[Law]) -> float:
+        """Return how often the hand came round while it was recorded, of the size where it did so least."""
+        return min(
+            sum(table.accesses for table in tables) / self.expected(laws, size)[0].round_accesses
+            for size, (tables, _) in enumerate(self._recorded)
+        )
+
+    def is_alone(self, place: int) -> bool:
+        """Tell whether nothing but misses in one pool is known of a table."""
+        table = self._recorded[0][0][place]
+        return not (table.heap_held or table.index_held or sum(bool(t[place].accesses) for t, _ in self._recorded) > 1)
+
+    def halved(self, laws: Sequence[Law], places: Sequence[int] | None = None) -> list[Law]:
+        """Return *laws* with the exponents by which tables, all or those at *places*, miss as many pages as were recorded."""
+        tables, found = self._recorded[0][0], list(laws)
+        moved = range(len(tables)) if places is None else places
+        wanted = [(table.index_missed + table.heap_missed) / table.accesses for table in tables]
+        middle = dict.fromkeys(moved, _STEEPEST / 2)
+        for width, halvings in ((_STEEPEST, _HALVINGS), *(_AGAIN if len(moved) > 1 else ())):
+            low = {place: max(middle[place] - width / 2, 0) for place in moved}
+            high = {place: min(middle[place] + width / 2, _STEEPEST) for place in moved}
+            for _ in range(halvings):
+                for place in moved:
+                    middle[place] = (low[place] + high[place]) / 2
+                    found[place] = replace(found[place], exponent=middle[place])
+                expected = self.expected(found)
+                for place in moved:
+                    too_many = expected[place].index_missed + expected[place].heap_missed > wanted[place]
+                    (low if too_many else high)[place] = middle[place]
+        return found
+
+    def better(self, laws: Sequence[Law], place: int) -> tuple[list[Law], list[str]]:
+        """Return *laws* with another one for a table that contradicts its own, if there is one that comes closer; and what cannot be told."""
+        table, known = self._recorded[0][0][place], self.residuals(laws, place)
+        found, least = list(laws), _CLOSER * score(known)
+        if table.grows:
+            recent = self.halved(
+                [replace(law, recent=law.recent or at == place) for at, law in enumerate(laws)], [place]
+            )
+            against = self.residuals(recent, place)
+            if not contradictions(against):
+                return recent, []
+            if score(against) < least:
+                found, least = recent, _CLOSER * score(against)
+        if len(known) < _UNKNOWNS:
+            return found, [
+                f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a second size"
+            ]
+        (best, reached), *others = self._hot_sets(laws, place)
+        if reached >= least:
+            return found, []
+        alike = [best, *(law for law, off in others if off <= reached + _AS_WELL)]
+        rows, shares = sorted(law.hot_rows for law in alike), sorted(law.hot_share for law in alike)
+        said = (
+            f"{table.name}: a hot set of {rows[0]:,} to {rows[-1]:,} rows that takes {shares[0]:.0%} to {shares[-1]:.0%} of the "
+            "accesses explains the recording as well"
+        )
+        return [*laws[:place], best, *laws[place + 1 :]], [said] if rows[-1] > rows[0] * _DIFFERENT else []
+
+    def _hot_sets(self, laws: Sequence[Law], place: int) -> list[tuple[Law, float]]:
+        """Return hot sets beside Zipf's law for one table, and how far off they are, the closest first: downhill from the best places of a grid."""
+        rows = self._recorded[0][0][place].rows
+
+        def law(at: NDArray[np.float64]) -> Law:
+            exponent, log_share, odds = np.clip(at, (0, -log(rows), -_LEAST_ODDS), (_STEEPEST, 0, _LEAST_ODDS)).tolist()
+            return Law(exponent, max(round(rows * exp(log_share)), 1), 1 / (1 + exp(-odds)))
+
+        def off(at: NDArray[np.float64]) -> NDArray[np.float64]:
+            found = self.residuals([*laws[:place], law(at), *laws[place + 1 :]], place)
+            return np.array([(one.recorded - one.predicted) / one.noise for one in found])
+
+        grid = [np.array((s, log(q), log(h / (1 - h)))) for s in _EXPONENTS for q in _ROWS for h in _SHARES]
+        starts = sorted(grid, key=lambda at: float((off(at) ** 2).sum()))[:_STARTS]
+        ends = [least_squares(off, start) for start in starts]
+        return [(law(at), squares) for at, squares in sorted(ends, key=lambda end: end[1])]
+
+
+def _matched(tables: Sequence[AccessedTable], others: Sequence[AccessedTable]) -> list[AccessedTable]:
+    """Return *others* in the order of *tables*; a table that is not among them was not accessed."""
+    named = {other.name: other for other in others}
+    return [named.get(table.name, replace(table, accesses=0, heap_missed=0, index_missed=0)) for table in tables]
