@@ -60,7 +60,7 @@ def statement_sample(
 ) -> Result:
     """One result of statements on such hardware with a pool of this size."""
     miss_ratio = _miss_ratio(pool_bytes)
-    typical = 0.8 + 8 * miss_ratio * hardware.typical_ms["data read"]
+    typical = 1.0 + 13 * miss_ratio * hardware.typical_ms["data read"]
     commit = hardware.typical_ms["log write"] + hardware.typical_ms["log flush"]
     above = replace(hardware, typical_ms={**hardware.typical_ms, "transaction": typical, "commit": commit})
     rng = np.random.default_rng(pool_bytes % 1_000_003 + sum(hardware.name.encode()))
