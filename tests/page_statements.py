@@ -30,10 +30,12 @@ TEXTS = {
 
 
 def _miss_ratio(pool_bytes: int) -> float:
-    return 0.45 * (64 * MIB / pool_bytes) ** 0.5
+    return 0.45 * float(np.sqrt(RECORDED / pool_bytes))
 
 
-def _query(name: str, hardware: Hardware, miss_ratio: float, transactions: int, rng: np.random.Generator) -> dict[str, Any]:
+def _query(
+    name: str, hardware: Hardware, miss_ratio: float, transactions: int, rng: np.random.Generator
+) -> dict[str, Any]:
     calls_per, cpu_us, pages = QUERIES[name]
     calls = max(int(calls_per * transactions), 40)
     reads = rng.poisson(pages * miss_ratio, calls)
@@ -123,7 +125,9 @@ def statement_sample(
         below,
         summary=summary,
         latency=pa.concat_tables([latency, below.latency]),
-        timeline=pa.concat_tables([timeline.filter(pc.not_equal(timeline["class"], "checkpoint write")), below.timeline]),
+        timeline=pa.concat_tables(
+            [timeline.filter(pc.not_equal(timeline["class"], "checkpoint write")), below.timeline]
+        ),
         scenario_toml=toml,
     )
 

@@ -89,7 +89,9 @@ def test_a_query_keeps_its_sums(results: list[Result]) -> None:
         assert found[name]["ns"]["p95"][0] == pytest.approx(one["p95"]["value"], rel=1e-4)
     assert sum(one["share"] for one in found.values()) == pytest.approx(1, abs=1e-4)
     mean_us = summary["latency_ns"]["transaction"]["mean"]["value"] / 1e3
-    queried_us = sum(sum(one["breakdown_ns"].values()) * one["count"] for one in summary["queries"].values()) / count / 1e3
+    queried_us = (
+        sum(sum(one["breakdown_ns"].values()) * one["count"] for one in summary["queries"].values()) / count / 1e3
+    )
     assert sum(scenario["transaction_us"]) == pytest.approx(max(mean_us, queried_us), rel=1e-3)
 
 
@@ -163,7 +165,9 @@ def test_latency_by_pool_has_a_line_for_each_tier(results: list[Result]) -> None
     for tier, (trace, hit) in enumerate(zip(latencies, hits, strict=True)):
         own = results[4 * tier : 4 * tier + 4]
         assert list(trace.x) == list(POOLS)
-        assert list(trace.y) == pytest.approx([r.summary["latency_ns"]["transaction"]["mean"]["value"] / 1e3 for r in own])
+        assert list(trace.y) == pytest.approx(
+            [r.summary["latency_ns"]["transaction"]["mean"]["value"] / 1e3 for r in own]
+        )
         assert list(hit.y) == pytest.approx([100 * r.summary["hit_ratio"]["pool"] for r in own])
         assert ["open" in symbol for symbol in trace.marker.symbol] == [r.summary["extrapolated"] for r in own]
     of_query = plots.latency_by_pool(results, query="902", statistic="p50").data[0]
@@ -177,7 +181,9 @@ def test_query_latency_and_its_parts(results: list[Result]) -> None:
     first = page_payload(pair, "x")["queries"][0]["id"]
     assert bars[1].y[0] == pytest.approx(results[8].summary["queries"][first]["p95"]["value"] / 1e3, rel=1e-4)
     parts = {trace.name: trace.y for trace in plots.query_breakdown(pair, "7123").data}
-    assert parts["data read"][0] == pytest.approx(results[0].summary["queries"]["7123"]["breakdown_ns"]["data read"] / 1e3, rel=1e-4)
+    assert parts["data read"][0] == pytest.approx(
+        results[0].summary["queries"]["7123"]["breakdown_ns"]["data read"] / 1e3, rel=1e-4
+    )
     assert set(parts) == {"cpu", "data read", "eviction"}
     assert sum(trace.y[0] for trace in plots.query_breakdown(pair).data) == pytest.approx(
         sum(page_payload(pair, "x")["scenarios"][0]["transaction_us"]), rel=1e-4
@@ -253,7 +259,9 @@ def test_the_slider_moves_everything_from_the_keyboard(html: str, open_page: Ope
 @pytest.mark.browser
 def test_latency_against_the_pool(html: str, open_page: Open, results: list[Result]) -> None:
     page = open_page(html)
-    traces = page.eval_on_selector("#latency-pool", "e => e.data.map(t => [t.name, t.yaxis ?? 'y', t.x, t.y, t.marker.symbol])")
+    traces = page.eval_on_selector(
+        "#latency-pool", "e => e.data.map(t => [t.name, t.yaxis ?? 'y', t.x, t.y, t.marker.symbol])"
+    )
     latencies = [trace for trace in traces if trace[1] == "y"]
     assert [trace[0] for trace in latencies] == ["15k-raid10", "sas-ssd-x4", "pcie-p3700"]
     p95 = [r.summary["latency_ns"]["transaction"]["p95"]["value"] / 1e3 for r in results[:4]]
@@ -278,12 +286,11 @@ def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
     middle = statement_sample(replace(DISKS, load="saturated"), POOLS[1])
     large.summary["latency_ns"]["transaction"]["p95"] |= {"value": None, "resolved": False}
     page = open_page(build_page([small, middle, large], "x"))
-    line, marks, strokes = None, None, None
-    for trace in drawn(page, "latency-pool"):
-        line = trace if trace["name"] == "15k-raid10" and line is None else line
-        marks = trace if trace["name"] == "saturated" else marks
-        strokes = trace if trace["name"] == "range" else strokes
-    assert [known is None for known in line["y"]] == [False, True, True]
+    traces = drawn(page, "latency-pool")
+    line, marks, strokes = (
+        next(trace for trace in traces if trace["name"] == name) for name in ("15k-raid10", "saturated", "range")
+    )
+    assert [value is None for value in line["y"]] == [False, True, True]
     assert marks["x"] == [POOLS[1]]
     assert strokes["x"][:2] == [POOLS[2]] * 2
     said = [row[7] for row in numbers(page, "latency-pool")[0][1:]]
@@ -299,10 +306,14 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
     page.keyboard.press("Enter")
     p99 = {name: one["p99"]["value"] for name, one in results[0].summary["queries"].items()}
     labels = {query["id"]: query["label"] for query in page_payload(results, "x")["queries"]}
-    assert page.locator(names).all_inner_texts()[1:] == [labels[name] for name in sorted(p99, key=lambda name: -p99[name])]
+    assert page.locator(names).all_inner_texts()[1:] == [
+        labels[name] for name in sorted(p99, key=lambda name: -p99[name])
+    ]
     assert page.locator("#query-table [aria-sort=descending]").inner_text() == "p99 ↓"
     page.keyboard.press("Enter")
-    assert page.locator(names).all_inner_texts()[1:] == [labels[name] for name in sorted(p99, key=lambda name: p99[name])]
+    assert page.locator(names).all_inner_texts()[1:] == [
+        labels[name] for name in sorted(p99, key=lambda name: p99[name])
+    ]
     page.locator("#query-search").fill("TELLERS")
     assert page.locator(names).all_inner_texts() == [labels["902"]]
     page.locator(names).click()
@@ -322,7 +333,9 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1240, 390])
 def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
-    page = open_page(build_page([statement_sample(CARD, texts=HOSTILE), statement_sample(SSDS, texts=HOSTILE)], "x"), width=width)
+    page = open_page(
+        build_page([statement_sample(CARD, texts=HOSTILE), statement_sample(SSDS, texts=HOSTILE)], "x"), width=width
+    )
     assert page.locator("img").count() == 0
     for name in HOSTILE:
         page.evaluate(f"location.hash = new URLSearchParams({{query: {json.dumps(name)}}})")

@@ -19,7 +19,17 @@ __all__ = ["build_page", "build_trace_page"]
 
 #: Scripts of every page, and those of each; a page runs them as one, in this order.
 _SHARED = ("words", "elements", "shell", "charts", "figures")
-_REPORT = ("report_state", "report_head", "report_pools", "report_queries", "report_latency", "report_load", "report_pair", "report_known", "report")
+_REPORT = (
+    "report_state",
+    "report_head",
+    "report_pools",
+    "report_queries",
+    "report_latency",
+    "report_load",
+    "report_pair",
+    "report_known",
+    "report",
+)
 _TRACE = ("trace",)
 
 

@@ -40,7 +40,9 @@ _OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extr
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     """Everything that the page knows, ready for JSON; the same for the same results."""
     queries, asked = query_payload(results)
-    drawn = [replace(one, latency=without_queries(one.latency), timeline=without_queries(one.timeline)) for one in results]
+    drawn = [
+        replace(one, latency=without_queries(one.latency), timeline=without_queries(one.timeline)) for one in results
+    ]
     merged = intervals_to_merge(drawn)
     grouped = _tiers(results)
     names = {index: name for tier in grouped for index, name in zip(tier["members"], tier["names"], strict=True)}

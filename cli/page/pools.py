@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import os
 import tomllib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,9 @@ def tier_name(names: Sequence[str]) -> str:
     """What the names of a tier's results have in common: of ``flash-1GiB`` and ``flash-16GiB``, ``flash``."""
     if len(set(names)) == 1:
         return names[0]
-    return os.path.commonprefix(list(names)).rstrip("0123456789").rstrip(" -_,.:(@") or names[0]
+    same = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in same)
+    return common.rstrip("0123456789").rstrip(" -_,.:(@") or names[0]
 
 
 def _apart_from_the_pool(result: Result) -> str:

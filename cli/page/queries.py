@@ -113,9 +113,7 @@ def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
     return {
         "share": _digits(_time_ns(one) / total_ns) if total_ns else None,
         "us": _short([breakdown.get(part) or 0.0 for part in parts()[:-1]]),
-        "ns": {
-            key: [_digits(one[key][end]) for end in ("value", "low", "high")] for key in STATISTICS if one.get(key)
-        },
+        "ns": {key: [_digits(one[key][end]) for end in ("value", "low", "high")] for key in STATISTICS if one.get(key)},
     }
 
 

@@ -60,7 +60,9 @@ def query_breakdown(results: Result | Sequence[Result], query: str | None = None
             look = {"color": PALETTE[index] if index < len(PALETTE) else SOFT}
             traces.append({"type": "bar", "name": part, "x": names, "y": times, "marker": look})
     what = "a transaction" if place is None else f"a call of {_label(payload['queries'][int(place)])}"
-    return figure(traces, f"Where the time of {what} goes", {"type": "category"}, {"ticksuffix": " µs"}, barmode="stack")
+    return figure(
+        traces, f"Where the time of {what} goes", {"type": "category"}, {"ticksuffix": " µs"}, barmode="stack"
+    )
 
 
 def latency_by_pool(results: Sequence[Result], query: str | None = None, statistic: str = "p95") -> Figure:

@@ -135,7 +135,7 @@ function card(scenario, index) {
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
       scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Found in the pool', hitRatio(scenario.hit_ratio.pool)) : null,
-      poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
+      poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
       busiest ? row('Busiest part', busiest) : null),
     element('p', { className: 'explanation' }, load.explanation));
 }

@@ -102,7 +102,7 @@ function bounds(figure) {
   return {};
 }
 
-/** What may be said of one figure of a scenario: `{us}` or, where there is no single number, `{word}` and perhaps a range. */
+/** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
 const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);
 
 /** The same of a query, or of transactions. */
@@ -117,6 +117,6 @@ function figureAt(scenario, figures, statistic) {
   if (!figures) return { word: 'none' };
   if (isSaturated(scenario)) return { word: 'saturated' };
   const figure = figures[statistic];
-  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', ...bounds(figure) };
+  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', figure, ...bounds(figure) };
   return { us: figure.value / 1e3, figure };
 }
