@@ -142,15 +142,18 @@ def show_device(
 
 @app.command("schema")
 def show_schema(
-    kind: Annotated[str, typer.Argument(help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume.")],
+    kind: Annotated[
+        str, typer.Argument(help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario.")
+    ],
 ) -> None:
-    """Print the JSON schema of device files of a kind, by which an editor completes and checks them.
+    """Print the JSON schema of device files of a kind, or of scenarios, by which an editor completes and checks them.
 
     Example: tiersim devices schema flash
     """
     from tiersim.devices.catalogue import schema
+    from tiersim.scenarios.model import Scenario
 
-    terminal.print_json(schema(kind))
+    terminal.print_json(Scenario.model_json_schema() if kind == "scenario" else schema(kind))
 
 
 @app.command("import")

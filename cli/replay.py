@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.statements import show_statements
 from tiersim.cli.traces import open_trace
+from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_bytes, format_ns
@@ -41,6 +43,8 @@ def replay(
 ) -> None:
     """Replay a trace on hardware that was not bought: one result bundle and one column for each scenario.
 
+    A scenario with [engine], and a recording of counters or statements alone, gives latencies of queries; others those of requests.
+
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
     from tiersim.scenarios.loading import load_scenario
@@ -69,21 +73,45 @@ def run_all(
     force: bool,
     baseline: "NamedScenario | None" = None,
 ) -> "list[Result]":
-    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them."""
+    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them.
+
+    Those with an engine, and all of a trace without requests, run statements.
+    """
     from tiersim.scenarios.calibration.self_replay import calibrate
     from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.statements.replay import refuse_keys_of_statements, replay_statements_all, runs_statements
     from tiersim.scenarios.survey import survey
     from tiersim.simulator.result import save_result
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
-    with terminal.progress_bar("surveying") as progress:
-        found = survey(bundle, progress=progress)
-    with terminal.progress_bar("replaying") as progress:
-        also = [] if baseline is None else [baseline]
-        results = replay_all(found, [*scenarios, *also], workers=workers, keep_requests=requests, progress=progress)
-    if baseline is not None:
-        results = calibrate(results[:-1], results[-1])
+    above = [scenario for scenario in scenarios if runs_statements(bundle, scenario)]
+    below = [scenario for scenario in scenarios if scenario not in above]
+    if above and requests:
+        raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
+    if above and baseline is not None:
+        raise ScenarioError(
+            f"--recorded-on: {above[0].name} runs statements, which are not compared with a recording yet; leave it out"
+        )
+    made: dict[str, Result] = {}
+    if above:
+        compile_if_cold()
+        with terminal.progress_bar("running statements") as progress:
+            made |= {
+                result.summary["name"]: result for result in replay_statements_all(bundle, above, progress=progress)
+            }
+    if below:
+        for scenario in below:
+            refuse_keys_of_statements(scenario)
+        with terminal.progress_bar("surveying") as progress:
+            found = survey(bundle, progress=progress)
+        with terminal.progress_bar("replaying") as progress:
+            also = [] if baseline is None else [baseline]
+            replayed = replay_all(found, [*below, *also], workers=workers, keep_requests=requests, progress=progress)
+        if baseline is not None:
+            replayed = calibrate(replayed[:-1], replayed[-1])
+        made |= {result.summary["name"]: result for result in replayed}
+    results = [made[scenario.name] for scenario in scenarios]
     facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
     for result, target in zip(results, targets, strict=True):
         make_folder(target.parent)
@@ -112,8 +140,16 @@ def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
 
 
 def show(results: "list[Result]") -> None:
-    """Print the table of latencies, one column for each scenario, the recorded hardware first."""
+    """Print the tables of latencies: what ran statements, then what replayed requests."""
     summaries = [result.summary for result in results]
+    for level, print_table in (("statements", show_statements), ("requests", _show_requests)):
+        of_level = [summary for summary in summaries if summary.get("level", "requests") == level]
+        if of_level:
+            print_table(of_level)
+
+
+def _show_requests(summaries: list[dict[str, Any]]) -> None:
+    """Print the table of latencies, one column for each scenario, the recorded hardware first."""
     measured = summaries[0]["measured_latency_ns"]
     columns = ["latency", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
     rows = []

@@ -10,6 +10,7 @@ from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
 from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.instance import Instance
+from tiersim.devices.processor import Processor
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.volume import Device
 from tiersim.errors import ScenarioError, did_you_mean
@@ -48,6 +49,21 @@ def load_instance(name: str) -> Instance:
             f"{name!r} is not an instance of the catalogue{hint or '; it has ' + ', '.join(instances())}"
         )
     return read_model(Instance, _folder() / "instances" / f"{name}.toml")
+
+
+def processors() -> list[str]:
+    """Names of all processors in the catalogue, sorted."""
+    return sorted(path.stem for path in (_folder() / "processors").glob("*.toml"))
+
+
+def load_processor(name: str) -> Processor:
+    """Load a processor by its name; raises ScenarioError."""
+    if name not in processors():
+        hint = did_you_mean(name, processors())
+        raise ScenarioError(
+            f"{name!r} is not a processor of the catalogue{hint or '; it has ' + ', '.join(processors())}"
+        )
+    return read_model(Processor, _folder() / "processors" / f"{name}.toml")
 
 
 def kinds() -> list[str]:

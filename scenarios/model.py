@@ -9,11 +9,16 @@ from tiersim.devices.instance import Limits
 from tiersim.devices.measured import RECORDED
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.controllers import ControllerModel
+from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.volumes import OF_HOMES, PoolModel, VolumeModel
 from tiersim.toml_files import (
     Nanoseconds,
     StrictModel,
 )
+from tiersim.units import format_bytes
+
+#: Keys of ``[placement]`` besides those of single files and relations; temp and tempdb are the same.
+_PLACES = ("default", "log", "temp", "tempdb")
 
 
 class QueueModel(StrictModel):
@@ -50,6 +55,8 @@ class ReplayModel(StrictModel):
     clients: int | None = Field(default=None, ge=1, le=1024)  # in place of the recorded or inferred sessions
     think: Nanoseconds | None = None  # in place of the recorded think times; closed only
     addresses: Literal["keep", "pack"] = "keep"
+    cache_state: Literal["warm", "cold", "recorded"] = "warm"  # of the buffer pool at time 0
+    warmup: Nanoseconds = 0  # statements that start sooner are simulated and not counted
     seed: int = Field(default=1, ge=0, lt=2**62)
 
     @model_validator(mode="after")
@@ -63,6 +70,8 @@ class Scenario(StrictModel):
     """A scenario file."""
 
     description: str = ""
+    host: HostModel | None = None
+    engine: EngineModel | None = None
     volumes: dict[str, VolumeModel] = Field(min_length=1)
     pools: dict[str, PoolModel] = Field(default_factory=dict)
     instances: dict[str, InstanceModel] = Field(default_factory=dict)
@@ -99,9 +108,11 @@ class Scenario(StrictModel):
     def _placement_names_volumes(self) -> "Scenario":
         for key, volume in self.placement.items():
             self._check_home(f"placement.{key}", volume)
-            if key not in ("default", "log") and not key.startswith("file:"):
-                hint = did_you_mean(key, ("default", "log"))
-                raise ValueError(f"placement.{key}: is not default, log or file:NAME{hint}")
+            if key not in _PLACES and not key.startswith(("file:", "relation:")):
+                hint = did_you_mean(key, _PLACES)
+                raise ValueError(f"placement.{key}: is not {', '.join(_PLACES)}, file:NAME or relation:NAME{hint}")
+        if "temp" in self.placement and "tempdb" in self.placement:
+            raise ValueError("placement.tempdb: is another word for temp; leave out the one or the other")
         if "default" not in self.placement and len(self.homes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
         return self
@@ -141,6 +152,18 @@ class Scenario(StrictModel):
                 if volume in owner:
                     raise ValueError(f"controllers.{key}.volumes: {volume!r} belongs to {owner[volume]!r} already")
                 owner[volume] = key
+        return self
+
+    @model_validator(mode="after")
+    def _caches_fit_the_memory(self) -> "Scenario":
+        if self.host is None or self.engine is None or self.host.memory is None:
+            return self
+        wanted = (self.engine.buffer_pool or 0) + (self.engine.os_cache or 0)
+        if wanted > self.host.memory:
+            raise ValueError(
+                f"host.memory: {format_bytes(self.host.memory)} do not hold buffer pool and OS cache, which are "
+                f"{format_bytes(wanted)} together; make them smaller or the memory larger"
+            )
         return self
 
     @model_validator(mode="after")
@@ -211,7 +234,10 @@ def with_units(model: Scenario) -> dict[str, Any]:
         for entry in values.get(table, {}).values():
             _write_units(entry, units)
             _write_units(entry.get("neighbour", {}), units)
-    _write_units(values["replay"], {"dependency_window": "ns", "think": "ns"})
+    _write_units(values["replay"], {"dependency_window": "ns", "think": "ns", "warmup": "ns"})
+    _write_units(values.get("host", {}), {"memory": "B"})
+    _write_units(values.get("host", {}).get("costs", {}), dict.fromkeys(CostsModel.model_fields, "ns"))
+    _write_units(values.get("engine", {}), {"buffer_pool": "B", "os_cache": "B"})
     return values
 
 

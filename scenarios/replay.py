@@ -180,8 +180,8 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
-        "assumed": _assumed(scenario),
-        "caveats": _caveats(scenario),
+        "assumed": parameters_assumed(scenario),
+        "caveats": caveats_of(scenario),
     }
 
 
@@ -220,13 +220,13 @@ def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32])
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
 
 
-def _caveats(scenario: NamedScenario) -> list[str]:
+def caveats_of(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
     return [*scenario.defects, *devices]
 
 
-def _assumed(scenario: NamedScenario) -> list[dict[str, str]]:
+def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
     found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
     devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits

@@ -72,17 +72,17 @@ def summarise(
         },
         "throughput_shortfall_pct": load.shortfall_pct,
         "lag_ns": None if sessions is None else _lag(metrics, outcome, span_ns),
-        "latency_ns": _latencies(metrics, load),
-        "stations": _stations(plant, stations, metrics, outcome, intervals),
+        "latency_ns": latencies(metrics, load, CATEGORIES),
+        "stations": station_figures(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
         summary["credits"] = credits.described(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
-        latency=_latency_table(metrics),
-        timeline=_timeline(metrics),
-        stations=_station_timeline(metrics, stations),
+        latency=latency_table(metrics, CATEGORIES),
+        timeline=timeline(metrics, CATEGORIES),
+        stations=station_timeline(metrics, stations),
         scenario_toml=scenario_toml,
         requests=None if outcome.done_ns is None else pa.table({"done_ns": outcome.done_ns}),
     )
@@ -148,11 +148,12 @@ def _lag(metrics: Metrics, outcome: Outcome, span_ns: int) -> dict[str, float]:
     }
 
 
-def _latencies(metrics: Metrics, load: Load) -> dict[str, Any]:
+def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, Any]:
+    """Figures of each category that something was counted under; *names* are by column of the metrics, "" for those left out."""
     result: dict[str, Any] = {}
-    for index, category in enumerate(CATEGORIES):
+    for index, category in enumerate(names):
         count = int(metrics.latency[index].sum())
-        if not count:
+        if not count or not category:
             continue
         by_key: dict[str, Figure] = {
             "mean": figures.mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
@@ -168,9 +169,10 @@ def _latencies(metrics: Metrics, load: Load) -> dict[str, Any]:
     return result
 
 
-def _stations(
+def station_figures(
     plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
 ) -> dict[str, Any]:
+    """What each station did, by name; utilisation over the first *intervals* of the timeline."""
     shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
     for share, index, resource in utilisation(metrics, stations, 0, intervals - 1):
         shares[index][stations[index].resources[resource]] = share
@@ -186,11 +188,14 @@ def _stations(
     }
 
 
-def _latency_table(metrics: Metrics) -> pa.Table:
+def latency_table(metrics: Metrics, names: Sequence[str]) -> pa.Table:
+    """The histogram of every category of *names*, "" for those left out."""
     category, index = np.nonzero(metrics.latency)
+    kept = np.array([bool(name) for name in names])[category]
+    category, index = category[kept], index[kept]
     return pa.table(
         {
-            "class": pa.array([CATEGORIES[c] for c in category], pa.string()),
+            "class": pa.array([names[c] for c in category], pa.string()),
             "low_ns": np.ceil(FINE_EDGES_NS[index]).astype(np.int64),
             "high_ns": np.ceil(FINE_EDGES_NS[index + 1]).astype(np.int64),
             "count": metrics.latency[category, index],
@@ -212,10 +217,11 @@ def _coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDAr
     return np.where(cumulative[:, -1] > 0, middle, np.nan)
 
 
-def _timeline(metrics: Metrics) -> pa.Table:
+def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
+    """Rates and latencies by interval of every category of *names*, "" for those left out."""
     intervals, categories = metrics.arrivals.shape
     start, end = _bounds(intervals, int(metrics.interval_ns[0]))
-    there = [c for c in range(categories) if metrics.arrivals[:, c].any()]
+    there = [c for c in range(categories) if names[c] and metrics.arrivals[:, c].any()]
     tables = []
     for c in there:
         counts = metrics.latency_over_time[:, c].sum(axis=1)
@@ -227,7 +233,7 @@ def _timeline(metrics: Metrics) -> pa.Table:
         columns: dict[str, Any] = {
             "start_ns": start,
             "end_ns": end,
-            "class": pa.array([CATEGORIES[c]] * intervals, pa.string()),
+            "class": pa.array([names[c]] * intervals, pa.string()),
             "arrivals": metrics.arrivals[:, c],
             "completions": metrics.completions[:, c],
             "bytes": metrics.completed_bytes[:, c],
@@ -239,7 +245,8 @@ def _timeline(metrics: Metrics) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.table({"start_ns": pa.array([], pa.int64())})
 
 
-def _station_timeline(metrics: Metrics, stations: Sequence[Station]) -> pa.Table:
+def station_timeline(metrics: Metrics, stations: Sequence[Station]) -> pa.Table:
+    """Utilisation and queue by interval, station and resource."""
     intervals = len(metrics.arrivals)
     start, end = _bounds(intervals, int(metrics.interval_ns[0]))
     tables = []

@@ -58,11 +58,29 @@ def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last:
     ]
 
 
-def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int) -> Load:
-    """Judge a run whose timeline has one interval more than the recording's *span_ns* needs; it ended at *end_ns*."""
-    intervals = len(metrics.arrivals) - 1
-    arrivals = metrics.arrivals[:intervals, REQUESTS].sum(axis=1)
-    completions = metrics.completions[:intervals, REQUESTS].sum(axis=1)
+@dataclass(frozen=True)
+class Flow:
+    """What comes and is done by interval of the timeline, without the last, which is open."""
+
+    what: str
+    arrivals: NDArray[np.int64]
+    completions: NDArray[np.int64]
+
+
+def requests_of(metrics: Metrics) -> Flow:
+    """Return the requests of a run."""
+    arrivals, completions = (counts[:-1, REQUESTS].sum(axis=1) for counts in (metrics.arrivals, metrics.completions))
+    return Flow("requests", arrivals, completions)
+
+
+def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, flow: Flow | None = None) -> Load:
+    """Judge a run by the *flow* of what comes by the clock, its requests unless another is given.
+
+    The timeline has one interval more than the recording's *span_ns* needs; the run ended at *end_ns*.
+    """
+    flow = flow or requests_of(metrics)
+    intervals = len(flow.arrivals)
+    arrivals, completions, what_comes = flow.arrivals, flow.completions, flow.what
     arrived, completed = int(arrivals.sum()), int(completions.sum())
     if arrived == 0:
         return Load("steady", "nothing was asked of it", 0.0)
@@ -76,17 +94,17 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
             index, resource = _culprit(metrics, stations, 0, intervals - 1)
             name, what = stations[index].name, stations[index].resources[resource]
             text = (
-                f"behind the recording: {100 * shortfall:.1f} % of the requests were not done when it ended, "
+                f"behind the recording: {100 * shortfall:.1f} % of the {what_comes} were not done when it ended, "
                 f"{format_ns(drain_ns)} more were needed; {what} of {name} held them up"
             )
             return Load("behind", text, 100 * shortfall, name, what)
-        return Load("steady", "every request was done in time; no backlog grows", 100 * shortfall)
+        return Load("steady", f"all {what_comes} were done in time; no backlog grows", 100 * shortfall)
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
     since_ns = since * int(metrics.interval_ns[0])
     text = (
-        f"saturated: the backlog grows from {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} requests wait; "
+        f"saturated: the backlog grows from {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait; "
         f"{what} of {name} is the bottleneck; about {done / offered:.2f} of this load could be sustained"
     )
     return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
@@ -108,17 +126,24 @@ def late_sessions(late_ns: NDArray[np.int64], span_ns: int) -> NDArray[np.int64]
 
 
 def judge_waiting(
-    metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, recorded: int, sessions: Sessions
+    metrics: Metrics,
+    stations: Sequence[Station],
+    span_ns: int,
+    end_ns: int,
+    recorded: int,
+    sessions: Sessions,
+    flow: Flow | None = None,
 ) -> Load:
-    """Judge a run whose commands wait for others: by how much of the recording it gets through in the recording's time.
+    """Judge a run whose *flow*, requests or what is given, waits for others: by how much of the recording it gets through in its time.
 
-    *recorded* commands took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
+    *recorded* of it took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
     looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when most
     sessions end late.
     """
-    intervals = len(metrics.arrivals) - 1
+    flow = flow or requests_of(metrics)
+    intervals = len(flow.completions)
     elapsed_ns = max(1, min(span_ns, end_ns))
-    completed = int(metrics.completions[:intervals, REQUESTS].sum()) if end_ns >= span_ns else recorded
+    completed = int(flow.completions.sum()) if end_ns >= span_ns else recorded
     shortfall = 1 - (completed / elapsed_ns) / (recorded / span_ns) if recorded else 0.0
     late = late_sessions(sessions.late_ns, span_ns)
     drain_ns = max(0, end_ns - span_ns)
@@ -142,7 +167,7 @@ def judge_waiting(
                 'if there were more, give clients under [replay], or mode = "open" if nobody waits'
             )
     text = (
-        f"behind the recording: {100 * shortfall:.1f} % fewer requests in the same time, "
+        f"behind the recording: {100 * shortfall:.1f} % fewer {flow.what} in the same time, "
         f"{format_ns(drain_ns)} more were needed for all of them; {why}"
     )
     return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)

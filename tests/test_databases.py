@@ -73,6 +73,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
         "state",
         "pool_state",
         "sessions",
+        "pages_read",
         "ring_of",
         "ring_length",
         "times_ns",

@@ -98,8 +98,12 @@ def add_database(
     relations: Sequence[Relation],
     classes: Sequence[Sequence[Demand]],
     statements: Statements,
+    categories: Sequence[int] | None = None,
 ) -> Database:
-    """Put processors and a buffer pool into the plant and return the database's arrays."""
+    """Put processors and a buffer pool into the plant and return the database's arrays.
+
+    *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own.
+    """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, 1, role="buffer pool")
     laws: list[Popularity] = [zipf(r.rows, r.exponent) for r in relations]
@@ -129,6 +133,8 @@ def add_database(
         counted_from_ns=np.array([host.counted_from_ns], wide),
         spending=np.zeros((len(sessions), len(SPENT)), wide),
         spent=np.zeros((len(classes), len(SPENT)), wide),
+        category=np.array(range(len(classes)) if categories is None else categories, wide),
+        pages_read=np.zeros(len(classes), wide),
         first_demand=np.concatenate([[0], np.cumsum([len(one) for one in classes])]).astype(wide),
         demands=demands,
         rows=np.array([r.rows for r in relations], wide),

@@ -68,6 +68,8 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
             hold["position"] = frame
             s = d.sessions[p.requests[slot]["stream"]]
             s["evicting_ns"] = now + PASS_ON_NS
+            if s["started_ns"] >= d.counted_from_ns[0]:
+                d.pages_read[d.statement_class[s["next"]]] += 1
             if old >= 0:
                 s["charge_ns"] += d.costs[EVICT_CLEAN_NS if hold["row"] < 0 else EVICT_DIRTY_NS]
         queue.remove(p, d.pool_state[READY], slot, NONE)

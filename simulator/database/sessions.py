@@ -159,7 +159,7 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     counted = s["started_ns"] >= d.counted_from_ns[0]
     if counted:
         record_sync(m, STATEMENT, interval, now - s["started_ns"])
-        record_sync(m, FIRST_CLASS + kind, interval, now - s["started_ns"])
+        record_sync(m, FIRST_CLASS + d.category[kind], interval, now - s["started_ns"])
     for part in range(len(SPENT)):
         if counted:
             d.spent[kind, part] += d.spending[session, part]

@@ -139,6 +139,18 @@ def warm(d: Database, *, transaction_ns: int = 0, most_references: int = 200_000
     return Warmed(int(counted[_REFERENCES]), int(counted[_TRANSACTIONS]) - drawn, missed, stationary)
 
 
+def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> None:
+    """Fill *frames* frames of the pool of a database that has not run yet, or as many as that number of references do."""
+    transactions = _transactions(d)
+    counted, missed = np.zeros(2, np.int64), np.zeros(len(d.level_pages), np.int64)
+    while d.pool_state[UNUSED] < min(frames, len(d.frame_of)) and counted[_REFERENCES] < most_references:
+        before = counted[_REFERENCES]
+        walk(d, transactions, 0, int(frames - d.pool_state[UNUSED]), counted, missed)  # a reference takes one frame at most
+        if counted[_REFERENCES] == before:  # nothing looks anything up
+            break
+    d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
+
+
 def _transactions(d: Database) -> NDArray[np.int64]:
     """Return where transactions begin, statements outside of any by themselves, and the end of the last."""
     begins = d.begins.astype(np.bool_)

@@ -1,0 +1,184 @@
+"""A load on a scenario: the plant, and the database above it, ready to run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiersim.devices.measured import RECORDED
+from tiersim.devices.plant import PlantBuilder
+from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.popularity.fit import extrapolated
+from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis import Synthesis
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.load import Load, read_load
+from tiersim.scenarios.statements.programs import Program, write_program
+from tiersim.scenarios.statements.schedule import schedule, transactions_of
+from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.simulator.database.build import Host, Relation, add_database
+from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.warm import fill, warm
+from tiersim.traces.differences import differences
+from tiersim.traces.statistics import read_snapshots
+from tiersim.units import format_bytes
+
+#: Bytes that the log goes round in; what lies there is never read.
+LOG_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A database on its plant; ``builder.build()`` makes the plant. It can run once."""
+
+    builder: PlantBuilder
+    database: Database
+    load: Load
+    settings: Settings
+    program: Program
+    frames: int
+    warmed: bool  # the pool is filled as it is in the long run
+    span_ns: int  # over which the load comes
+
+
+def assemble(
+    path: Path,
+    scenario: NamedScenario,
+    synthesis: Synthesis | None,
+    fitted: Fitted,
+    processor: ProcessorCosts | None = None,
+) -> Assembled:
+    """Put the load of the bundle at *path* on *scenario*, its pool as ``cache_state`` says; raises ScenarioError or TraceError.
+
+    *synthesis* and *fitted* are of that bundle (no synthesis where statements were recorded one by one). Whoever wants several, with
+    other costs, reads the load once: :func:`tiersim.scenarios.statements.load.read_load`, then :func:`assemble_load`.
+    """
+    return assemble_load(read_load(path, synthesis, fitted), scenario, processor)
+
+
+def assemble_load(load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None) -> Assembled:
+    """Put *load* on *scenario*, see :func:`assemble`."""
+    settings = settings_of(scenario, load.path, load.manifest, processor)
+    seed = scenario.model.replay.seed
+    found = transactions_of(load)
+    program = write_program(load, found, schedule(scenario, load, found), settings, processor, seed)
+    builder = PlantBuilder(seed)
+    entry = scenario.build(builder)
+    if len(entry) < len(scenario.homes):
+        missing = next(name for name in scenario.homes if name not in entry)
+        raise ScenarioError(
+            f'{scenario.name}: volume {missing!r} is device = "{RECORDED}", which only answers requests that were recorded; choose a '
+            "device for statements"
+        )
+    relations, log_volume = _place(scenario, load, settings.page_bytes, entry)
+    frames = frames_of(load, settings)
+    database = add_database(
+        builder,
+        Host(
+            cores=settings.cores,
+            frames=frames,
+            log_station=entry[log_volume],
+            log_bytes=LOG_BYTES,
+            page_bytes=settings.page_bytes,
+            costs=settings.costs,
+            slowdown=settings.slowdown,
+            counted_from_ns=scenario.model.replay.warmup,
+            policy=settings.policy,
+            background_writer=settings.background_writer,
+            os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
+        ),
+        relations,
+        program.classes,
+        program.statements,
+        program.category,
+    )
+    warmed = _fill(scenario, load, database)
+    return Assembled(builder, database, load, settings, program, frames, warmed, load.span_ns)
+
+
+def _fill(scenario: NamedScenario, load: Load, database: Database) -> bool:
+    """Fill the pool as ``cache_state`` says; tell whether it is as it is in the long run."""
+    state = scenario.model.replay.cache_state
+    if state == "cold":
+        return False
+    frames = len(database.page_of)
+    held = frames if state == "warm" else _held(scenario, load, frames)
+    if held == frames:
+        return warm(database).stationary
+    fill(database, held)
+    return False
+
+
+def frames_of(load: Load, settings: Settings) -> int:
+    """Return the pages of the pool that are for the tables: all but those that others had when it was recorded."""
+    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    others = recorded // settings.page_bytes - load.fitted.frames
+    pages = settings.buffer_pool_bytes // settings.page_bytes
+    return max(pages - max(others, 0), pages // 2, 1)
+
+
+def is_extrapolated(load: Load, settings: Settings) -> bool:
+    """Tell whether the pool is so much larger or smaller than the recorded one that its misses are a guess."""
+    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    return extrapolated(load.fitted, round(load.fitted.frames * settings.buffer_pool_bytes / recorded))
+
+
+def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
+    """Return how many frames held a page when the recording began; raises ScenarioError where nobody looked."""
+    for snapshot in read_snapshots(load.path):
+        entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
+        if entities:
+            unused = sum(
+                int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
+            )
+            return max(min(frames, load.fitted.frames - unused), 1)
+    raise ScenarioError(
+        f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record pg_buffercache, or '
+        'write "warm"'
+    )
+
+
+def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]) -> tuple[list[Relation], str]:
+    """Return the tables on their volumes, and the volume of the log; raises ScenarioError when they do not fit."""
+    rules = scenario.model.placement
+    _check_names(scenario, load)
+    default = scenario.model.default_volume
+    log_volume = rules.get("log", default)
+    tables = load.fitted.tables
+    volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
+    pages = sum(sum(levels(t.index_pages)) + max(t.heap_pages, 1) for t in tables)
+    for volume in dict.fromkeys([*volumes, log_volume]):
+        needed = (pages * page_bytes if volume in volumes else 0) + (LOG_BYTES if volume == log_volume else 0)
+        capacity = scenario.homes[volume].capacity_bytes
+        if needed > capacity:
+            raise ScenarioError(
+                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, tables and log need {format_bytes(needed)}; choose "
+                "more capacity"
+            )
+    relations = [
+        Relation(t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), exponent, t.ordered, entry[volume])
+        for t, exponent, volume in zip(tables, load.fitted.exponents, volumes, strict=True)
+    ]
+    return relations, log_volume
+
+
+def _keys(table: str) -> Sequence[str]:
+    return f"relation:{table}", f"relation:{table.rpartition('.')[2]}"
+
+
+def _check_names(scenario: NamedScenario, load: Load) -> None:
+    """Refuse a rule for a relation that was not recorded."""
+    wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
+    if not wanted:
+        return
+    known = {
+        name
+        for full in differences(read_snapshots(load.path)).of("relation")
+        for name in (full, full.rpartition(".")[2])
+    }
+    for name in wanted:
+        if name not in known:
+            raise ScenarioError(
+                f"{scenario.name}: placement.relation:{name}: is not a relation of {load.path}{did_you_mean(name, known)}"
+            )

@@ -1,0 +1,138 @@
+"""One recording of statements on one scenario, from the bundle to the result."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tiersim.devices.tables import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.popularity import fit
+from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis import synthesise
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.statements.assembly import assemble_load
+from tiersim.scenarios.statements.load import Load, read_load, recorded_statements
+from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.statements import STATEMENTS
+from tiersim.traces.statistics import NAME as STATISTICS
+from tiersim.traces.statistics import PARTS, read_snapshots
+
+#: Places for requests that a run begins with; there are more when it needs them.
+_SLOTS = 1024
+
+
+def load_of(path: Path, seed: int) -> Load:
+    """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by *seed*.
+
+    Raises TraceError naming what is lacking.
+    """
+    accesses = recorded_accesses(path)
+    synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
+    load = read_load(path, synthesis, fit(accesses.tables, accesses.frames))
+    return load.with_said(accesses.inferred)
+
+
+def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
+    """Tell whether a scenario runs the statements of a bundle, and not its requests: it has an engine, or there are no requests."""
+    if scenario.model.engine is not None:
+        return True
+    return not bundle.rows and any((bundle.path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
+
+
+def refuse_keys_of_statements(scenario: NamedScenario) -> None:
+    """Raise ScenarioError for keys that make no difference to a replay of requests."""
+    for key in ("cache_state", "warmup"):
+        if key in scenario.model.replay.model_fields_set:
+            raise ScenarioError(
+                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out, or add [engine]"
+            )
+
+
+def replay_statements_all(
+    bundle: Bundle, scenarios: Sequence[NamedScenario], *, progress: Callable[[int, int], None] | None = None
+) -> list[Result]:
+    """Run the statements of a bundle on every scenario, one after the other; loads are synthesised once for each seed.
+
+    *progress* is called with the statements that have ended in all runs together, and how many there will be.
+    """
+    loads: dict[int, Load] = {}
+    results: list[Result] = []
+    for place, scenario in enumerate(scenarios):
+        seed = scenario.model.replay.seed
+        load = loads[seed] if seed in loads else loads.setdefault(seed, load_of(bundle.path, seed))
+
+        def note(ended: int, done: int = place * len(load), total: int = len(scenarios) * len(load)) -> None:
+            if progress is not None:
+                progress(done + ended, total)
+
+        results.append(replay_statements(bundle.path, scenario, load=load, progress=note))
+    return results
+
+
+def replay_statements(
+    path: Path,
+    scenario: NamedScenario,
+    *,
+    processor: ProcessorCosts | None = None,
+    load: Load | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Result:
+    """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
+
+    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *load* is that of the bundle, where it has been
+    read. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    """
+    load = load_of(path, scenario.model.replay.seed) if load is None else load
+    assembled = assemble_load(load, scenario, processor)
+    interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
+    columns = FIRST_CLASS + len(assembled.program.names)
+    metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+    plant, outcome = engine.run_database(
+        assembled.builder.build(_SLOTS), assembled.database, metrics, progress=progress
+    )
+    return summarise_statements(scenario, assembled, plant, metrics, outcome, _trace(load))
+
+
+def _trace(load: Load) -> dict[str, Any]:
+    return {
+        "name": load.path.absolute().name.removesuffix(".trace"),
+        "hash": _hash(load),
+        "requests": Bundle(load.path).rows,
+        "statements": len(load),
+        "transactions": load.transactions,
+        "span_ns": load.span_ns,
+        "source_format": load.manifest.source_format,
+        "inferred": list(load.manifest.inferred),
+        "warnings": list(load.manifest.warnings),
+        "checkpoints": [],
+    }
+
+
+def _hash(load: Load) -> str:
+    """Return a hash of what was recorded: the same trace has the same anywhere."""
+    digest = hashlib.blake2b(digest_size=16)
+    for snapshot in read_snapshots(load.path):
+        digest.update(
+            json.dumps(
+                [
+                    snapshot.time_ns,
+                    sorted(
+                        (*key, sorted((k, str(v)) for k, v in values.items()))
+                        for key, values in snapshot.values.items()
+                    ),
+                ]
+            ).encode()
+        )
+    if not load.synthetic:
+        for column in (load.start_ns, load.duration_ns, load.session, load.query, load.physical_reads):
+            digest.update(column.tobytes())
+    return digest.hexdigest()

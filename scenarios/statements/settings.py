@@ -1,0 +1,236 @@
+"""What the simulated host and engine are: as the scenario says, else as recorded, else by default; and which of these it was."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tiersim.devices.catalogue import load_processor
+from tiersim.devices.processor import Processor, core_speed
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.database_models import EngineModel, HostModel
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.tables import LRU2, SWEEP
+from tiersim.traces.bundle import Manifest
+from tiersim.units import NS_PER_S, format_bytes
+
+#: Cores of a host of which neither scenario nor recording say anything: those of a small server.
+DEFAULT_CORES = 8
+#: How engines replace pages.
+_POLICIES = {"postgresql": SWEEP, "sqlserver": LRU2}
+#: Keys of ``[engine]`` that make no difference to lookups.
+_WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Host and engine of a run; ``basis`` says by key where a value comes from."""
+
+    cores: int
+    core_speed: float  # against a core of the recorded host
+    slowdown: tuple[int, ...]  # thousandths, by busy cores from 1 on
+    costs: Costs  # on a core of this host
+    kind: str
+    version: str | None
+    buffer_pool_bytes: int
+    page_bytes: int
+    os_cache_bytes: int
+    policy: int  # of replacement
+    background_writer: BackgroundWriter | None
+    basis: dict[str, str]
+    caveats: tuple[str, ...]
+
+    @property
+    def host(self) -> dict[str, Any]:
+        """The host as a summary shows it."""
+        return {"cores": self.cores, "core_speed": self.core_speed, "costs_ns": self.costs._asdict()}
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """The engine as a summary shows it."""
+        return {"kind": self.kind, "version": self.version, "buffer_pool_bytes": self.buffer_pool_bytes}
+
+
+def settings_of(scenario: NamedScenario, path: Path, recorded: Manifest, processor: ProcessorCosts | None) -> Settings:
+    """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it."""
+    host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
+    basis: dict[str, str] = {}
+    kind = _kind(scenario, engine, path, recorded, basis)
+    cores = _cores(scenario, host, recorded, basis)
+    speed = _core_speed(scenario, host, basis)
+    pool_bytes = _buffer_pool(scenario, engine, path, recorded, basis)
+    version = _version(engine, recorded, basis)
+    page_bytes = recorded.host.get("page_bytes")
+    assert isinstance(page_bytes, int)  # or the accesses would not have been found
+    costs = _costs(scenario, host, kind, speed, processor, basis)
+    return Settings(
+        cores=cores,
+        core_speed=speed,
+        slowdown=_slowdown(host, cores, basis),
+        costs=costs,
+        kind=kind,
+        version=version,
+        buffer_pool_bytes=pool_bytes,
+        page_bytes=page_bytes,
+        os_cache_bytes=_os_cache(engine, recorded, basis),
+        policy=_POLICIES[kind],
+        background_writer=_background_writer(recorded) if kind == "postgresql" else None,
+        basis=basis,
+        caveats=tuple(_caveats(engine, recorded, kind, costs, processor)),
+    )
+
+
+def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Manifest, basis: dict[str, str]) -> str:
+    known = recorded.host.get("engine")
+    if engine.kind is not None and known is not None and engine.kind != known:
+        raise ScenarioError(
+            f"{scenario.name}: engine.kind: {engine.kind!r}, but {path} was recorded on {known}, whose work is not that of another "
+            "engine; leave the key out"
+        )
+    basis["engine.kind"] = "scenario" if engine.kind else "recorded" if known else "default"
+    return engine.kind or str(known or "postgresql")
+
+
+def _version(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> str | None:
+    found = engine.version if engine.version is not None else recorded.host.get("version")
+    if found is None:
+        return None
+    basis["engine.version"] = "scenario" if engine.version is not None else "recorded"
+    return str(found)
+
+
+def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: dict[str, str]) -> int:
+    known = recorded.host.get("cores")
+    if host.cpu is not None:
+        basis["host.cores"] = f"catalogue: {host.count or 1} × {host.cpu}"
+        return (host.count or 1) * _processor(scenario, "cpu", host.cpu).cores
+    if host.cores is not None:
+        basis["host.cores"] = "scenario"
+        return host.cores
+    if isinstance(known, int) and known > 0:
+        basis["host.cores"] = "recorded"
+        return known
+    basis["host.cores"] = "default: the recording does not say how many there were; write cores under [host]"
+    return DEFAULT_CORES
+
+
+def _processor(scenario: NamedScenario, key: str, name: str) -> Processor:
+    try:
+        return load_processor(name)
+    except ScenarioError as error:
+        raise ScenarioError(f"{scenario.name}: host.{key}: {error}") from None
+
+
+def _core_speed(scenario: NamedScenario, host: HostModel, basis: dict[str, str]) -> float:
+    if host.core_speed is not None:
+        basis["host.core_speed"] = "scenario"
+        return host.core_speed
+    if host.cpu is not None and host.recorded_cpu is not None:
+        basis["host.core_speed"] = f"catalogue: {host.cpu} against {host.recorded_cpu}"
+        cpu, was = (_processor(scenario, key, getattr(host, key)) for key in ("cpu", "recorded_cpu"))
+        return core_speed(cpu, was)
+    basis["host.core_speed"] = "default: cores are as fast as the recorded ones"
+    return 1.0
+
+
+def _buffer_pool(
+    scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Manifest, basis: dict[str, str]
+) -> int:
+    basis["engine.buffer_pool"] = "recorded" if engine.buffer_pool is None else "scenario"
+    size = engine.buffer_pool if engine.buffer_pool is not None else recorded.host.get("shared_buffers_bytes")
+    page_bytes = recorded.host.get("page_bytes")
+    assert isinstance(size, int)  # or the accesses would not have been found
+    assert isinstance(page_bytes, int)
+    if size < page_bytes:
+        raise ScenarioError(
+            f"{scenario.name}: engine.buffer_pool: {format_bytes(size)} hold no page of {path}, which has {format_bytes(page_bytes)}; "
+            "make the pool larger"
+        )
+    return size
+
+
+def _is_direct(engine: EngineModel, recorded: Manifest) -> bool:
+    """Tell whether pages are read past the page cache of the operating system."""
+    if engine.direct_io is not None:
+        return engine.direct_io
+    return "data" in str(recorded.host.get("debug_io_direct", ""))
+
+
+def _os_cache(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> int:
+    direct = _is_direct(engine, recorded)
+    basis["engine.direct_io"] = "scenario" if engine.direct_io is not None else "recorded"
+    return 0 if direct else engine.os_cache or 0
+
+
+def _background_writer(recorded: Manifest) -> BackgroundWriter | None:
+    """Return PostgreSQL's background writer as it was set; its defaults where that was not recorded."""
+    known, default = recorded.host, BackgroundWriter()
+    pages = int(known.get("bgwriter_lru_maxpages", default.most_pages))
+    delay_s = known.get("bgwriter_delay_s")
+    delay_ns = default.delay_ns if delay_s is None else round(float(delay_s) * NS_PER_S)
+    multiplier = float(known.get("bgwriter_lru_multiplier", default.multiplier))
+    return BackgroundWriter(delay_ns, pages, multiplier) if pages else None  # 0 pages: it is off
+
+
+def _slowdown(host: HostModel, cores: int, basis: dict[str, str]) -> tuple[int, ...]:
+    basis["host.contention"] = "default: founding document 002" if host.contention is None else "scenario"
+    if host.contention is None:
+        return slowdown(cores)
+    if isinstance(host.contention, float):
+        return slowdown(cores, round(1000 * host.contention))
+    given = [round(1000 * one) for one in host.contention]
+    return tuple(given[min(busy, len(given) - 1)] for busy in range(cores))
+
+
+def _costs(
+    scenario: NamedScenario,
+    host: HostModel,
+    kind: str,
+    speed: float,
+    processor: ProcessorCosts | None,
+    basis: dict[str, str],
+) -> Costs:
+    """Return costs on a core of the scenario's host.
+
+    A table was measured on a processor of its own. Where that is known and the scenario's is, too, it is scaled from the one to the
+    other; otherwise as if it had been measured on the recorded host.
+    """
+    own = {} if host.costs is None else host.costs.model_dump(exclude_none=True)
+    given = {f"{key}_ns": value for key, value in own.items()}
+    if processor is not None:
+        basis["host.costs"] = processor.basis
+        return scaled(processor.costs._replace(**given), speed)
+    basis["host.costs"] = f"table of {kind}"
+    if given:
+        basis["host.costs"] += "; scenario: " + ", ".join(own)
+    table = scaled(TABLES[kind], speed)
+    if kind in MEASURED_ON and host.cpu is not None:
+        cpu = _processor(scenario, "cpu", host.cpu)
+        if cpu.spec_int_2006 is not None:
+            table = scaled(TABLES[kind], core_speed(cpu, load_processor(MEASURED_ON[kind])))
+    on_this = scaled(Costs(**given), speed)
+    return table._replace(**{name: getattr(on_this, name) for name in given})
+
+
+def _caveats(
+    engine: EngineModel, recorded: Manifest, kind: str, costs: Costs, processor: ProcessorCosts | None
+) -> list[str]:
+    found = []
+    if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
+        found.append(
+            f"what a read costs the processors is not known of {kind}: it is in the CPU of the statements, which does not change with their "
+            "reads; write read under [host.costs], or calibrate"
+        )
+    if kind == "postgresql" and not _is_direct(engine, recorded) and not engine.os_cache:
+        found.append(
+            "how large the OS page cache is, is not known, so there is none here: every page that the buffer pool misses is read from its "
+            "volume; write os_cache under [engine]"
+        )
+    without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
+    if without:
+        found.append(
+            f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
+        )
+    return found

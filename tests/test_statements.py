@@ -1,0 +1,328 @@
+"""Runs of statements: what was counted of a small database, on other hosts and devices."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
+from tests.runs import needs_jit
+from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis import synthesise
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.statements.assembly import Assembled, assemble, assemble_load
+from tiersim.scenarios.statements.load import Load, read_load
+from tiersim.scenarios.statements.programs import COMMIT, _in_steps
+from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.tables import AGAIN, CLOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.result import Result
+from tiersim.units import NS_PER_MS, NS_PER_S
+
+pytestmark = pytest.mark.kernels
+
+DEVICE = """
+kind = "token-bucket"
+name = "made up"
+capacity = "100 GB"
+latency = "{latency}"
+refill_interval = "1 ms"
+carry_over = "1 ms"
+iops = 1000000
+
+[sources]
+capacity = "document: made up"
+latency = "document: made up"
+refill_interval = "document: made up"
+carry_over = "document: made up"
+iops = "document: made up"
+"""
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace")
+    return read_load(path, synthesise(path, 1), law())
+
+
+def scenario(folder: Path, *settings: str, latency: str = "200 us", text: str = "") -> Any:
+    (folder / "device.toml").write_text(DEVICE.format(latency=latency))
+    (folder / "other.toml").write_text('[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n' + text)
+    return load_scenario(str(folder / "other.toml"), settings)
+
+
+def run(load: Load, folder: Path, *settings: str, latency: str = "200 us", **more: Any) -> Result:
+    made = scenario(
+        folder, "replay.cache_state=cold", *settings, latency=latency
+    )  # warming takes long when kernels are not compiled
+    return replay_statements(load.path, made, load=load, **more)
+
+
+def kinds(assembled: Assembled, name: str) -> list[list[int]]:
+    """Demands of the classes of a query, but for CPU."""
+    program = assembled.program
+    of = program.names.index(name)
+    pairs = zip(program.classes, program.category, strict=True)
+    return [[demand.kind for demand in demands[1:]] for demands, category in pairs if category == of]
+
+
+def named(load: Load, name: str) -> str:
+    """The query whose text holds *name*."""
+    return next(query for query, text in load.texts.items() if name in text)
+
+
+def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: Path) -> None:
+    assembled = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold"))
+    assert kinds(assembled, named(load, "UPDATE")) == [[LOOKUP]]
+    assert kinds(assembled, named(load, "SELECT balance FROM accounts WHERE id")) == [[AGAIN]]
+    assert kinds(assembled, named(load, "branches")) == [[]]
+    assert sorted(kinds(assembled, named(load, "WHERE name"))) == [[], [LOOKUP]]
+    assert all(demands[-1] == LOG for demands in kinds(assembled, COMMIT))
+    update = assembled.program.classes[assembled.program.category.index(load.queries.index(named(load, "UPDATE")))]
+    assert update[1].dirties
+
+
+def test_calls_and_pages_are_those_that_were_counted(load: Load, tmp_path: Path) -> None:
+    program = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold")).program
+    assert int(program.executed.sum()) == sum(counters["calls"] for counters in QUERIES.values())
+    assert program.transactions == TRANSACTIONS
+    classes = program.statements.classes
+    pages = np.array(program.pages)[classes] + np.array(program.other_pages)[classes]
+    counted = sum(counters.get("pages_hit", 0) + counters.get("pages_read", 0) for counters in QUERIES.values())
+    assert pages[program.executed].sum() == pytest.approx(counted, rel=0.05)  # which calls look up a row is drawn
+    looked_up = np.array([sum(d.kind == LOOKUP for d in demands) for demands in program.classes])[classes]
+    assert looked_up.sum() == pytest.approx(TRANSACTIONS + ALONE / 3, abs=8)
+
+
+def test_a_run_ends_and_its_sums_are_kept(load: Load, tmp_path: Path) -> None:
+    found = run(load, tmp_path).summary
+    assert {query: figures["count"] for query, figures in found["queries"].items()} == {
+        query: calls["calls"]
+        for name, calls in QUERIES.items()
+        if (query := next(q for q in load.queries if load.texts[q] == TEXTS[name])) and name != "commit"
+    }
+    assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
+    assert found["latency_ns"]["commit"]["count"] == TRANSACTIONS
+    for figures in found["queries"].values():
+        assert set(figures["breakdown_ns"]) == set(SPENT)
+        mean = figures["mean"]
+        assert mean["low"] <= sum(figures["breakdown_ns"].values()) <= mean["high"]
+    reads = sum(figures["count"] * figures["physical_reads_per_call"] for figures in found["queries"].values())
+    assert reads == pytest.approx(
+        found["latency_ns"]["data read"]["count"], abs=20
+    )  # a page that two wait for is read once
+    assert 0 < found["hit_ratio"]["pool"] < 1
+    assert found["verdict"] | {"cache": ""} == {
+        "load": "steady", "calibration": "none", "cache": "", "arrivals": "synthetic", "locks": "not modelled",
+    }  # fmt: skip
+    assert all(found["conservation"][key] for key in ("accounted_for", "little", "busy"))
+    assert found["settings_from"]["host.cores"] == "scenario"
+    assert found["settings_from"]["engine.buffer_pool"] == "recorded"
+    assert found["engine"]["frames"] == FRAMES
+
+
+def test_the_same_seed_gives_the_same_result(load: Load, tmp_path: Path) -> None:
+    assert run(load, tmp_path).summary == run(load, tmp_path).summary
+
+
+def mean_ns(result: Result, load: Load, name: str = "UPDATE") -> float:
+    """Mean latency of a query."""
+    return float(sum(result.summary["queries"][named(load, name)]["breakdown_ns"].values()))
+
+
+def test_a_faster_device_and_a_larger_pool_lower_the_latency(load: Load, tmp_path: Path) -> None:
+    slow, fast = run(load, tmp_path, latency="2 ms"), run(load, tmp_path)
+    small, large = (run(load, tmp_path, f"engine.buffer_pool={size}") for size in ("160KiB", "2MiB"))
+    assert mean_ns(fast, load) < 0.5 * mean_ns(slow, load)
+    assert mean_ns(large, load) < mean_ns(small, load)
+    assert large.summary["hit_ratio"]["pool"] > small.summary["hit_ratio"]["pool"]
+    assert slow.summary["latency_ns"]["commit"]["mean"]["low"] > fast.summary["latency_ns"]["commit"]["mean"]["high"]
+    assert (large.summary["extrapolated"], small.summary["extrapolated"]) == (False, True)
+
+
+def test_a_cold_pool_misses_more_than_a_warm_one(load: Load, tmp_path: Path) -> None:
+    cold, warm = (run(load, tmp_path, f"replay.cache_state={state}") for state in ("cold", "warm"))
+    assert cold.summary["verdict"]["cache"] == "cold"
+    assert cold.summary["hit_ratio"]["pool"] < warm.summary["hit_ratio"]["pool"]
+
+
+def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "made-up.trace", unused=70)
+    found = read_load(path, synthesise(path, 1), law())
+    assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=recorded"))
+    assert np.count_nonzero(assembled.database.frame_of) == FRAMES - 70
+    assert np.count_nonzero(assemble_load(found, scenario(tmp_path)).database.frame_of) == FRAMES
+
+
+def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
+    found = run(load, tmp_path, latency="1 ms").summary
+    assert found["latency_ns"]["commit"]["p50"]["low"] >= 2 * NS_PER_MS  # a write and a flush
+    assert found["latency_ns"]["log write"]["count"] == found["latency_ns"]["log flush"]["count"] == TRANSACTIONS
+
+
+def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> None:
+    """A cost that the model charges by itself is taken off the statements."""
+
+    def cpu_ns(*settings: str) -> Any:
+        return assemble_load(load, scenario(tmp_path, "replay.cache_state=cold", *settings)).program.statements.cpu_ns
+
+    plain, charged = cpu_ns(), cpu_ns('host.costs.read="20 us"')
+    taken = load.physical_reads.sum() * 20_000
+    assert plain.sum() - taken <= charged.sum() < plain.sum()
+    assert charged.min() >= 0
+    faster = cpu_ns("host.core_speed=2")
+    assert faster.sum() == pytest.approx(plain.sum() / 2, rel=1e-3)
+
+
+def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, tmp_path: Path) -> None:
+    update = named(load, "UPDATE")
+    costs = ProcessorCosts({update: 70_000}, 30_000, Costs(read_ns=5_000), "a test")
+    assembled = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold"), costs)
+    program = assembled.program
+    own = np.array(program.category)[program.statements.classes] == program.names.index(update)
+    assert set(program.statements.cpu_ns[own].tolist()) == {70_000}
+    client_ns = program.statements.client_ns
+    assert client_ns is not None
+    np.testing.assert_array_equal(client_ns, 30_000 * program.statements.begins.astype(np.int64))
+    assert assembled.settings.costs.read_ns == 5_000
+    assert not program.statements.think_ns.any()  # the client was on the host: its time is CPU
+    found = run(load, tmp_path, processor=costs).summary
+    assert found["settings_from"]["host.costs"] == "a test"
+
+
+def test_clones_are_more_sessions_with_other_rows(load: Load, tmp_path: Path) -> None:
+    once, twice, less = (run(load, tmp_path, f"replay.load={k}").summary for k in (1, 2, 0.5))
+    assert twice["replay"]["sessions"] == 2 * once["replay"]["sessions"] == 8
+    assert twice["replay"]["transactions"] == 2 * once["replay"]["transactions"]
+    assert less["replay"]["sessions"] == 2
+
+
+def test_clients_run_one_transaction_after_the_other(load: Load, tmp_path: Path) -> None:
+    found = run(load, tmp_path, "replay.mode=closed", "replay.clients=8", "replay.think=1ms").summary
+    assert found["replay"]["sessions"] == 8
+    assert found["replay"]["transactions"] == 8 * round(TRANSACTIONS / 4)
+
+
+def test_open_transactions_come_at_their_times(load: Load, tmp_path: Path) -> None:
+    assembled = assemble_load(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
+    statements = assembled.program.statements
+    begins = statements.begins == 1
+    assert len(assembled.database.sessions) == assembled.program.transactions
+    assert (statements.waits_for[begins] == CLOCK).all()
+    found = run(load, tmp_path, "replay.mode=open", latency="50 ms").summary
+    # one transaction never holds up another but at the device, so latency counts from the intended start
+    assert found["throughput_per_s"]["transactions"]["value"] > 0
+    assert found["replay"]["sessions"] == assembled.program.transactions
+
+
+def test_sessions_that_nobody_saw_start_by_the_clock(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "made-up.trace", clients=None)
+    found = read_load(path, synthesise(path, 1), law())
+    assert found.pooled
+    assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=cold"))
+    assert len(assembled.database.sessions) == assembled.program.transactions
+    with pytest.raises(ScenarioError, match=r"how many sessions there were; write clients"):
+        assemble_load(found, scenario(tmp_path, "replay.mode=closed"))
+
+
+def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
+    """Of sessions that were recorded, not of a benchmark."""
+    later = load.start_ns + np.where(load.transaction > load.transaction.max() // 2, 40 * NS_PER_S, 0)
+    pausing = replace(load, start_ns=later, closed=False, span_ns=41 * NS_PER_S)
+    statements = assemble_load(pausing, scenario(tmp_path, "replay.cache_state=cold")).program.statements
+    by_clock = statements.waits_for == CLOCK
+    sessions = len(statements.session_ends)
+    assert sessions < by_clock.sum() <= 2 * sessions
+    assert statements.think_ns[~by_clock].max() < 30 * NS_PER_S
+
+
+def test_statements_in_the_warm_up_are_not_counted(load: Load, tmp_path: Path) -> None:
+    found = run(load, tmp_path, 'replay.warmup="500 ms"').summary
+    assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
+
+
+def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:
+    return tuple(
+        {
+            "time_ns": 1000 * number, "duration_ns": 500_000, "cpu_ns": 50_000, "session": f"s{number % 3}", "kind": "rpc",
+            "query": named(load, "UPDATE" if number % 2 else "branches"), "logical_reads": 3, "physical_reads": 1,
+            "log_bytes": 100 if number % 2 else 0,
+        }
+        for number in range(90)
+    )  # fmt: skip
+
+
+def test_statements_that_were_recorded_one_by_one_need_no_synthesis(load: Load, tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "made-up.trace", statements=statements_of(load))
+    found = read_load(path, None, law())
+    assert (len(found), found.synthetic, found.closed, found.pooled) == (90, False, False, False)
+    summary = run(found, tmp_path).summary
+    assert summary["verdict"]["arrivals"] == "recorded"
+    assert summary["replay"]["sessions"] == 3
+    assert summary["latency_ns"]["transaction"]["count"] == 90
+    assert summary["latency_ns"]["commit"]["count"] == 45  # nobody counted them
+
+
+def test_lengths_of_logs_are_told_apart_to_an_eighth() -> None:
+    pages = np.arange(1, 5000)
+    steps = _in_steps(pages)
+    assert (np.abs(steps - pages) <= pages / 16).all()
+    assert len(np.unique(steps)) < 100
+
+
+MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
+    (("engine.bufer_pool=64MiB",), "", "unknown key 'bufer_pool'; did you mean 'buffer_pool'?"),
+    (('host.cpu="xeon-e5-2690v4"',), "", "leave out the one or the other"),
+    (("engine.kind=sqlserver",), "", "was recorded on postgresql"),
+    (("engine.kind=oracle",), "", "'postgresql' or 'sqlserver'"),
+    (("engine.buffer_pool=1KiB",), "", "hold no page of"),
+    (("replay.clients=3",), "", "of statements the sessions are known"),
+    (("host.memory=1MiB", "engine.buffer_pool=64MiB"), "", "make them smaller or the memory larger"),
+    ((), '[placement]\n"relation:acounts" = "data"\n', "is not a relation of .*; did you mean 'accounts'"),
+    ((), '[placement]\nlogs = "data"\n', "did you mean 'log'"),
+    ((), '[placement]\ntemp = "data"\ntempdb = "data"\n', "another word for temp"),
+]
+
+
+@pytest.mark.parametrize(("settings", "text", "message"), MISTAKES)
+def test_a_scenario_that_does_not_fit_is_a_sentence(
+    load: Load, tmp_path: Path, settings: Sequence[str], text: str, message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        assemble_load(load, scenario(tmp_path, *settings, text=text))
+
+
+def test_relations_may_lie_on_volumes_of_their_own(load: Load, tmp_path: Path) -> None:
+    text = '[volumes.flash]\ndevice = "device.toml"\n[placement]\n"relation:accounts" = "flash"\ndefault = "data"\n'
+    result = replay_statements(load.path, scenario(tmp_path, "replay.cache_state=cold", text=text), load=load).summary
+    requests = {name: station["requests"] for name, station in result["stations"].items()}
+    assert requests["flash"] > 0
+    assert requests["data"] == 2 * TRANSACTIONS  # the log
+
+
+def test_what_a_bundle_lacks_is_a_sentence(load: Load, tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "a.trace", relations=False)
+    with pytest.raises(TraceError, match="has no table that pages were missed of"):
+        load_of(path, 1)
+    with pytest.raises(TraceError, match="holds no statements with their pages"):
+        read_load(counted_database(tmp_path / "b.trace"), None, law())
+
+
+def test_assembling_again_with_other_costs_needs_no_other_load(load: Load, tmp_path: Path) -> None:
+    made = assemble(load.path, scenario(tmp_path), synthesise(load.path, 1), law())
+    again = assemble_load(load, scenario(tmp_path))
+    for name in ("page_of", "used", "dirty"):
+        np.testing.assert_array_equal(getattr(made.database, name), getattr(again.database, name))
+    np.testing.assert_array_equal(made.program.statements.cpu_ns, again.program.statements.cpu_ns)
+
+
+@needs_jit
+def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "made-up.trace")
+    found = replay_statements(path, scenario(tmp_path)).summary
+    assert found["level"] == "statements"
+    assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
