@@ -101,7 +101,7 @@ function knownLists(scenario) {
     ],
     Inferred: [
       ...(trace.inferred ?? []).map(text => [text, 'concluded on import, not recorded']),
-      ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded from the counters, not recorded']),
+      ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded for the run, not recorded']),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
