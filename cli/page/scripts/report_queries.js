@@ -89,6 +89,7 @@ function drawQueryTable() {
     element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Query'), element('th', { scope: 'col', className: 'text' }, 'Scenario'), Object.entries(COLUMNS).map(columnHead))),
     element('tbody', {}, ...(listing.wanted ? [] : [queryRow(ALL)]), ...shown.map(queryRow),
       ...(found.length ? [] : [element('tr', {}, element('td', { className: 'text', colSpan: 2 + Object.keys(COLUMNS).length }, 'No query holds this text.'))])));
+  labelCells($('query-table'));
   $('query-more').hidden = shown.length >= found.length;
   $('query-more').textContent = `Show the other ${whole.format(found.length - shown.length)}`;
 }
