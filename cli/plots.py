@@ -4,6 +4,7 @@ The numbers are those of ``tiersim report`` and ``tiersim describe -o``. plotly 
 """
 
 from tiersim.cli.page.load_figures import load_latency
+from tiersim.cli.page.query_figures import latency_by_pool, query_breakdown, query_latency
 from tiersim.cli.page.result_figures import (
     comparison,
     latency_over_time,
@@ -28,11 +29,14 @@ __all__ = [
     "comparison",
     "depth",
     "depth_over_time",
+    "latency_by_pool",
     "latency_by_size",
     "latency_cdf",
     "latency_over_time",
     "latency_percentiles",
     "load_latency",
+    "query_breakdown",
+    "query_latency",
     "rates",
     "re_reference",
     "sizes",

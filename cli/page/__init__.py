@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.payload import embedded_json, page_payload, sentence
+from tiersim.cli.page.payload import embedded_json, page_payload
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -19,7 +19,17 @@ __all__ = ["build_page", "build_trace_page"]
 
 #: Scripts of every page, and those of each; a page runs them as one, in this order.
 _SHARED = ("words", "elements", "shell", "charts", "figures")
-_REPORT = ("report_state", "report_head", "report_latency", "report_load", "report_pair", "report_known", "report")
+_REPORT = (
+    "report_state",
+    "report_head",
+    "report_pools",
+    "report_queries",
+    "report_latency",
+    "report_load",
+    "report_pair",
+    "report_known",
+    "report",
+)
 _TRACE = ("trace",)
 
 
@@ -27,12 +37,13 @@ def build_page(results: Sequence[Result], title: str) -> str:
     """Build the report of *results* as text; byte for byte the same for the same results."""
     if not results:
         raise ValueError("a page needs at least one result")
+    payload = page_payload(results, title)
     words = {
         "kicker": "What if: storage, predicted by tiersim",
         "spoken_of": "The verdicts",
-        "spoken": _spoken(results),
+        "spoken": _spoken(payload),
     }
-    return _page("report.html", _REPORT, title, words, page_payload(results, title))
+    return _page("report.html", _REPORT, title, words, payload)
 
 
 def build_trace_page(description: dict[str, Any], title: str) -> str:
@@ -80,10 +91,10 @@ def _csp_hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _spoken(results: Sequence[Result]) -> str:
+def _spoken(payload: dict[str, Any]) -> str:
     """The verdicts for readers whose browser runs no scripts."""
     return "".join(
-        f"<li><b>{escape(result.summary['name'])}</b>: {escape(result.summary['verdict']['load'])}. "
-        f"{escape(sentence(result.summary['load']['explanation']))}</li>"
-        for result in results
+        f"<li><b>{escape(scenario['name'])}</b>: {escape(scenario['verdict']['load'])}. "
+        f"{escape(scenario['load']['explanation'])}</li>"
+        for scenario in payload["scenarios"]
     )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.numbers import finite
+from tiersim.cli.page.pools import pool_bytes, tier_name, tiers
+from tiersim.cli.page.queries import parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.ratios import all_ratios
 from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
-from tiersim.simulator.categories import DERIVED
+from tiersim.simulator.categories import REQUEST_CATEGORIES
+from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -20,7 +24,7 @@ SCHEMA = "tiersim.page/1"
 
 #: Purposes in the order in which the page lists them; others follow in the order of their names.
 PURPOSES = (
-    "log sync", "log sync on device", "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
+    "transaction", "commit", "log sync", "log sync on device", "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
     "unknown",
 )  # fmt: skip
 
@@ -29,25 +33,57 @@ _COPIED = (
     "description", "verdict", "bottleneck", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
     "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version",
 )  # fmt: skip
+#: Further parts of results of statements.
+_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "caveats")
 
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     """Everything that the page knows, ready for JSON; the same for the same results."""
-    merged = intervals_to_merge(results)
-    names = _unique([result.summary["name"] for result in results])
-    scenarios = [_scenario(result, name, merged) for result, name in zip(results, names, strict=True)]
+    queries, asked = query_payload(results)
+    drawn = [
+        replace(one, latency=without_queries(one.latency), timeline=without_queries(one.timeline)) for one in results
+    ]
+    merged = intervals_to_merge(drawn)
+    grouped = _tiers(results)
+    names = {index: name for tier in grouped for index, name in zip(tier["members"], tier["names"], strict=True)}
+    scenarios = [_scenario(result, names[index], merged) for index, result in enumerate(drawn)]
+    for scenario, result, found in zip(scenarios, results, asked, strict=True):
+        scenario |= {"queries": found, "transaction_us": transaction_us(result)} if found else {}
     traces = _traces(results)
     present = {purpose for scenario in scenarios for purpose in scenario["latency_ns"]}
     return {
         "schema": SCHEMA,
         "title": title,
-        "derived": [name for name in DERIVED if name in present],
-        "purposes": sorted(present, key=lambda p: (PURPOSES.index(p) if p in PURPOSES else len(PURPOSES), p)),
+        "derived": sorted(present - set(REQUEST_CATEGORIES), key=_place),
+        "purposes": sorted(present, key=_place),
         "traces": traces,
         "merged_intervals": merged,
         "scenarios": scenarios,
+        "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
+        "queries": queries,
+        "parts": parts(),
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
+
+
+def _place(purpose: str) -> tuple[int, str]:
+    return PURPOSES.index(purpose) if purpose in PURPOSES else len(PURPOSES), purpose
+
+
+def _tiers(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Members and names of the tiers; a tier of several results has the pool's size in the names of these."""
+    members = tiers(results)
+    of_tiers = _unique([tier_name([results[index].summary["name"] for index in tier]) for tier in members])
+    return [
+        {
+            "name": name,
+            "members": tier,
+            "names": [f"{name}, {format_bytes(pool_bytes(results[index]) or 0)}" for index in tier]
+            if len(tier) > 1
+            else [name],
+        }
+        for name, tier in zip(of_tiers, members, strict=True)
+    ]
 
 
 def embedded_json(payload: dict[str, Any]) -> str:
@@ -95,6 +131,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "name": name,
         "trace": summary["trace"]["hash"],
         **finite({key: summary.get(key) for key in _COPIED}),
+        **finite({key: summary.get(key) for key in _OF_STATEMENTS if summary.get("level") == "statements"}),
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "curves": {} if saturated else curves(result),
         "load": {**finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},

@@ -12,7 +12,6 @@ from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, s
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.ratios import STATISTICS
 from tiersim.cli.page.series import RANKS
-from tiersim.simulator.categories import DERIVED
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:
@@ -103,10 +102,10 @@ def throughput(results: Result | Sequence[Result]) -> Figure:
             arrived = {
                 "line": {"color": INK, "dash": "dot", "width": 1},
                 "name": "arrivals",
-                "y": _per_second(time, "arrivals"),
+                "y": _per_second(payload, time, "arrivals"),
             }
             traces.append({"type": "scatter", "mode": "lines", "x": _middles(time), **arrived})
-        traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": _middles(time), "y": _per_second(time, "completions")})  # fmt: skip
+        traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": _middles(time), "y": _per_second(payload, time, "completions")})  # fmt: skip
     return figure(
         traces,
         "Requests completed",
@@ -169,9 +168,9 @@ def _middles(time: dict[str, Any]) -> list[float]:
     return [(start + end) / 2 for start, end in zip(time["start_s"], time["end_s"], strict=True)]
 
 
-def _per_second(time: dict[str, Any], key: str) -> list[float]:
+def _per_second(payload: dict[str, Any], time: dict[str, Any], key: str) -> list[float]:
     widths = [end - start for start, end in zip(time["start_s"], time["end_s"], strict=True)]
-    counted = [one[key] for name, one in time["by_class"].items() if name not in DERIVED]
+    counted = [one[key] for name, one in time["by_class"].items() if name not in payload["derived"]]
     return [sum(one[i] for one in counted) / width for i, width in enumerate(widths)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.numbers import finite, rounded, whole
-from tiersim.simulator.categories import DERIVED
+from tiersim.simulator.categories import REQUEST_CATEGORIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,13 +106,14 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
 def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog: bool) -> dict[str, Any]:
     """Requests and latencies per interval and class; of merged intervals the worst p99 and the average of the others.
 
-    ``outstanding`` is the mean number under way by Little's law, or with *as_backlog* what has piled up.
+    ``outstanding`` is the mean number under way by Little's law, or with *as_backlog* what has piled up: of transactions where
+    there are any, else of requests; ``of`` says which.
     """
     import numpy as np
 
     timeline = _closed(result.timeline, result.summary["trace"]["span_ns"])
     if not timeline.num_rows:
-        return {"start_s": [], "end_s": [], "by_class": {}, "outstanding": []}
+        return {"start_s": [], "end_s": [], "by_class": {}, "outstanding": [], "of": "requests"}
     start_ns = timeline["start_ns"].to_numpy()
     starts, row_of = np.unique(start_ns, return_inverse=True)
     ends = np.zeros(len(starts), np.int64)
@@ -136,6 +137,7 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
     widths_ns = np.add.reduceat(ends - starts, groups)
     area_ns, backlog = np.zeros(len(groups)), np.zeros(len(groups))
     by_class = {}
+    counted = ("transaction",) if "transaction" in classes else REQUEST_CATEGORIES
     for name in sorted(set(classes)):
         mask = classes == name
         arrivals, completions = column("arrivals", mask, 0.0), column("completions", mask, 0.0)
@@ -144,7 +146,7 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
             "completions": whole(np.add.reduceat(completions, groups)),
             "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, arrivals), 3),
         }
-        if name not in DERIVED:
+        if name in counted:
             area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * arrivals, groups)
             backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))
         if with_percentiles:
@@ -157,6 +159,7 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
         "end_s": rounded(np.maximum.reduceat(ends, groups) / 1e9, 7),
         "by_class": by_class,
         "outstanding": rounded(np.maximum(backlog, 0) if as_backlog else area_ns / np.maximum(widths_ns, 1), 4),
+        "of": "transactions" if "transaction" in classes else "requests",
     }
 
 

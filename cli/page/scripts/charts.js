@@ -4,7 +4,7 @@ const SYMBOLS = ['circle', 'square', 'diamond', 'triangle-up', 'cross', 'star'];
 const SYMBOL_PATHS = {
   circle: 'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z', square: 'M-3.6 -3.6h7.2v7.2h-7.2z', diamond: 'M0 -5L5 0L0 5L-5 0z',
   'triangle-up': 'M0 -4.6L4.8 3.8H-4.8z', cross: 'M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z',
-  star: 'M0 -5L1.3 -1.6L4.8 -1.5L2 .6L3 4L0 2L-3 4L-2 .6L-4.8 -1.5L-1.3 -1.6z', 'diamond-open': 'M0 -4.5L4.5 0L0 4.5L-4.5 0z',
+  star: 'M0 -5L1.3 -1.6L4.8 -1.5L2 .6L3 4L0 2L-3 4L-2 .6L-4.8 -1.5L-1.3 -1.6z', 'diamond-open': 'M0 -4.5L4.5 0L0 4.5L-4.5 0z', 'circle-open': 'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z',
 };
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const COLOURS = 6;

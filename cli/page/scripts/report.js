@@ -11,6 +11,7 @@ function syncControls() {
   $('purpose').value = state.purpose;
   $('statistic').value = state.statistic;
   $('measure').value = state.stations;
+  syncPool();
   [...$('compare').options].forEach(option => {
     option.hidden = Number(option.value) === RECORDED && !isMeasured(selected());
     option.disabled = option.hidden || Number(option.value) === state.scenario;
@@ -21,12 +22,13 @@ function syncControls() {
 
 function draw() {
   syncControls();
+  drawHead();
   drawCards();
   markSelection();
   drawComparison();
   drawKnown();
   const overTime = Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').map(([, one]) => one());
-  return Promise.all([drawPair(), drawPercentiles(), ...overTime]);
+  return Promise.all([drawPool(), drawQueries(), drawPair(), drawPercentiles(), ...overTime]);
 }
 
 /** Changes the state; a scenario that is chosen as both changes places with the one it was set against. */
@@ -46,8 +48,10 @@ function zoomed() {
 }
 
 function start() {
-  const names = data.scenarios.map((scenario, i) => [i, scenario.name]);
+  const names = scenarios().map((scenario, i) => [i, scenario.name]);
   const measure = element('select', { id: 'measure', ariaLabel: 'Shown for stations' });
+  addQueries();
+  addPool();
   addFigure('ratios', { into: 'pair-figures' });
   addFigure('blame', { into: 'pair-figures' });
   addFigure('percentiles');
@@ -64,7 +68,6 @@ function start() {
   state.compare = usualComparison(0);
   readState();
   startShell({ read: readState, draw, write: writeState });
-  drawHead();
   return draw().then(() => state.compare === NOTHING && drawBlame()).then(() => { // a chart has to be there to be listened to
     linkTime(Object.keys(TIME_CHARTS), zoomed);
     $('percentiles').on('plotly_click', event => {
@@ -72,6 +75,7 @@ function start() {
       if (known(index)) select({ scenario: index });
     });
     $('percentiles').on('plotly_doubleclick', () => drawPercentiles());
+    listenToPool();
     root.dataset.ready = '1';
   });
 }

@@ -1,8 +1,8 @@
 // The first screen: four answers, a card for each scenario, the table of all of them.
 function sentenceOfVerdicts() {
-  const total = data.scenarios.length;
+  const total = scenarios().length;
   const parts = Object.entries(VERDICTS).map(([load, { one, many }]) => {
-    const names = data.scenarios.filter(scenario => scenario.verdict.load === load).map(scenario => scenario.name);
+    const names = scenarios().filter(scenario => scenario.verdict.load === load).map(scenario => scenario.name);
     if (!names.length) return null;
     if (load === 'steady' && total > 1 && names.length === total) return `All ${total} scenarios ${many}`;
     if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}`;
@@ -12,16 +12,17 @@ function sentenceOfVerdicts() {
   return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
 }
 
-function sentenceOfLatency(purpose) {
-  const said = data.scenarios.map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, 'p99') }));
+function sentenceOfLatency([purpose, statistic]) {
+  const share = statistic.slice(1);
+  const said = scenarios().map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, statistic) }));
   const numbers = said.filter(one => known(one.us)).sort((a, b) => a.us - b.us);
   const unresolved = said.filter(one => one.word === 'not resolved').map(one => one.name + (one.lies ? ` (it lies ${one.lies})` : ''));
   if (!numbers.length && !said.some(one => one.lies)) return '';
   const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
-  const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.p99 : null;
+  const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
   return capital([
-    within.length ? `99${NBSP}% of ${plural(purpose)} end within ${within.map(one => `${duration(one.us)} on ${one.name}`).join(' and ')}` : null,
-    unresolved.length ? `the 99th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
+    within.length ? `${share}${NBSP}% of ${plural(purpose)} end within ${within.map(one => `${duration(one.us)} on ${one.name}`).join(' and ')}` : null,
+    unresolved.length ? `the ${share}th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
     known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
   ].filter(known).join('; ')) + '.';
 }
@@ -34,9 +35,12 @@ function headlinePurposes() {
   return chosen.length ? chosen : data.purposes.slice(0, 1);
 }
 
+/** What the first screen tells of a scenario: `[purpose, statistic]`, the most telling first. */
+const headlines = scenario => (ofStatements(scenario) ? [['transaction', 'p95'], ['transaction', 'mean']] : headlinePurposes().map(purpose => [purpose, 'p99']));
+
 /** The part of each scenario that is busiest; those that nearly idle are told in one breath. */
 function sentenceOfBlame() {
-  const parts = data.scenarios.map(scenario => {
+  const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
     if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
     if (isSaturated(scenario) && load.station) return { text: `on ${scenario.name}, ${load.station} (${load.resource}) cannot keep up` };
@@ -50,21 +54,31 @@ function sentenceOfBlame() {
   const most = Math.max(...idle.map(part => part.peak));
   return capital([
     ...parts.filter(part => part.text).map(part => part.text),
-    idle.length ? `on ${list(idle.map(part => part.idle))} no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(data.scenarios[0])}` : null,
+    idle.length ? `on ${list(idle.map(part => part.idle))} no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(scenarios()[0])}` : null,
   ].filter(known).join('; ')) + '.';
 }
 
-function sentencesOfDoubt(purpose) {
-  const calibrations = [...new Set(data.scenarios.filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
-  const counted = data.scenarios.filter(one => !isSaturated(one) && one.latency_ns[purpose]);
-  const resolved = counted.filter(one => known(latency(one, purpose, 'p99').us));
-  const guesses = data.scenarios.map(one => one.assumed?.length ?? 0);
-  const arrivals = [...new Set(data.scenarios.filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
+/** What is assumed of transactions beyond their arrivals. */
+function doubtsOfStatements() {
+  const extrapolated = scenarios().filter(one => one.extrapolated).map(one => one.name);
+  const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks !== 'modelled').map(one => meaning(one, 'locks'));
+  return [
+    extrapolated.length ? `Extrapolated: the buffer pool${POOLS.length ? '' : ` of ${list(extrapolated)}`} is more than four times as large or small as the recorded one.` : null,
+    ...new Set(locks),
+  ].filter(known);
+}
+
+function sentencesOfDoubt([purpose, statistic]) {
+  const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
+  const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
+  const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
+  const guesses = scenarios().map(one => one.assumed?.length ?? 0);
+  const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
-    arrivals.map(text => element('span', { className: 'doubt' }, warning(text))),
+    [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      counted.length ? `This recording resolves the p99 of ${plural(purpose)} on ${resolved.length} of ${counted.length} scenarios.` : null,
+      counted.length ? `This recording resolves the ${statistic} of ${plural(purpose)} on ${resolved.length} of ${counted.length} scenarios.` : null,
       'Intervals hold 80 % and tell chance, not errors of the models.',
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted: see below.` : null,
     ].filter(known).join(' '),
@@ -72,33 +86,39 @@ function sentencesOfDoubt(purpose) {
 }
 
 function drawHead() {
-  const main = headlinePurposes()[0];
-  const shortOnes = data.scenarios.filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} less than was recorded`);
+  const main = headlines(scenarios().find(ofStatements) ?? scenarios()[0])[0];
+  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} less than was recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : ''].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : ''].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
     answer('What is to blame?', sentenceOfBlame()),
-    answer('How sure is that?', sentencesOfDoubt(main)),
+    answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
-  const about = trace => `${trace.name}: ${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
+  const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
-function headlineFigure(scenario, purpose, big) {
-  const { us, figure, range, word } = latency(scenario, purpose, 'p99');
+function headlineFigure(scenario, [purpose, statistic], big) {
+  const { us, figure, range, word } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
   const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
     : range ? [value(range, 'range'), beside(word)] : [value(word, 'word')];
-  return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `p99 of ${plural(purpose)}`), element('dd', {}, shown));
+  return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
+
+/** What is completed, a second: transactions, or requests. */
+const rateOf = scenario => scenario.throughput_per_s[ofStatements(scenario) ? 'transactions' : 'requests'];
+const hitRatio = share => (known(share) ? `${(100 * share).toFixed(share >= 0.9 ? 2 : 1)}${NBSP}%` : '–');
+const isCached = scenario => known(scenario.hit_ratio?.pool);
 
 function card(scenario, index) {
   const { bottleneck, load } = scenario;
-  const rate = scenario.throughput_per_s.requests;
-  const purposes = headlinePurposes();
+  const rate = rateOf(scenario);
+  const [first, ...others] = headlines(scenario);
   const row = (label, ...value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value.flat().filter(known)));
   const busiest = bottleneck?.station ? `${bottleneck.station}, ${bottleneck.resource} ${percent(bottleneck.utilisation)}` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
@@ -108,18 +128,20 @@ function card(scenario, index) {
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
     element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario))),
-    element('dl', { className: 'headline' }, purposes.slice(0, 1).map(purpose => headlineFigure(scenario, purpose, true))),
+    element('dl', { className: 'headline' }, first ? headlineFigure(scenario, first, true) : null),
     element('dl', {},
-      purposes.slice(1).map(purpose => headlineFigure(scenario, purpose, false)),
-      row('Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
+      others.map(one => headlineFigure(scenario, one, false)),
+      row(ofStatements(scenario) ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
-      data.scenarios.some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
+      scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
+      isCached(scenario) ? row('Found in the pool', hitRatio(scenario.hit_ratio.pool)) : null,
+      poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
       busiest ? row('Busiest part', busiest) : null),
     element('p', { className: 'explanation' }, load.explanation));
 }
 
 function drawCards() {
-  $('cards').replaceChildren(...data.scenarios.map(card));
+  $('cards').replaceChildren(...scenarios().map(card));
 }
 
 function markSelection() {
@@ -131,6 +153,9 @@ function markSelection() {
 }
 
 // -------------------------------------------------------------------------------------------------- comparison
+const ANY_CACHED = data.scenarios.some(isCached);
+const RATES = ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s';
+
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
   if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
@@ -139,7 +164,7 @@ function comparisonCell(scenario, purpose) {
 }
 
 /** Requests as the device saw them, some of them joined: what the scenarios count. */
-const commandsOf = trace => data.scenarios.find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
+const commandsOf = trace => trace.transactions ?? scenarios().find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
 
 function recordedRow(trace) {
   const cells = data.purposes.map(purpose => {
@@ -149,12 +174,12 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), ANY_CACHED ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
-  const index = data.scenarios.indexOf(scenario);
-  const rate = scenario.throughput_per_s.requests;
+  const index = scenarios().indexOf(scenario);
+  const rate = rateOf(scenario);
   const { bottleneck } = scenario;
   return element('tr', { className: index === state.scenario ? 'selected' : '' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(style(index)), scenario.name),
@@ -162,6 +187,7 @@ function scenarioRow(scenario) {
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
+    ANY_CACHED ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.station ?? '–', bottleneck?.station
       ? element('small', {}, `${bottleneck.resource} ${percent(bottleneck.utilisation)}`) : null));
@@ -172,19 +198,21 @@ function drawComparison() {
   const purposes = data.purposes.map(purpose => head(capital(plural(purpose)), purpose === state.purpose ? 'chosen' : ''));
   const rows = data.traces.flatMap(trace => [
     ...(Object.keys(trace.measured_latency_ns).length ? [recordedRow(trace)] : []),
-    ...data.scenarios.filter(scenario => scenario.trace === trace.hash).map(scenarioRow),
+    ...scenarios().filter(scenario => scenario.trace === trace.hash).map(scenarioRow),
   ]);
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head('Requests/s', ''), purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('In the pool', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
-  const basis = data.scenarios.flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
+  const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
     `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
     'A range stands where the recording is too short or too bursty for one figure.',
-    data.scenarios.some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
+    scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     data.derived.length ? `${capital(list(data.derived.map(plural)))} are made of requests that are counted by themselves, too.` : '',
+    POOLS.length ? `All of them with a buffer pool of ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the size nearest to it that there is a result for' : ''}.` : '',
+    RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join(' ');
 }

@@ -57,17 +57,17 @@ function generic(key, value) {
 }
 
 const MODES = {
-  open: 'Every request comes at its recorded time.',
-  'partly-open': 'A request comes when what its session waited for has ended, plus the recorded think time; after a pause, at its recorded time.',
-  closed: 'A request comes after the one before it in its session has ended, plus the think time.',
+  open: what => `Every ${what} comes at its recorded time.`,
+  'partly-open': what => `A ${what} comes when what its session waited for has ended, plus the recorded think time; after a pause, at its recorded time.`,
+  closed: what => `A ${what} comes after the one before it in its session has ended, plus the think time.`,
 };
 /** What a replay says of itself, in sentences; keys without words stand as they are. */
-function replayWords(replay) {
+function replayWords(replay, what) {
   const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
     waits_for_foreground, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
-    played ? `Played at the recorded times: ${why}.` : MODES[mode] ?? (known(mode) ? `Mode: ${mode}.` : null),
+    played ? `Played at the recorded times: ${why}.` : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
     known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not tell their threads apart` : ''}${late_sessions ? `; ${whole.format(late_sessions)} end late` : ''}.` : null,
     commands ? `Of ${whole.format(commands)} commands ${share(waits_for_issuer)} wait for their session, ${share(waits_for_clock)} for the clock, and ${share(waits_for_foreground)} keep the pace of the sessions.` : null,
     known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
@@ -86,6 +86,8 @@ function knownLists(scenario) {
   const trace = traceOf(scenario);
   const recording = `trace ${trace.name}, ${trace.source_format}`;
   const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
+  const statements = `${whole.format(trace.statements)} executions in ${whole.format(trace.transactions)} transactions`;
+  const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}, of which ${statements} were made.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
   const joined = commandsOf(trace) === trace.requests ? '.' : `; some of them were joined, so that ${whole.format(commandsOf(trace))} commands reached the device.`;
   const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
   const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
@@ -93,12 +95,13 @@ function knownLists(scenario) {
   const { checkpoints } = scenario;
   return {
     Measured: [
-      [`${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
+      [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
       [measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     Inferred: [
       ...(trace.inferred ?? []).map(text => [text, 'concluded on import, not recorded']),
+      ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded for the run, not recorded']),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
@@ -109,12 +112,24 @@ function knownLists(scenario) {
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
     'Replay, and what it leaves out': [
-      ...replayWords(scenario.replay ?? {}).map(text => [text, 'the run']),
+      ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, 'the run']),
       ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), 'the run'])),
       ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), 'the run']),
+      ...(scenario.caveats ?? []).map(text => [warning(capital(text)), 'the run']),
       ...coarseness().map(text => [text, 'this page']),
     ],
   };
+}
+
+/** Host and engine as they were simulated, and where each value is from. */
+function settingsTable(scenario) {
+  const rows = Object.entries(scenario.settings_from ?? {}).map(([setting, source]) => {
+    const [part, key] = setting.split('.');
+    const size = scenario[part]?.[`${key}_bytes`];
+    const value = known(size) ? bytes(size) : scenario[part]?.[key];
+    return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
+  });
+  return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });
 }
 
 function drawKnown() {
@@ -125,7 +140,8 @@ function drawKnown() {
     const there = entries.filter(known);
     return element('div', {}, element('h3', {}, title), items(there.length ? there : [['Nothing.', null]]));
   });
-  $('known').replaceChildren(...lists,
+  const settings = ofStatements(scenario) ? [element('div', { className: 'wide' }, element('h3', {}, `Host and engine of ${scenario.name}`), element('div', { className: 'scroll', tabIndex: 0 }, settingsTable(scenario)))] : [];
+  $('known').replaceChildren(...lists, ...settings,
     element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
       assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
       element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));

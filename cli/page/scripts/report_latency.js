@@ -54,7 +54,7 @@ function percentileReading() {
       : `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
   };
   const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
-  const others = data.scenarios.filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
+  const others = scenarios().filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
     .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
   const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
   if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
@@ -76,14 +76,14 @@ function percentileNumbers() {
   });
   const measured = measuredFor(selected(), state.purpose) ?? {};
   const recorded = Object.keys(STATISTICS).filter(key => known(measured[key])).map(key => ['recorded hardware', STATISTICS[key], short(measured[key]), null, null, 'measured']);
-  const drawn = data.scenarios.filter(scenario => scenario.curves[state.purpose]);
+  const drawn = scenarios().filter(scenario => scenario.curves[state.purpose]);
   const at = (curve, percentile) => {
     const i = curve.rank.findIndex(rank => 100 - 100 / rank >= percentile - 1e-9);
     return i < 0 ? [null, null] : [curve.us[i], curve.resolved[i] ? 'yes' : 'no'];
   };
   const far = Math.max(0, ...drawn.map(scenario => 100 - 100 / scenario.curves[state.purpose].rank.at(-1)));
   return [
-    { caption: `Latency of ${plural(state.purpose)}`, head: ['Scenario', 'Statistic', 'Value (µs)', 'Low (µs)', 'High (µs)', 'Basis'], rows: [...recorded, ...data.scenarios.flatMap(figuresOf)] },
+    { caption: `Latency of ${plural(state.purpose)}`, head: ['Scenario', 'Statistic', 'Value (µs)', 'Low (µs)', 'High (µs)', 'Basis'], rows: [...recorded, ...scenarios().flatMap(figuresOf)] },
     {
       caption: 'The curves', head: ['Percentile (%)', ...drawn.flatMap(scenario => [`${scenario.name} (µs)`, 'resolved'])],
       rows: READ_OFF.filter(percentile => percentile <= far + 1e-9).map(percentile => [percentile, ...drawn.flatMap(scenario => at(scenario.curves[state.purpose], percentile))]),
@@ -92,9 +92,9 @@ function percentileNumbers() {
 }
 
 function drawPercentiles() {
-  const traces = [measuredTrace(), intervalsTrace(), ...data.scenarios.flatMap(curveTraces)].filter(known);
-  const doubtful = data.scenarios.some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
-  const legend = data.scenarios.map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
+  const traces = [measuredTrace(), intervalsTrace(), ...scenarios().flatMap(curveTraces)].filter(known);
+  const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
+  const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
   if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), '80 % interval'));
   if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));

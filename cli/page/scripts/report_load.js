@@ -3,7 +3,9 @@ function rates(time, values) {
   return values.map((value, i) => value / Math.max(time.end_s[i] - time.start_s[i], 1e-9));
 }
 
+/** What a scenario is asked for by interval: transactions, or requests. */
 function total(time, key) {
+  if (time.of === 'transactions') return time.by_class.transaction[key];
   return time.start_s.map((_, i) => Object.entries(time.by_class).reduce((sum, [purpose, series]) => (data.derived.includes(purpose) ? sum : sum + series[key][i]), 0));
 }
 
@@ -39,7 +41,7 @@ function requestsReading() {
   const ending = queues ? `only ${count(sum('completions') / seconds)} complete, so the rest queue up` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the end`;
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} short of the recording.` : '';
   const late = hasLag(scenario) ? ` The schedule lag is ${list(lag(scenario))}.` : '';
-  return `${count(sum('arrivals') / seconds)} requests/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.${short}${late}`;
+  return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.${short}${late}`;
 }
 
 function requestsNumbers() {
@@ -62,7 +64,7 @@ function drawRequests() {
     ...checkpointLegend(),
   ];
   return show('requests', {
-    title: `Requests over time on ${selected().name}`, legend, traces: rows.flatMap(row => row.traces), height: Math.max(narrow() ? 300 : 350, 62 * rows.length + 60),
+    title: `${time.of === 'transactions' ? 'Transactions and requests' : 'Requests'} over time on ${selected().name}`, legend, traces: rows.flatMap(row => row.traces), height: Math.max(narrow() ? 300 : 350, 62 * rows.length + 60),
     layout: rows.length ? stackedRows(rows, checkpointShapes()) : nothing('No requests.'), reading: rows.length ? requestsReading() : '', numbers: requestsNumbers,
   });
 }
@@ -89,28 +91,28 @@ function outstandingReading() {
   if (!values.length) return '';
   const most = Math.max(...values);
   const when = moment(middles(scenario.time)[values.indexOf(most)]);
-  if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} requests and does not come back.`;
-  if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} requests, at ${when}.`;
+  if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} ${scenario.time.of} and does not come back.`;
+  if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  return `On ${scenario.name} ${count(mean)} requests are under way on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}; a line that keeps rising is a system that does not keep up.`;
+  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are under way on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}; a line that keeps rising is a system that does not keep up.`;
 }
 
 function drawOutstanding() {
-  const order = data.scenarios.map((_, i) => i).sort((a, b) => (a === state.scenario) - (b === state.scenario));
-  const traces = order.map(i => outstandingTrace(data.scenarios[i], i));
+  const order = scenarios().map((_, i) => i).sort((a, b) => (a === state.scenario) - (b === state.scenario));
+  const traces = order.map(i => outstandingTrace(scenarios()[i], i));
   const most = Math.max(10, ...traces.flatMap(trace => trace.y));
   const range = [Math.log10(HARDLY_ANY) - 0.06, Math.log10(most) + 0.15];
   const powers = Array.from({ length: Math.floor(range[1]) - Math.log10(HARDLY_ANY) + 1 }, (_, i) => HARDLY_ANY * 10 ** i);
   const shown = [selected(), compared()].filter(known);
   const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog' : '');
   return show('outstanding', {
-    title: 'Outstanding requests over time', traces, reading: outstandingReading(),
-    legend: [...data.scenarios.map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...checkpointLegend()],
+    title: `Outstanding ${selected().time.of} over time`, traces, reading: outstandingReading(),
+    legend: [...scenarios().map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...checkpointLegend()],
     layout: layout({
       xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ type: 'log', range, tickvals: powers, ticktext: powers.map((power, i) => (i ? trimmed(power) : `≤${NBSP}${HARDLY_ANY}`)), fixedrange: true }),
     }),
     numbers: () => [{
-      caption: 'Outstanding requests', overTime: true, head: ['From (s)', ...shown.map(scenario => scenario.name)],
+      caption: `Outstanding ${selected().time.of}`, overTime: true, head: ['From (s)', ...shown.map(scenario => scenario.name)],
       rows: selected().time.start_s.map((start, i) => [start, ...shown.map(scenario => scenario.time.outstanding[i] ?? null)]),
     }],
   });

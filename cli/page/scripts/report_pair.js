@@ -8,7 +8,7 @@ const completedPerS = purpose => [selected().completed_per_s[purpose], compared(
 
 /** A ÷ B of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
 function ratioOf(purpose, statistic) {
-  const [a, b] = [state.scenario, state.compare];
+  const [a, b] = [selected().index, compared() ? compared().index : state.compare];
   const find = pair => (statistic === THROUGHPUT ? data.ratios[pair]?.throughput[purpose] : data.ratios[pair]?.latency[purpose]?.[statistic]) ?? null;
   if (b === RECORDED) return find(`r:${a}`);
   const direct = find(`${b}:${a}`);
@@ -69,7 +69,7 @@ function ratioTable() {
 
 /** What is said of each side beside its latencies. */
 function factsOf(scenario) {
-  const rate = scenario.throughput_per_s.requests;
+  const rate = rateOf(scenario);
   const { bottleneck } = scenario;
   return {
     verdict: [verdictIcon(scenario.verdict.load), ` ${verdictWord(scenario)}`],

@@ -2,11 +2,27 @@
 const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p99.9' };
 const MEASURES = { busy_pct: 'utilisation', outstanding: 'outstanding requests' };
 const NOTHING = -1;
+const ALL = -1; // queries: whole transactions
 const RECORDED = -2; // what the trace measured on the hardware that it was recorded on
-Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: 'p99', stations: 'busy_pct' });
 
-const selected = () => data.scenarios[state.scenario];
-const compared = () => data.scenarios[state.compare];
+// A tier is one storage, with a result at one or at several sizes of the buffer pool: `state.scenario` and `state.compare` are tiers,
+// `state.pool` a place in POOLS.
+const poolOf = scenario => scenario.engine?.buffer_pool_bytes;
+const TIERS = data.tiers.map(({ name, members }) => members.map(index => ({ ...data.scenarios[index], name, index })));
+const POOLS = [...new Set(TIERS.filter(tier => tier.length > 1).flatMap(tier => tier.map(poolOf)))].sort((a, b) => a - b);
+/** The result of a tier at the chosen size of the pool, or at the nearest that it has. */
+const atPool = (tier, size) => (tier.length > 1 ? tier.toSorted((a, b) => Math.abs(Math.log(poolOf(a) / size)) - Math.abs(Math.log(poolOf(b) / size)))[0] : tier[0]);
+const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
+/** The first size at which nothing is extrapolated. */
+const usualPool = () => Math.max(POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
+
+const ofStatements = scenario => scenario.level === 'statements';
+const ALL_STATEMENTS = data.scenarios.every(ofStatements);
+const usualStatistic = data.queries.length ? 'p95' : 'p99';
+Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: usualStatistic, stations: 'busy_pct', pool: usualPool(), query: ALL });
+
+const selected = () => scenarios()[state.scenario];
+const compared = () => scenarios()[state.compare];
 const isSaturated = scenario => scenario.verdict.load === 'saturated';
 const traceOf = scenario => data.traces.find(trace => trace.hash === scenario.trace);
 const measuredFor = (scenario, purpose) => traceOf(scenario).measured_latency_ns[purpose];
@@ -20,20 +36,23 @@ function spanShown() {
 
 /** What a scenario is set against unless somebody chose: the next one, or what was recorded. */
 function usualComparison(scenario) {
-  if (data.scenarios.length > 1) return scenario ? 0 : 1;
-  return isMeasured(data.scenarios[scenario]) ? RECORDED : NOTHING;
+  if (scenarios().length > 1) return scenario ? 0 : 1;
+  return isMeasured(scenarios()[scenario]) ? RECORDED : NOTHING;
 }
 
 function readState() {
   const wanted = readAddress();
   if (!wanted) return;
-  const index = name => data.scenarios.findIndex(scenario => scenario.name === wanted.get(name));
+  const index = name => scenarios().findIndex(scenario => scenario.name === wanted.get(name));
+  const pool = POOLS.indexOf(Number(wanted.get('pool')));
+  state.pool = pool < 0 ? usualPool() : pool;
+  state.query = wanted.has('query') ? data.queries.findIndex(query => query.id === wanted.get('query')) : ALL;
   state.scenario = Math.max(index('scenario'), 0);
   const special = { nothing: NOTHING, recorded: isMeasured(selected()) ? RECORDED : NOTHING }[wanted.get('against')];
   const other = index('compare');
   state.compare = special ?? (other >= 0 && other !== state.scenario ? other : usualComparison(state.scenario));
   state.purpose = data.purposes.includes(wanted.get('purpose')) ? wanted.get('purpose') : data.purposes[0] ?? '';
-  state.statistic = wanted.get('latency') in STATISTICS ? wanted.get('latency') : 'p99';
+  state.statistic = wanted.get('latency') in STATISTICS ? wanted.get('latency') : usualStatistic;
   state.stations = wanted.get('stations') in MEASURES ? wanted.get('stations') : 'busy_pct';
 }
 
@@ -41,7 +60,9 @@ function writeState() {
   const shown = { scenario: selected().name, purpose: state.purpose };
   if (compared()) shown.compare = compared().name;
   else shown.against = state.compare === RECORDED ? 'recorded' : 'nothing';
-  if (state.statistic !== 'p99') shown.latency = state.statistic;
+  if (state.statistic !== usualStatistic) shown.latency = state.statistic;
+  if (POOLS.length) shown.pool = POOLS[state.pool];
+  if (state.query !== ALL) shown.query = data.queries[state.query].id;
   if (state.stations !== 'busy_pct') shown.stations = state.stations;
   writeAddress(shown);
 }
@@ -49,7 +70,7 @@ function writeState() {
 const PLURAL = {
   'log write': 'log writes', 'log sync': 'log syncs', 'log sync on device': 'log syncs on the device', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
   'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
-  unknown: 'requests of unknown purpose',
+  unknown: 'requests of unknown purpose', transaction: 'transactions', commit: 'commits', statement: 'statements',
 };
 const plural = purpose => PLURAL[purpose] ?? purpose;
 
@@ -81,12 +102,21 @@ function bounds(figure) {
   return {};
 }
 
-/** What may be said of one figure of a scenario: `{us}` or, where there is no single number, `{word}` and perhaps a range. */
-function latency(scenario, purpose, statistic) {
-  const figures = scenario.latency_ns[purpose];
+/** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
+const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);
+
+/** The same of a query, or of transactions. */
+function queryLatency(scenario, query, statistic) {
+  if (query === ALL) return latency(scenario, 'transaction', statistic);
+  const found = scenario.queries?.[query]?.ns;
+  const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high]]) => [key, { value, low, high, resolved: known(value) }]));
+  return figureAt(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);
+}
+
+function figureAt(scenario, figures, statistic) {
   if (!figures) return { word: 'none' };
   if (isSaturated(scenario)) return { word: 'saturated' };
   const figure = figures[statistic];
-  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', ...bounds(figure) };
+  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', figure, ...bounds(figure) };
   return { us: figure.value / 1e3, figure };
 }

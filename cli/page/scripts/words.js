@@ -16,6 +16,11 @@ const percent = share => {
   const text = value > 0 && value < 0.1 ? `<${NBSP}0.1` : value > 0 && value < 9.95 ? value.toFixed(1) : whole.format(value);
   return text + NBSP + '%';
 };
+const BYTE_UNITS = [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10], ['B', 1]];
+const bytes = value => {
+  const [unit, factor] = BYTE_UNITS.find(([, size]) => value >= size) ?? BYTE_UNITS.at(-1);
+  return trimmed(value / factor) + NBSP + unit;
+};
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
 const list = items => new Intl.ListFormat('en').format(items);
 

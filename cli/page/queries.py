@@ -1,0 +1,125 @@
+"""Queries of results of statements: how often they are called, how long they take, where that time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tiersim.cli.page.numbers import finite
+from tiersim.cli.page.ratios import STATISTICS
+
+if TYPE_CHECKING:
+    from tiersim.simulator.result import Result
+
+#: Class of a query in the tables of a result, before its id.
+_CLASS = "query "
+#: Characters (code points) of a query's text that a page holds, and of its label.
+MOST_TEXT, LABEL = 10_000, 160
+#: Name of a transaction's time that none of its queries took.
+ELSEWHERE = "outside the queries"
+
+
+def parts() -> list[str]:
+    """What the time of statements goes into, in order; last what is outside of the queries of a transaction."""
+    from tiersim.simulator.database.tables import SPENT
+
+    return [*SPENT, ELSEWHERE]
+
+
+def without_queries(table: Any) -> Any:
+    """Leave out the rows of queries, which a page does not draw by percentile or over time."""
+    import pyarrow.compute as pc
+
+    if "class" not in table.column_names:
+        return table
+    return table.filter(pc.invert(pc.starts_with(table["class"], _CLASS)))
+
+
+def query_payload(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Queries of all results, those that take most time first; and by result what is known of each, by place in that list."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    time_ns: dict[tuple[str, str], float] = {}
+    for result in results:
+        trace = result.summary["trace"]["hash"]
+        for name, one in _queries(result).items():
+            found.setdefault((trace, name), _described(name, one))
+            time_ns[trace, name] = time_ns.get((trace, name), 0.0) + _time_ns(one)
+    order = sorted(found, key=lambda key: (-time_ns[key], key))
+    place = {key: index for index, key in enumerate(order)}
+    return [found[key] for key in order], [_of_result(result, place) for result in results]
+
+
+def transaction_us(result: Result) -> list[float] | None:
+    """Time of a transaction by part, in microseconds; None where it has no steady mean."""
+    figures = result.summary["latency_ns"].get("transaction")
+    if not _queries(result) or _saturated(result) or not figures or not figures["count"]:
+        return None
+    each = [
+        sum((one["breakdown_ns"].get(part) or 0.0) * one["count"] for one in _queries(result).values())
+        / figures["count"]
+        for part in parts()[:-1]
+    ]
+    mean = figures["mean"]["value"]
+    return _short([*each, 0.0 if mean is None else max(mean - sum(each), 0.0)])
+
+
+def _queries(result: Result) -> dict[str, dict[str, Any]]:
+    return finite(result.summary.get("queries") or {})  # type: ignore[no-any-return]
+
+
+def _saturated(result: Result) -> bool:
+    return bool(result.summary["verdict"]["load"] == "saturated")
+
+
+def _time_ns(one: dict[str, Any]) -> float:
+    return float(one["count"] * sum(value or 0.0 for value in one["breakdown_ns"].values()))
+
+
+def _described(name: str, one: dict[str, Any]) -> dict[str, Any]:
+    """Text and label of a query, cut; what a page cannot carry replaced."""
+    text = (one.get("text") or "").encode("utf-8", "replace").decode()
+    label = " ".join(text[:MOST_TEXT].split()) or name
+    return {
+        "id": name,
+        "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
+        "text": text[:MOST_TEXT] or None,
+        "left_out": max(len(text) - MOST_TEXT, 0),
+        "executions": one.get("executions"),
+        "cpu": one.get("cpu"),
+    }
+
+
+def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, Any]:
+    summary, queries = result.summary, _queries(result)
+    trace = summary["trace"]
+    transactions = (summary["latency_ns"].get("transaction") or {}).get("count")
+    rate = (summary["throughput_per_s"].get("transactions") or {}).get("value")
+    per_s = rate / transactions if transactions and rate else 1e9 / max(trace["span_ns"], 1)
+    total_ns = sum(_time_ns(one) for one in queries.values())
+    return {
+        str(place[trace["hash"], name]): {
+            "count": one["count"],
+            "per_s": _digits(one["count"] * per_s),
+            "reads": _digits(one["physical_reads_per_call"]),
+            **({} if _saturated(result) else _timed(one, total_ns)),
+        }
+        for name, one in queries.items()
+    }
+
+
+def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
+    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all queries."""
+    breakdown = one["breakdown_ns"]
+    return {
+        "share": _digits(_time_ns(one) / total_ns) if total_ns else None,
+        "us": _short([breakdown.get(part) or 0.0 for part in parts()[:-1]]),
+        "ns": {key: [_digits(one[key][end]) for end in ("value", "low", "high")] for key in STATISTICS if one.get(key)},
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _short(values_ns: Sequence[float]) -> list[float]:
+    return [float(f"{value / 1e3:.5g}") for value in values_ns]
