@@ -89,16 +89,13 @@ def run_all(
     below = [scenario for scenario in scenarios if scenario not in above]
     if above and requests:
         raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
-    if above and baseline is not None:
-        raise ScenarioError(
-            f"--recorded-on: {above[0].name} runs statements, which are not compared with a recording yet; leave it out"
-        )
     made: dict[str, Result] = {}
     if above:
         compile_if_cold()
         with terminal.progress_bar("running statements") as progress:
             made |= {
-                result.summary["name"]: result for result in replay_statements_all(bundle, above, progress=progress)
+                result.summary["name"]: result
+                for result in replay_statements_all(bundle, above, recorded_on=baseline, progress=progress)
             }
     if below:
         for scenario in below:

@@ -18,6 +18,9 @@ Summary = Mapping[str, Any]
 def show_statements(summaries: Sequence[Summary]) -> None:
     """Print the table, and below it what everybody who reads it has to know."""
     rows = _rows("transaction", [summary["latency_ns"].get("transaction") for summary in summaries])
+    if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
+        relative = [summary["relative_latency_ns"].get("transaction", {}).get("mean") for summary in summaries]
+        rows.insert(1, ["transaction, relative", *map(terminal.figure_text, relative)])
     rows += _rows("commit", [summary["latency_ns"].get("commit") for summary in summaries])
     shown = _most_expensive(summaries)
     for number, query in enumerate(shown, 1):
@@ -88,10 +91,29 @@ def _texts(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
     return lines
 
 
+def _calibration(found: Mapping[str, Any]) -> str:
+    """Say what the run on the model of the recorded hardware says."""
+    parts = [
+        f"{name} {figures['error_pct']:+.0f} %"
+        + ("" if not figures["read_error_pct"] else f" (pages read {figures['read_error_pct']:+.1f} %)")
+        if figures["error_pct"] is not None
+        else f"{name} not resolved"
+        for name, figures in found["classes"].items()
+        if figures["decides"]
+    ]
+    limits = found["tolerance_pct"]
+    return (
+        f"{found['verdict'].capitalize()}: on {found['baseline']} means differ from the recorded ones by {', '.join(parts)}; the limits are "
+        f"{limits['mean']:.0f} % and {limits['reads']:.0f} % of the pages."
+    )
+
+
 def _notes(summaries: Sequence[Summary]) -> list[str]:
     notes = [f"{s['name']}: {s['load']['explanation']}" for s in summaries if s["verdict"]["load"] != "steady"]
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append("Executions are synthesised from counters: which ran when, and which together, is not known.")
+    if "calibration" in summaries[0]:
+        notes.append(_calibration(summaries[0]["calibration"]))
     for caveat in dict.fromkeys(caveat for summary in summaries for caveat in summary["caveats"]):
         notes.append(f"{caveat[0].upper()}{caveat[1:]}.")
     defaults = dict.fromkeys(

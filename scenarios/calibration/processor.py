@@ -132,7 +132,8 @@ def calibrate_processor(
     for _ in range(_MOST_RUNS):
         read_change = _read_change(recorded, run, found)
         client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
-        if _near(recorded.read_ns, read_change) and _near(_per_transaction_ns(recorded), client_change):
+        late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
+        if _near(recorded.read_ns, read_change) and _near(_per_transaction_ns(recorded), late_ns):
             break
         costs = found.costs._replace(read_ns=found.costs.read_ns + round(read_change))
         found = replace(found, costs=costs, client_ns=found.client_ns + round(client_change))
@@ -143,7 +144,7 @@ def calibrate_processor(
 def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
     if recorded.read_ns is None or run.pace.read_ns is None:
         return 0.0
-    return max(recorded.read_ns - run.pace.read_ns, -found.costs.read_ns) / 2
+    return max((recorded.read_ns - run.pace.read_ns) / 2, -found.costs.read_ns)
 
 
 def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:
@@ -151,12 +152,16 @@ def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change:
 
     Time between transactions falls by the cores where these are busy, and otherwise by the sessions; what reads take more is taken off.
     """
-    wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
-    if wanted is None or had is None:
-        return 0.0
-    together = run.cores if run.busy >= _BUSY or wanted < had else run.sessions
-    change = (wanted - had) * together - run.reads_per_transaction * read_change
+    late_ns = _late_ns(recorded, run)
+    together = run.cores if run.busy >= _BUSY or late_ns > 0 else run.sessions
+    change = -late_ns * together - run.reads_per_transaction * read_change
     return max(change / run.statements_per_transaction, -found.client_ns)
+
+
+def _late_ns(recorded: Pace, run: Run) -> float:
+    """Return how much longer one transaction after the other takes than recorded."""
+    wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
+    return 0.0 if wanted is None or had is None else had - wanted
 
 
 def _per_transaction_ns(pace: Pace) -> float | None:

@@ -1,6 +1,11 @@
-"""Costs of a recorded load's statements, from simulating it on a model of the hardware that it was recorded on."""
+"""A recorded load on a model of the hardware that it was recorded on: what its statements cost, and how well that gives what was measured.
 
-from dataclasses import replace
+Limits are those of replays of requests: pages read within 5 %, the mean of each class within 15 %. Where they hold, other hardware is
+spoken of relative to what was measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +19,7 @@ from tiersim.scenarios.calibration.processor import (
     pace_of,
     recorded_pace,
 )
+from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble_load
@@ -22,11 +28,20 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import Database
+from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.result import Result
+from tiersim.traces.differences import differences
 from tiersim.traces.schema import DATA_READ
+from tiersim.traces.statistics import read_snapshots
+from tiersim.units import NS_PER_MS
 
 #: So many executions of each session tell how fast a load runs: of 8 sessions 10,000 transactions.
 _EXECUTIONS = 80_000
+#: Name of transactions among the classes that are compared; the others are queries.
+TRANSACTIONS = "transaction"
+#: Queries with a smaller share of the time of all do not decide.
+_MATTERS = 0.01
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
 #: Places for requests that a run begins with.
 _SLOTS = 256
@@ -50,6 +65,100 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     model = _Model(_first(load, _EXECUTIONS), recorded_on, recorded.pause_ns if here else None)
     found = calibrate_processor(recorded, model.start, model.run)
     return replace(found, statement_ns=statement_ns(load, found.costs))
+
+
+def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:
+    """Say in *results* how well *baseline*, a run of *load* on the model of the recorded hardware, agrees with the recording."""
+    measured = _measured(load)
+    found = _compared(measured, baseline.summary)
+    return [_stamped(result, baseline, measured, found) for result in results]
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """What was measured of a class: how many there were, how long one took, and how many pages one read."""
+
+    count: int
+    mean_ns: float
+    reads: float
+
+
+def _measured(load: Load) -> dict[str, _Mean]:
+    """Return the means of transactions, if a load generator measured them, and of queries by id."""
+    found: dict[str, _Mean] = {}
+    clients = list(differences(read_snapshots(load.path)).of("client").values())
+    mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
+    if mean_ms:
+        reads = float(load.physical_reads.sum()) / load.transactions
+        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, reads)
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
+    for code, query in enumerate(load.queries):
+        if calls[code]:
+            found[query] = _Mean(int(calls[code]), took_ns[code] / calls[code], read[code] / calls[code])
+    return found
+
+
+def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = (summary["latency_ns"] if name == TRANSACTIONS else summary["queries"]).get(name)
+    return found
+
+
+def _compared(measured: Mapping[str, _Mean], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it."""
+    total_ns = sum(one.count * one.mean_ns for name, one in measured.items() if name != TRANSACTIONS)
+    classes: dict[str, Any] = {}
+    agrees = summary["verdict"]["load"] == "steady" and bool(measured)
+    for name, one in measured.items():
+        here = _of(summary, name)
+        if here is None:
+            continue
+        mean = here["mean"]["value"]
+        error = None if mean is None else 100 * (mean / one.mean_ns - 1)
+        reads = here.get("physical_reads_per_call")
+        read_error = 100 * (reads / one.reads - 1) if reads is not None and one.reads else None
+        decides = name == TRANSACTIONS or one.count * one.mean_ns >= _MATTERS * total_ns
+        within = (
+            error is not None
+            and abs(error) <= MEAN_TOLERANCE_PCT
+            and (read_error is None or abs(read_error) <= COUNT_TOLERANCE_PCT)
+        )
+        agrees = agrees and (within or not decides)
+        classes[name] = {
+            "measured_mean_ns": one.mean_ns,
+            "simulated_mean_ns": mean,
+            "error_pct": error,
+            "read_error_pct": read_error,
+            "decides": decides,
+            "within": within,
+        }
+    return {
+        "baseline": summary["name"],
+        "classes": classes,
+        "verdict": "calibrated" if agrees else "uncalibrated",
+        "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
+    }
+
+
+def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any]) -> Result:
+    summary = dict(result.summary)
+    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"]}
+    summary["calibration"] = found
+    relative: dict[str, dict[str, Figure]] = {}
+    for name, one in measured.items():
+        here, there = _of(summary, name), _of(baseline.summary, name)
+        if here and there and here["mean"]["value"] and there["mean"]["value"]:
+            relative[name] = {"mean": _relative(one.mean_ns, here, there, baseline.summary["name"])}
+    summary["relative_latency_ns"] = relative
+    return replace(result, summary=summary)
+
+
+def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], baseline: str) -> Figure:
+    """Return measured x simulated / simulated on the baseline, and measured + their difference as the other bound."""
+    ratio = was * here["mean"]["value"] / there["mean"]["value"]
+    shifted = max(0.0, was + here["mean"]["value"] - there["mean"]["value"])
+    basis = f"measured x simulated / simulated on {baseline}; other bound: their difference added"
+    return Figure(value=ratio, low=min(ratio, shifted), high=max(ratio, shifted), resolved=True, basis=basis)
 
 
 def statement_ns(load: Load, costs: Costs) -> dict[str, int]:

@@ -15,6 +15,7 @@ from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import assemble_load
+from tiersim.scenarios.statements.calibration import calibrate, stamped
 from tiersim.scenarios.statements.load import Load, read_load, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.simulator.categories import FIRST_CLASS
@@ -58,23 +59,35 @@ def refuse_keys_of_statements(scenario: NamedScenario) -> None:
 
 
 def replay_statements_all(
-    bundle: Bundle, scenarios: Sequence[NamedScenario], *, progress: Callable[[int, int], None] | None = None
+    bundle: Bundle,
+    scenarios: Sequence[NamedScenario],
+    *,
+    recorded_on: NamedScenario | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
     """Run the statements of a bundle on every scenario, one after the other; loads are synthesised once for each seed.
 
-    *progress* is called with the statements that have ended in all runs together, and how many there will be.
+    With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how well a run on it
+    agrees with the recording. *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
     results: list[Result] = []
-    for place, scenario in enumerate(scenarios):
+    processor = None
+    if recorded_on is not None:
+        load = loads.setdefault(recorded_on.model.replay.seed, load_of(bundle.path, recorded_on.model.replay.seed))
+        processor = calibrate(load, recorded_on)
+    runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
+    for place, scenario in enumerate(runs):
         seed = scenario.model.replay.seed
         load = loads[seed] if seed in loads else loads.setdefault(seed, load_of(bundle.path, seed))
 
-        def note(ended: int, done: int = place * len(load), total: int = len(scenarios) * len(load)) -> None:
+        def note(ended: int, done: int = place * len(load), total: int = len(runs) * len(load)) -> None:
             if progress is not None:
                 progress(done + ended, total)
 
-        results.append(replay_statements(bundle.path, scenario, load=load, progress=note))
+        results.append(replay_statements(bundle.path, scenario, processor=processor, load=load, progress=note))
+    if recorded_on is not None:
+        return stamped(results[:-1], results[-1], loads[recorded_on.model.replay.seed])
     return results
 
 
