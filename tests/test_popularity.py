@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tests.counted_bundles import bundle
 from tests.row_sweep import ACCESSES, HEAP, INDEX, walked
 from tests.runs import needs_jit
+from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
@@ -26,6 +27,8 @@ from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
+from tiersim.simulator.database.build import Host, Relation, Statements, add_database
+from tiersim.simulator.database.pages import page_at
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
@@ -78,6 +81,23 @@ def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
         assert found[ranks].sum() == pytest.approx(expected[ranks].sum(), abs=4 * np.sqrt(expected[ranks].sum()))
     again = [draw_rank(law.reach, law.first, 7, 0, counter) for counter in range(50)]
     assert again == drawn[:50].tolist()
+
+
+def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -> None:
+    nothing = np.zeros(0, np.int64)
+    none = np.zeros(0, np.uint8)
+    statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
+    database = add_database(
+        PlantBuilder(1),
+        Host(1, 4),
+        [Relation(100, (1, 5, 20), 1.0, recent=True, hot_rows=10, hot_share=0.5)],
+        [],
+        statements,
+    )
+    assert [page_at(database, 0, 0, level) for level in range(3)] == [0, 1 + 4, 6 + 19]
+    assert [page_at(database, 0, 99, level) for level in range(3)] == [0, 1, 6]
+    law = zipf(100, 1.0, 10, 0.5)
+    np.testing.assert_array_equal(database.reach, law.reach)
 
 
 def test_levels_of_a_tree_add_up_to_its_pages() -> None:
