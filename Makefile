@@ -1,9 +1,10 @@
 # Everything is set up from here: a virtual environment, hashed packages, the project itself.
 PYTHON ?= python3
 VENV := .venv
+COMPILE := uv pip compile --quiet pyproject.toml --generate-hashes --no-header --python-version 3.11
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check benchmark clean
+.PHONY: demo test check benchmark lock clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/tiersim demo --output demo --force
@@ -19,6 +20,11 @@ check: $(VENV)/installed-dev
 
 benchmark: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest benchmarks
+
+# Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
+lock:
+	$(COMPILE) --group build --output-file requirements.lock
+	$(COMPILE) --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) demo

@@ -97,5 +97,4 @@ def _notes(summaries: Sequence[Summary]) -> list[str]:
     defaults = dict.fromkeys(
         f"{key}: {basis}" for s in summaries for key, basis in s["settings_from"].items() if basis.startswith("default")
     )
-    notes += [f"{text[0].upper()}{text[1:]}." for text in defaults]
-    return notes
+    return [*notes, *(f"{text}." for text in defaults)]

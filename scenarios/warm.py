@@ -18,8 +18,6 @@ from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
-from tiersim.scenarios.calibration.popularity.sweep import missed
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, shape_of
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
@@ -139,8 +137,6 @@ def _count_misses() -> None:
     law = zipf(2000, 1.0)
     draw_rank(law.reach, law.first, 1, 0, 0)
     scattered(0, 2000, 1, 0)
-    shape, size = shape_of([AccessedTable("rows", 2000, 4, 2, 1, 0, 0)])
-    missed(shape, size, [law], np.array([1]), 2, 1, 1, 1)
 
 
 def _import_describe_and_replay() -> None:

@@ -1,7 +1,7 @@
 """How accesses spread over the rows of a table: some rows are asked for far more often than others, and lie anywhere.
 
-By rank the rows follow Zipf's law; a random permutation says where the row of a rank lies. Both are tables and integers, so that
-kernels draw from them and any machine draws the same.
+By rank the rows follow Zipf's law, of which a hot set may take a share; a random permutation says where the row of a rank lies, or it
+is the distance from the end of the table. Both are tables and integers, so that kernels draw from them and any machine draws the same.
 """
 
 from typing import NamedTuple
@@ -20,20 +20,23 @@ _ROUNDS = 4
 
 
 class Popularity(NamedTuple):
-    """Zipf's law over ranks, cut into parts within which ranks are equally likely."""
+    """A law over ranks, cut into parts within which ranks are equally likely."""
 
     reach: NDArray[np.int64]  # (parts,): share of the accesses that go to a part or one before it, in 2^-62
     first: NDArray[np.int64]  # (parts + 1,): its first rank, counted from 0
 
 
-def zipf(rows: int, exponent: float) -> Popularity:
+def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) -> Popularity:
     """Return the law by which rank k, counted from 1, of *rows* is asked for in proportion to k^-*exponent*; 0 is uniform.
 
-    A part of many ranks weighs what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
+    Of all accesses *hot_share* goes to the first *hot_rows* ranks instead, each as often as the other. A part of many ranks weighs
+    what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
     """
     edges = list(range(min(rows, _SINGLE) + 1))
     while edges[-1] < rows:
         edges.append(min(edges[-1] + edges[-1] // _GROWTH, rows))
+    if hot_share > 0:
+        edges = sorted({*edges, hot_rows})
     first = np.array(edges, np.int64)
     low, high = first[:-1].astype(np.float64), first[1:].astype(np.float64)
     if abs(exponent - 1) < 1e-9:
@@ -42,6 +45,9 @@ def zipf(rows: int, exponent: float) -> Popularity:
         weights = ((high + 0.5) ** (1 - exponent) - (low + 0.5) ** (1 - exponent)) / (1 - exponent)
     singles = min(rows, _SINGLE)
     weights[:singles] = high[:singles] ** -exponent
+    if hot_share > 0:
+        weights *= (1 - hot_share) / weights.sum()
+        weights += hot_share * (np.minimum(high, hot_rows) - np.minimum(low, hot_rows)) / hot_rows
     reach = np.cumsum(weights)
     scaled = np.rint(reach / reach[-1] * float(_WHOLE)).astype(np.int64)
     scaled[-1] = _WHOLE

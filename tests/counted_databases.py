@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.counted_bundles import Row, bundle
-from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
+from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.statistics import Values
@@ -67,6 +67,11 @@ def counted_database(
         of: dict[tuple[str, str], Values] = {
             ("query", name): values("query", dict(counters), share) for name, counters in QUERIES.items()
         }
+        of["log", "log"] = {
+            "flushes": Decimal(50 * share),
+            "flush_ms": Decimal(60 * share),
+            "write_ms": Decimal(15 * share),
+        }
         of["setting", "track_io_timing"] = {"setting": "on"}
         if relations:
             of |= {("relation", name): values("relation", found, share) for name, found in RELATIONS.items()}
@@ -99,4 +104,4 @@ def law(exponent: float = 1.0) -> Fitted:
     table = AccessedTable(
         "public.accounts", ROWS, HEAP_PAGES, INDEX_PAGES, TRANSACTIONS + ALONE // 3, 40, 20, touches=2
     )
-    return Fitted((table,), FRAMES, (exponent,), (Missed(0.3, 0.8),), (), 1)
+    return Fitted((table,), FRAMES, (Law(exponent),), (Missed(0.3, 0.8),), (), 1)

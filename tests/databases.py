@@ -60,7 +60,9 @@ class DatabaseCase:
         count = self.sessions * self.statements
         relations = [
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
-            Relation(self.rows // 2 + 1, (4,), 0.0, station=disk),
+            Relation(
+                self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2)
+            ),
         ]
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,

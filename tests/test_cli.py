@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.blktrace_records import C, D, Q, record
+from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.warmup import compile_if_cold
 
@@ -820,7 +821,40 @@ def test_counters_are_imported_and_described_without_compiling_anything(
     assert "classes" not in document
     (query,) = [q for q in document["counted"]["queries"] if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
     assert (query["calls"], query["pages_read"], query["log_full_page_images"]) == (2828, 4765, 5070)
-    assert shell.fails("replay", "pg.trace", "--on", "pcie-flash").startswith("pg.trace: holds statements and counters")
+
+
+@needs_jit
+def test_counters_give_latencies_of_queries(shell: Shell) -> None:
+    shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
+    arguments = ("replay", "pg.trace", "--on", "pcie-flash", "--on", "15k-raid10", "--set", "host.cores=2", "--force")
+    flash, disks = shell(*arguments, "--json").document()["scenarios"]
+    (query,) = [q for q in flash["queries"].values() if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
+    assert query["count"] == 2828
+    assert query["physical_reads_per_call"] > 0
+    assert flash["latency_ns"]["transaction"]["mean"]["high"] < disks["latency_ns"]["transaction"]["mean"]["low"]
+    said = shell(*arguments)
+    for words in (
+        "transaction, p95",
+        "query 1, time goes to",
+        "pool hit ratio",
+        "busiest part",
+        "UPDATE pgbench_accounts",
+    ):
+        assert words in said.out
+    shell("report", "pcie-flash.result", "15k-raid10.result", "-o", "report.html")
+    assert "transaction" in (shell.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_engine_needs_a_recording_of_statements(shell: Shell) -> None:
+    shell("import", CAPTURE, "-o", "requests.trace")
+    settings = ("replay", "requests.trace", "--on", "pcie-flash", "--set", "engine.buffer_pool=1GiB")
+    assert "does not say how large the buffer pool was" in shell.fails(*settings)
+    settings = ("replay", "requests.trace", "--on", "pcie-flash", "--set", "replay.cache_state=cold")
+    assert "this one replays requests" in shell.fails(*settings)
+
+
+def test_the_schema_of_scenarios(shell: Shell) -> None:
+    assert "buffer_pool" in shell("devices", "schema", "scenario").document()["$defs"]["EngineModel"]["properties"]
 
 
 def test_statements_and_requests_of_the_same_minutes_are_one_trace(shell: Shell) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.devices.catalogue import instances, names
+from tiersim.devices.catalogue import instances, names, processors
 from tiersim.devices.cloud_volume import CloudVolume, Step
 from tiersim.devices.controller import DEFECTS
 from tiersim.devices.flash import Flash
@@ -14,9 +14,11 @@ from tiersim.devices.instance import Instance
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.scenarios.controllers import ControllerModel
+from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
+from tiersim.simulator.database.costs import TABLES, Costs
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
 from tiersim.traces.readers.sources import SOURCES
@@ -65,6 +67,24 @@ def test_every_key_of_a_replay_is_documented() -> None:
         assert f"`{key}" in text or f"\n{key} = " in text, key
 
 
+def test_every_key_of_a_host_and_an_engine_is_documented() -> None:
+    text = (ROOT / "docs" / "statements.md").read_text()
+    for model in (HostModel, EngineModel, CostsModel):
+        for key in model.model_fields:
+            assert f"`{key}`" in text, key
+    for key in ("cache_state", "warmup"):
+        assert f"\n{key} = " in text, key
+
+
+def test_the_scenario_for_statements_is_valid(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "statements.md").read_text().split("```toml\n")[1].split("```")[0]
+    (tmp_path / "mine.toml").write_text(text)
+    model = load_scenario(str(tmp_path / "mine.toml")).model
+    assert model.host is not None
+    assert model.engine is not None
+    assert (model.host.cores, model.engine.buffer_pool, model.replay.warmup) == (16, 64 << 30, 120 * 10**9)
+
+
 def test_every_format_is_documented() -> None:
     text = (ROOT / "docs" / "formats.md").read_text()
     for key in [*FORMATS, *SOURCES]:
@@ -90,3 +110,10 @@ def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
     scenario = load_scenario(str(tmp_path / "mine.toml"))
     assert scenario.volumes["data"].count == 24
     assert {volume.device for volume in scenario.model.volumes.values()} <= set(names())
+
+
+def test_every_processor_and_every_cost_is_documented() -> None:
+    text = (ROOT / "docs" / "processors.md").read_text()
+    assert all(f"`{name}`" in text for name in (*processors(), *Costs._fields))
+    for costs in TABLES.values():
+        assert all(f"{cost:,}" in text for cost in costs if cost)

@@ -1,7 +1,10 @@
-"""Laws of popularity: drawn as they say, found again from what a pool missed, and right about pools of other sizes."""
+"""Laws of popularity: drawn as they say, found again from what a pool missed and held, and right about pools of other sizes."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,23 +13,30 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.counted_bundles import bundle
+from tests.row_sweep import ACCESSES, HEAP, INDEX, walked
 from tests.runs import needs_jit
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.popularity import AccessedTable, fit, predict
+from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
+from tiersim.scenarios.calibration.popularity.least_squares import least_squares
+from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
-from tiersim.scenarios.calibration.popularity.sweep import ACCESSES, HEAP, INDEX, missed
+from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
+from tiersim.traces.references import ReferenceWriter, pages_only
 from tiersim.traces.statistics import Values
 
 pytestmark = pytest.mark.kernels
 
-LAB = Path(__file__).parents[2] / "shared" / "data" / "postgres" / "lab"
+DATA = Path(__file__).parents[2] / "shared" / "data"
+LAB = DATA / "postgres" / "lab"
+OLTP = DATA / "traces" / "arc" / "OLTP.lis.zst"
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.05, 1.8])
@@ -38,6 +48,17 @@ def test_a_law_gives_each_rank_its_share(rows: int, exponent: float) -> None:
     weights = np.arange(1, rows + 1) ** -exponent
     exact = np.concatenate([[0], np.cumsum(weights)])[law.first[1:]] / weights.sum()
     assert law.reach / 2.0**62 == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("rows", [10, 5000, 100_000])
+def test_a_hot_set_takes_its_share_evenly(rows: int) -> None:
+    hot = rows * 3 // 10
+    law = zipf(rows, 0.5, hot, 0.6)
+    assert hot in law.first
+    edges = law.first[1:]
+    weights = np.concatenate([[0], np.cumsum(np.arange(1, rows + 1) ** -0.5)])
+    exact = 0.4 * weights[edges] / weights[-1] + 0.6 * np.minimum(edges, hot) / hot
+    assert law.reach / 2.0**62 == pytest.approx(exact, abs=1e-5)
 
 
 @settings(deadline=None)
@@ -66,32 +87,137 @@ def test_levels_of_a_tree_add_up_to_its_pages() -> None:
         assert sum(levels(pages)) == pytest.approx(pages, abs=4)
 
 
-def run(table: AccessedTable, frames: int, exponent: float, accesses: int = 400_000) -> AccessedTable:
-    """Return the table with what a pool missed of accesses by a law."""
+MADE_UP = AccessedTable("t", 400_000, 8_000, 1_600, 1, 0, 0)
+HOT = 4_000  # rows
+
+
+@cache
+def run(table: AccessedTable, frames: int, law: Law, accesses: int = 400_000) -> AccessedTable:
+    """Return the table with what a pool missed of accesses by a law, and what it held in the end."""
     shape, pages = shape_of([table])
-    counted = missed(shape, pages, [zipf(table.rows, exponent)], np.array([1]), frames, 99, 12 * frames, accesses)[0]
-    known = {name: getattr(table, name) for name in ("name", "rows", "heap_pages", "index_pages", "touches", "ordered")}
-    return AccessedTable(
-        **known, accesses=int(counted[ACCESSES]), heap_missed=int(counted[HEAP]), index_missed=int(counted[INDEX])
+    counted, used = walked(shape, pages, [law], np.array([1]), frames, 99, 20 * frames, accesses)
+    index = sum(levels(table.index_pages))
+    return replace(
+        table,
+        accesses=int(counted[0, ACCESSES]),
+        index_missed=int(counted[0, INDEX]),
+        heap_missed=int(counted[0, HEAP]),
+        index_held=by_usage(used[:index]),
+        heap_held=by_usage(used[index:]),
     )
 
 
-MADE_UP = AccessedTable("t", 400_000, 8_000, 1_600, 1, 0, 0)
+def by_usage(used: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(np.bincount(used[used >= 0], minlength=MOST + 1).tolist())
+
+
+def misses_alone(table: AccessedTable) -> AccessedTable:
+    return replace(table, index_held=(), heap_held=())
+
+
+def agree(found: Fitted, table: AccessedTable, law: Law, frames: int, rel: float, least: float = 0.002) -> None:
+    """Hold what is predicted against what a pool of a size misses when it is walked over."""
+    truth = run(table, frames, law)
+    (predicted,) = predict(found, frames)
+    assert predicted.heap == pytest.approx(truth.heap_missed / truth.accesses, rel=rel, abs=least), frames
+    assert predicted.index == pytest.approx(truth.index_missed / truth.accesses, rel=rel, abs=least), frames
 
 
 @needs_jit
-@pytest.mark.parametrize("exponent", [0.3, 1.1])
+@pytest.mark.parametrize("touches", [1, 2])
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("law", [Law(), Law(0.8), Law(1.2), Law(0.5, HOT, 0.9), Law(1.1, recent=True)])
+def test_the_closed_form_is_what_a_sweep_does(law: Law, ordered: bool, touches: int) -> None:
+    table = replace(MADE_UP, ordered=ordered, touches=touches)
+    for frames in (800, 4_000):
+        (expected,) = Pool([table], 1).expected([law], frames)
+        truth = run(table, frames, law)
+        assert expected.index_missed == pytest.approx(truth.index_missed / truth.accesses, rel=0.025, abs=0.002)
+        assert expected.heap_missed == pytest.approx(truth.heap_missed / truth.accesses, rel=0.025, abs=0.002)
+        assert expected.index_held.sum() + expected.heap_held.sum() == pytest.approx(frames, rel=0.001)
+        assert expected.heap_held.sum() == pytest.approx(sum(truth.heap_held), rel=0.03)
+        if touches == 1:
+            assert expected.heap_held == pytest.approx(np.array(truth.heap_held), rel=0.05, abs=5 * frames**0.5)
+
+
+def test_a_pool_that_holds_everything_misses_nothing() -> None:
+    (expected,) = Pool([MADE_UP], 1).expected([Law(1.0)], 10_000)
+    assert expected.heap_missed == pytest.approx(0, abs=1e-6)
+    assert expected.heap_held.sum() == pytest.approx(8_000, rel=0.001)
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.0, 0.8, 1.2])
 def test_the_exponent_is_found_again_from_what_was_missed(exponent: float) -> None:
-    found = fit([run(MADE_UP, 2_000, exponent)], 2_000)
+    law = Law(exponent)
+    found = fit([misses_alone(run(MADE_UP, 2_000, law))], 2_000)
     # laws that are nearly uniform miss nearly alike
-    assert found.exponents[0] == pytest.approx(exponent, abs=0.02 if exponent > 0.5 else 0.08)
+    assert found.exponents[0] == pytest.approx(exponent, abs=0.02 if exponent > 0.5 else 0.2)
     assert found.bounded == ()
-    smaller, larger = (predict(found, frames)[0] for frames in (800, 5_000))
-    for frames, predicted in ((800, smaller), (5_000, larger)):
-        truth = run(MADE_UP, frames, exponent)
-        assert predicted.heap == pytest.approx(truth.heap_missed / truth.accesses, rel=0.05)
-        assert predicted.index == pytest.approx(truth.index_missed / truth.accesses, rel=0.05, abs=0.002)
-    assert smaller.heap > larger.heap
+    assert "cannot tell a hot set from Zipf's law" in found.said[0]
+    for frames in (800, 4_000, 6_000):
+        agree(found, MADE_UP, law, frames, rel=0.05)
+    assert predict(found, 800)[0].heap > predict(found, 4_000)[0].heap
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.8, 1.2])
+def test_usage_counts_that_zipf_s_law_explains_leave_it(exponent: float) -> None:
+    found = fit([run(MADE_UP, 2_000, Law(exponent))], 2_000)
+    assert found.laws[0].hot_share == 0
+    assert found.said == ()
+    assert max(one.distance for one in found.residuals) < 3
+    assert {one.figure for one in found.residuals} >= {
+        "index pages missed in an access", "heap pages missed in an access", "heap pages with a usage count of 2",
+    }  # fmt: skip
+
+
+@needs_jit
+def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
+    """90 % of the accesses to 1 % of the rows, fitted at one size."""
+    law = Law(0.5, HOT, 0.9)
+    table = run(MADE_UP, 2_000, law)
+    found = fit([table], 2_000)
+    assert "contradicts Zipf's law" in found.said[0]
+    assert found.laws[0].hot_rows == pytest.approx(HOT, rel=0.3)
+    assert found.laws[0].hot_share == pytest.approx(0.9, abs=0.07)
+    agree(found, MADE_UP, law, 800, rel=0.05)
+    agree(found, MADE_UP, law, 4_000, rel=0.1)
+
+
+@needs_jit
+def test_a_second_size_tells_a_hot_set_from_zipf_s_law() -> None:
+    """80 % to 5 %, of which no usage counts were recorded."""
+    law = Law(0.0, 20_000, 0.8)
+    first, *others = [([misses_alone(run(MADE_UP, size, law))], size) for size in (2_000, 800, 6_000)]
+    zipf_s = fit(*first)
+    (truth,) = others[1][0]
+    assert predict(zipf_s, 6_000)[0].heap != pytest.approx(truth.heap_missed / truth.accesses, rel=0.1)
+    found = fit(*first, others=others)
+    assert "contradicts Zipf's law" in found.said[0]
+    assert found.laws[0].hot_rows == pytest.approx(20_000, rel=0.3)
+    agree(found, MADE_UP, law, 4_000, rel=0.05)
+    assert not extrapolated(found, 20_000)
+    assert extrapolated(zipf_s, 20_000)
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.8, 1.1])
+def test_a_table_that_grows_may_be_hot_at_its_end(exponent: float) -> None:
+    growing, law = replace(MADE_UP, grows=True), Law(exponent, recent=True)
+    found = fit([misses_alone(run(growing, 2_000, law))], 2_000)
+    assert found.laws[0].recent
+    assert found.exponents[0] == pytest.approx(exponent, abs=0.02)
+    for frames in (800, 4_000, 6_000):
+        agree(found, growing, law, frames, rel=0.05)
+
+
+@needs_jit
+def test_a_table_that_grows_need_not_be_hot_at_its_end() -> None:
+    growing = replace(MADE_UP, grows=True)
+    found = fit([run(growing, 2_000, Law(1.1))], 2_000)
+    assert not found.laws[0].recent
+    assert found.exponents[0] == pytest.approx(1.1, abs=0.02)
 
 
 @needs_jit
@@ -99,22 +225,34 @@ def test_tables_that_share_a_pool_are_fitted_together() -> None:
     hot = AccessedTable("hot", 100_000, 2_000, 400, 300_000, 0, 0)
     cold = AccessedTable("cold", 400_000, 8_000, 0, 100_000, 0, 0, ordered=False)
     shape, pages = shape_of([hot, cold])
-    laws = [zipf(hot.rows, 1.1), zipf(cold.rows, 0.4)]
-    counted = missed(shape, pages, laws, np.array([3, 1]), 2_500, 5, 60_000, 400_000)
+    counted, _ = walked(shape, pages, [Law(1.1), Law(0.4)], np.array([3, 1]), 2_500, 5, 60_000, 400_000)
     tables = [
-        AccessedTable(t.name, t.rows, t.heap_pages, t.index_pages, int(c[ACCESSES]), int(c[HEAP]), int(c[INDEX]), 1, t.ordered)
-        for t, c in zip((hot, cold), counted, strict=True)
-    ]  # fmt: skip
+        replace(table, accesses=int(c[ACCESSES]), heap_missed=int(c[HEAP]), index_missed=int(c[INDEX]))
+        for table, c in zip((hot, cold), counted, strict=True)
+    ]
     found = fit(tables, 2_500)
     assert found.exponents == pytest.approx([1.1, 0.4], abs=0.05)
     for fitted, table in zip(found.missed, tables, strict=True):
         assert fitted.heap == pytest.approx(table.heap_missed / table.accesses, rel=0.01)
 
 
-@needs_jit
 def test_more_misses_than_any_law_gives_are_said() -> None:
-    scanned = AccessedTable("t", 400_000, 8_000, 1_600, 1000, 1000, 1000)
+    scanned = AccessedTable("t", 400_000, 8_000, 1_600, 1_000_000, 1_000_000, 1_000_000)
     assert fit([scanned], 2_000).bounded == ("t",)
+
+
+def test_a_recording_shorter_than_a_round_of_the_hand_contradicts_nothing() -> None:
+    short = AccessedTable("t", 400_000, 8_000, 1_600, 500, 300, 10)
+    found = fit([short], 2_000)
+    assert found.laws[0].hot_share == 0
+    assert "came round only" in found.said[0]
+
+
+def test_least_squares_finds_the_bottom_of_a_bent_valley() -> None:
+    """Rosenbrock's function."""
+    best, least = least_squares(lambda at: np.array([10 * (at[1] - at[0] ** 2), 1 - at[0]]), np.array([-0.5, 1.0]))
+    assert best == pytest.approx([1, 1], abs=0.05)
+    assert least < 1e-3
 
 
 def test_nothing_to_fit_is_a_sentence() -> None:
@@ -123,9 +261,14 @@ def test_nothing_to_fit_is_a_sentence() -> None:
 
 
 def counted(
-    folder: Path, relations: dict[str, dict[str, int | str]], queries: dict[str, tuple[int, int]], **host: int
+    folder: Path,
+    relations: dict[str, dict[str, int | str]],
+    queries: dict[str, tuple[int, int]],
+    *,
+    pool: Mapping[str, int] = {},
+    host: Mapping[str, int] = {},
 ) -> Path:
-    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given."""
+    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, and whose *pool* holds pages."""
 
     def values(found: dict[str, int | str], share: int) -> Values:
         counters = SUBJECTS["relation"].counters
@@ -139,9 +282,10 @@ def counted(
             for text, (calls, read) in queries.items()
         }
         of["pool", "public.other/5/clean"] = {"pages": Decimal(30)}
+        of |= {("pool", entity): {"pages": Decimal(pages)} for entity, pages in pool.items()}
         snapshots.append((share * 10**9, of))
     path = bundle(folder, snapshots, {text: text for text in queries})
-    (path / "manifest.json").write_text(json.dumps({"host": host}))
+    (path / "manifest.json").write_text(json.dumps({"host": dict(host)}))
     pq.write_table(
         pa.table(
             {
@@ -173,7 +317,7 @@ def test_tables_are_found_in_what_was_counted(tmp_path: Path) -> None:
         "public.accounts_pkey": PRIMARY,
         "public.calm": {**ACCOUNTS, "pages_read": 1},
     }
-    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, **POOL))
+    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, host=POOL))
     assert found.frames == 80 - 30
     assert found.tables == (AccessedTable("public.accounts", 1000, 100, 9, 1000, 300, 40),)  # two levels
 
@@ -185,13 +329,66 @@ def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) 
         "select a from accounts": (500, 2),
         "select b from accounts_old": (500, 900),
     }
-    found = recorded_accesses(counted(tmp_path, relations, queries, **POOL))
+    found = recorded_accesses(counted(tmp_path, relations, queries, host=POOL))
     assert (found.tables[0].accesses, found.tables[0].touches) == (500, 2)
     assert "2 statements in turn" in found.inferred[0]
 
 
+def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
+    """Two scans of 100 pages, of which the pool holds 40."""
+    scanned = {**ACCOUNTS, "pages_read": 420, "sequential_scans": 2, "sequential_rows": 2000}
+    held: dict[str, dict[str, int | str]] = {"public.accounts": scanned, "public.accounts_pkey": PRIMARY}
+    path = counted(
+        tmp_path, held, {}, pool={"accounts/1/clean": 30, "accounts/2/dirty": 10, "accounts_pkey/5/clean": 8}, host=POOL
+    )
+    (table,) = recorded_accesses(path).tables
+    assert table.heap_missed == 420 - 2 * (100 - 40)
+    assert table.accesses == 1000
+    assert table.heap_held == (0, 30, 10, 0, 0, 0)
+    assert table.index_held == (0, 0, 0, 0, 0, 8)
+    assert "2.0 scans of the whole table" in recorded_accesses(path).inferred[0]
+
+
+def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
+    scanned = {**ACCOUNTS, "sequential_scans": 10, "sequential_rows": 10_000}
+    relations = {"public.read": scanned, "public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
+    found = recorded_accesses(counted(tmp_path, relations, {}, host=POOL))
+    assert [table.name for table in found.tables] == ["public.accounts"]
+    assert any("public.read: is scanned and nothing else" in line for line in found.inferred)
+
+
+def test_scans_that_end_early_count_by_their_rows(tmp_path: Path) -> None:
+    begun = {**ACCOUNTS, "sequential_scans": 50, "sequential_rows": 1000}  # the rows of one
+    relations: dict[str, dict[str, int | str]] = {"public.accounts": begun, "public.accounts_pkey": PRIMARY}
+    (table,) = recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables
+    assert table.heap_missed == 300 - 30  # a tenth of its pages were a scan's
+
+
+def test_a_table_that_rows_were_inserted_into_grows(tmp_path: Path) -> None:
+    relations = {"public.accounts": {**ACCOUNTS, "rows_inserted": 3}, "public.accounts_pkey": PRIMARY}
+    assert recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables[0].grows
+
+
+def test_references_say_what_pools_of_any_size_would_have_missed(tmp_path: Path) -> None:
+    """Four pages round and round: a pool of two misses each, one of four none."""
+    found = missed_of(np.tile(np.array([7, 1 << 40, 3, 5]), 100), [2, 4])
+    assert [size for _, size in found] == [2, 4]
+    assert [(table.accesses, table.heap_missed) for (table,), _ in found] == [(200, 200), (200, 0)]
+    assert found[0][0][0].heap_pages == 4
+
+
+def test_a_bundle_s_references_are_those_of_its_relations(tmp_path: Path) -> None:
+    writer = ReferenceWriter(tmp_path)
+    writer.relation_names = ["a", "b"]
+    pages = np.tile(np.array([1, 2, 1, 2]), 50)
+    writer.append(pages_only(pages, relation=np.tile(np.array([0, 0, 1, 1], np.int32), 50)))
+    writer.close()
+    (((table,), _),) = referenced_accesses(tmp_path, [4])
+    assert (table.heap_pages, table.heap_missed) == (4, 0)  # page 1 of a is not page 1 of b
+
+
 def test_rows_that_no_index_leads_to_are_found_by_themselves(tmp_path: Path) -> None:
-    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, **POOL))
+    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, host=POOL))
     assert (found.tables[0].index_pages, found.tables[0].accesses, found.tables[0].touches) == (0, 1000, 1)
     assert "no index" in found.inferred[0]
 
@@ -200,7 +397,7 @@ def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="how large the buffer pool was"):
         recorded_accesses(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
     with pytest.raises(TraceError, match="has no table that pages were missed of"):
-        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, **POOL))
+        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, host=POOL))
 
 
 @needs_jit
@@ -216,6 +413,7 @@ def test_pools_of_other_sizes_miss_what_a_real_server_missed(tmp_path: Path) -> 
     was = accesses("select_zipf_sb256_free")
     found = fit(was.tables, was.frames)
     assert found.exponents[0] == pytest.approx(1.05, abs=0.01)  # which pgbench was told
+    assert found.said == ()  # the usage counts say the same
     for name in ("select_zipf_sb256_free", "select_zipf_sb64_r500", "select_zipf_sb1024_r2000"):
         (table,), frames = accesses(name).tables, accesses(name).frames
         (predicted,) = predict(found, frames)
@@ -240,3 +438,23 @@ def test_an_update_and_the_look_at_what_it_did_are_one_access(tmp_path: Path) ->
     found = fit(was.tables, was.frames)
     assert found.exponents[0] == pytest.approx(1.05, abs=0.02)
     assert found.missed[0].index == pytest.approx(was.tables[0].index_missed / was.tables[0].accesses, rel=0.1)
+    assert found.laws[0].hot_share == 0
+
+
+@needs_jit
+@pytest.mark.shared
+@pytest.mark.skipif(not OLTP.is_file(), reason="the traces are not beside this checkout")
+def test_pools_of_other_sizes_miss_what_a_trace_s_references_do() -> None:
+    """One hour of a CODASYL database's references (Megiddo and Modha, FAST 2003), which are not independent of each other."""
+    text = pa.input_stream(str(OLTP), compression="zstd").read()
+    lines = np.array(text.split(), np.int64).reshape(-1, 4)
+    references = np.concatenate([np.arange(start, start + count) for start, count in lines[:, :2]])
+    sizes = (5_000, 1_000, 10_000, 2_000, 15_000, 20_000)
+    counted = missed_of(references, sizes)
+    one = fit(*counted[0])
+    three = fit(*counted[0], others=counted[1:3])
+    assert "contradicts Zipf's law" in three.said[0]
+    for (table,), size in counted:
+        missed = table.heap_missed / table.accesses
+        assert predict(one, size)[0].heap == pytest.approx(missed, rel=0.12), size
+        assert predict(three, size)[0].heap == pytest.approx(missed, rel=0.05), size

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
-from tests.runs import needs_jit
+from tiersim.devices.catalogue import load_processor
+from tiersim.devices.processor import core_speed
+from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
@@ -17,10 +19,16 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble, assemble_load
 from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
-from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.replay import load_of, refuse_keys_of_statements, replay_statements, runs_statements
+from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import AGAIN, CLOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 pytestmark = pytest.mark.kernels
@@ -164,6 +172,16 @@ def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
     assert found["latency_ns"]["log write"]["count"] == found["latency_ns"]["log flush"]["count"] == TRANSACTIONS
 
 
+def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: Path) -> None:
+    """Nobody counted it in a commit, so it is in what the clients took outside of executions, and a run has it again."""
+    assert load.commit_wait_ns == 1_500_000  # 75 ms in 50 flushes, which is more than all commits took
+    made = scenario(tmp_path, "replay.cache_state=cold")
+    think_ns, plain_ns = (
+        assemble_load(one, made).program.statements.think_ns for one in (load, replace(load, commit_wait_ns=0.0))
+    )
+    assert plain_ns.sum() - think_ns.sum() == pytest.approx(TRANSACTIONS * 1_500_000, rel=0.01)
+
+
 def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> None:
     """A cost that the model charges by itself is taken off the statements."""
 
@@ -211,7 +229,7 @@ def test_open_transactions_come_at_their_times(load: Load, tmp_path: Path) -> No
     assembled = assemble_load(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
     statements = assembled.program.statements
     begins = statements.begins == 1
-    assert len(assembled.database.sessions) == assembled.program.transactions
+    assert assembled.program.sessions == assembled.program.transactions
     assert (statements.waits_for[begins] == CLOCK).all()
     found = run(load, tmp_path, "replay.mode=open", latency="50 ms").summary
     # one transaction never holds up another but at the device, so latency counts from the intended start
@@ -224,7 +242,7 @@ def test_sessions_that_nobody_saw_start_by_the_clock(tmp_path: Path) -> None:
     found = read_load(path, synthesise(path, 1), law())
     assert found.pooled
     assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=cold"))
-    assert len(assembled.database.sessions) == assembled.program.transactions
+    assert assembled.program.sessions == assembled.program.transactions
     with pytest.raises(ScenarioError, match=r"how many sessions there were; write clients"):
         assemble_load(found, scenario(tmp_path, "replay.mode=closed"))
 
@@ -320,9 +338,59 @@ def test_assembling_again_with_other_costs_needs_no_other_load(load: Load, tmp_p
     np.testing.assert_array_equal(made.program.statements.cpu_ns, again.program.statements.cpu_ns)
 
 
-@needs_jit
 def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace")
     found = replay_statements(path, scenario(tmp_path)).summary
     assert found["level"] == "statements"
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
+
+
+def test_both_engines_run_a_load_alike(load: Load, tmp_path: Path) -> None:
+    first, second = (assemble_load(load, scenario(tmp_path, "replay.cache_state=cold")) for _ in range(2))
+
+    def empty(assembled: Assembled) -> Metrics:
+        columns = FIRST_CLASS + len(assembled.program.names)
+        return new_metrics(columns, len(assembled.builder.stations), RESOURCES, 4, 10**9)
+
+    engine.run_database(first.builder.build(4), first.database, empty(first))
+    ReferenceEngine(second.builder.build(4), [], empty(second), database=second.database).run()
+    for name in ("done_ns", "spent", "pages_read", "frame_of"):
+        np.testing.assert_array_equal(getattr(first.database, name), getattr(second.database, name), err_msg=name)
+
+
+def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> None:
+    both = Bundle(counted_database(tmp_path / "both.trace", requests=10))
+    counters = Bundle(counted_database(tmp_path / "counters.trace"))
+    plain, with_engine = scenario(tmp_path), scenario(tmp_path, "engine.version=18")
+    assert [runs_statements(bundle, one) for bundle in (both, counters) for one in (plain, with_engine)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    with pytest.raises(ScenarioError, match="this one replays requests"):
+        refuse_keys_of_statements(scenario(tmp_path, "replay.cache_state=cold"))
+
+
+def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "device.toml").write_text(DEVICE.format(latency="1 ms"))
+    (tmp_path / "bare.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
+    manifest = replace(load.manifest, host={**load.manifest.host, "cores": 6, "version": "18.4"})
+
+    def settings(*changes: str, recorded: Manifest = manifest) -> Settings:
+        return settings_of(load_scenario(str(tmp_path / "bare.toml"), changes), load.path, recorded, None)
+
+    found = settings()
+    assert (found.cores, found.version, found.basis["host.cores"]) == (6, "18.4", "recorded")
+    assert settings("host.cores=3").cores == 3
+    unknown = settings(recorded=load.manifest)
+    assert (unknown.cores, unknown.basis["host.cores"].partition(":")[0]) == (8, "default")
+    assert unknown.slowdown[7] / 1000 == pytest.approx(
+        8 / 6, rel=0.01
+    )  # 8 cores do the work of 6: founding document 002
+    assert settings("host.contention=[1, 1.5]").slowdown == (1000, 1500, 1500, 1500, 1500, 1500)
+    of_catalogue = settings("host.cpu=xeon-x5570", "host.recorded_cpu=xeon-e5430", "host.count=2")
+    assert of_catalogue.cores == 2 * load_processor("xeon-x5570").cores
+    assert of_catalogue.core_speed == core_speed(load_processor("xeon-x5570"), load_processor("xeon-e5430"))
+    with pytest.raises(ScenarioError, match=r"host\.cpu: 'xeon-x5571' is not a processor of the catalogue; did you mean"):
+        settings("host.cpu=xeon-x5571")

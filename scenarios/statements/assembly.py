@@ -48,21 +48,24 @@ def assemble(
     synthesis: Synthesis | None,
     fitted: Fitted,
     processor: ProcessorCosts | None = None,
+    seed: int | None = None,
 ) -> Assembled:
     """Put the load of the bundle at *path* on *scenario*, its pool as ``cache_state`` says; raises ScenarioError or TraceError.
 
     *synthesis* and *fitted* are of that bundle (no synthesis where statements were recorded one by one). Whoever wants several, with
     other costs, reads the load once: :func:`tiersim.scenarios.statements.load.read_load`, then :func:`assemble_load`.
     """
-    return assemble_load(read_load(path, synthesis, fitted), scenario, processor)
+    return assemble_load(read_load(path, synthesis, fitted), scenario, processor, seed)
 
 
-def assemble_load(load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None) -> Assembled:
-    """Put *load* on *scenario*, see :func:`assemble`."""
+def assemble_load(
+    load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None, seed: int | None = None
+) -> Assembled:
+    """Put *load* on *scenario*, see :func:`assemble`; *seed* in place of the scenario's."""
     settings = settings_of(scenario, load.path, load.manifest, processor)
-    seed = scenario.model.replay.seed
+    seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
-    program = write_program(load, found, schedule(scenario, load, found), settings, processor, seed)
+    program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
     builder = PlantBuilder(seed)
     entry = scenario.build(builder)
     if len(entry) < len(scenario.homes):
@@ -157,9 +160,12 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
                 "more capacity"
             )
     relations = [
-        Relation(t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), exponent, t.ordered, entry[volume])
-        for t, exponent, volume in zip(tables, load.fitted.exponents, volumes, strict=True)
-    ]
+        Relation(
+            t.rows, (*levels(t.index_pages), max(t.heap_pages, 1)), law.exponent, t.ordered, entry[volume],
+            law.hot_rows, law.hot_share, law.recent,
+        )
+        for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
+    ]  # fmt: skip
     return relations, log_volume
 
 

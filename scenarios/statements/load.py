@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.synthesis import Synthesis
+from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.differences import differences
 from tiersim.traces.statements import read_queries, read_statements
+from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
+from tiersim.units import NS_PER_MS
 
 Column = NDArray[np.int64]
 
@@ -49,6 +54,7 @@ class Load:
     asked: tuple[Asked, ...]  # by code
     fitted: Fitted
     span_ns: int
+    commit_wait_ns: float  # of a transaction for its log, where that is between executions and not in one
     closed: bool
     pooled: bool
     synthetic: bool
@@ -130,11 +136,32 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         asked=asked,
         fitted=fitted,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
+        commit_wait_ns=_commit_wait_ns(path, queries, texts, columns),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
         inferred=(*(() if synthesis is None else synthesis.inferred), *said),
     )
+
+
+def _commit_wait_ns(
+    path: Path, queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
+) -> float:
+    """Return how long a write and a flush of the log took together where flushes took longer than all commits, which then did not hold them.
+
+    A commit waited for that at least: for the flush before it, too, if that was under way.
+    """
+    found = differences(read_snapshots(path))
+    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    flushes, flush_ms, write_ms = (
+        float(sum((change.number(name) or Decimal(0) for change in of_log), Decimal(0)))
+        for name in ("flushes", "flush_ms", "write_ms")
+    )
+    commits = [code for code, query in enumerate(queries) if role_of(texts.get(query, "")) is Role.COMMITS]
+    commits_ns = int(columns["duration_ns"][np.isin(columns["query"], commits)].sum())
+    if not flushes or flush_ms * NS_PER_MS <= commits_ns:
+        return 0.0
+    return (flush_ms + write_ms) * NS_PER_MS / flushes
 
 
 def _texts(path: Path) -> dict[str, str]:

@@ -51,6 +51,11 @@ class Program:
     length_ns: Column  # of each transaction when it was recorded
 
     @property
+    def sessions(self) -> int:
+        """Count the sessions."""
+        return len(self.statements.session_ends)
+
+    @property
     def transactions(self) -> int:
         """Count the transactions."""
         return len(self.length_ns)
@@ -101,10 +106,10 @@ def write_program(
     think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
     own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed))
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
-    gaps = _gaps(load)[execution]
-    think_ns[place] = gaps
+    think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
+    think_ns = np.rint(think_ns * _without_commits(load, found, durable)).astype(np.int64)
     if processor is not None and processor.client_ns:
         client_ns[first] = round(processor.client_ns / settings.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
@@ -149,6 +154,17 @@ def _gaps(load: Load) -> Column:
     gap_ns = np.zeros(len(load), np.int64)
     gap_ns[1:] = np.maximum(load.start_ns[1:] - load.start_ns[:-1] - load.duration_ns[:-1], 0)
     return gap_ns
+
+
+def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]) -> float:
+    """Return the share of the time between executions that is not the recorded wait for the log, which a run has again.
+
+    Of a closed loop that is all time that nobody counted; other pauses are those of users.
+    """
+    between_ns = int(_gaps(load).sum() - _gaps(load)[found.first_row].sum() + found.pause_ns.sum())
+    if not load.closed or not between_ns:
+        return 1.0
+    return max(0.0, 1 - load.commit_wait_ns * int(durable.sum()) / between_ns)
 
 
 def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -37,8 +37,8 @@ def load_of(path: Path, seed: int) -> Load:
     """
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
-    load = read_load(path, synthesis, fit(accesses.tables, accesses.frames))
-    return load.with_said(accesses.inferred)
+    fitted = fit(accesses.tables, accesses.frames)
+    return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
@@ -83,16 +83,18 @@ def replay_statements(
     scenario: NamedScenario,
     *,
     processor: ProcessorCosts | None = None,
+    seed: int | None = None,
     load: Load | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
-    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *load* is that of the bundle, where it has been
+    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
     read. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
     """
-    load = load_of(path, scenario.model.replay.seed) if load is None else load
-    assembled = assemble_load(load, scenario, processor)
+    seed = scenario.model.replay.seed if seed is None else seed
+    load = load_of(path, seed) if load is None else load
+    assembled = assemble_load(load, scenario, processor, seed)
     interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)

@@ -107,7 +107,7 @@ def summarise_statements(
         "replay": {
             "mode": scenario.model.replay.mode,
             "load": scenario.model.replay.load,
-            "sessions": len(assembled.database.sessions),
+            "sessions": assembled.program.sessions,
             "transactions": program.transactions,
         },
         "checkpoints": [],
@@ -154,7 +154,7 @@ def _judge(
     if replay.clients is not None:  # they have no recorded times to be late against
         late_ns = np.zeros(0, np.int64)
     recorded = round(load.transactions * (1.0 if replay.clients is not None else replay.load))
-    sessions = Sessions(replay.load, len(assembled.database.sessions), 0, late_ns)
+    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns)
     return judge_waiting(metrics, stations, span_ns, outcome.end_ns, recorded, sessions, flow)
 
 

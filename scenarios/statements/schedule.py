@@ -77,7 +77,7 @@ def by_the_clock(load: Load, mode: str) -> bool:
     return mode == "open" or (mode == "partly-open" and load.pooled)
 
 
-def schedule(scenario: NamedScenario, load: Load, found: Transactions) -> Schedule:
+def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int) -> Schedule:
     """Lay out the transactions of *load* as ``[replay]`` says; raises ScenarioError when it asks for what the recording does not say."""
     replay = scenario.model.replay
     if replay.clients is not None and replay.mode != "closed":
@@ -94,7 +94,7 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions) -> Schedu
         clients = max(1, round(replay.clients * replay.load))
         number, session, start_ns = _dealt(found, clients)
     else:
-        number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, replay.seed)
+        number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
     order = np.lexsort((number, start_ns, session))
     number, start_ns = number[order], start_ns[order]
     session = np.unique(session[order], return_inverse=True)[1]

@@ -16,14 +16,17 @@ from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.tables import (
+    ALIKE,
     ASKED,
     BACKGROUND_WRITER,
     BUFFER_POOL,
     DEMAND,
+    INDEPENDENT,
     LRU2,
     PAGE_CACHE,
     PAGE_CACHE_ROW,
     PROCESSORS,
+    RECENT,
     SESSION,
     SPENT,
     SWEEP,
@@ -48,13 +51,19 @@ class Demand:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table whose rows are looked up: pages of each level of its index, from the root on, then of its heap."""
+    """A table whose rows are looked up: pages of each level of its index, from the root on, then of its heap.
+
+    For the law of its rows see :func:`tiersim.simulator.popularity.zipf`; if *recent*, the hottest are the last ones.
+    """
 
     rows: int
     level_pages: Sequence[int]
     exponent: float = 0.0
     ordered: bool = True
     station: int = 0  # of the volume that it lies on
+    hot_rows: int = 0
+    hot_share: float = 0.0
+    recent: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +115,7 @@ def add_database(
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, 1, role="buffer pool")
-    laws: list[Popularity] = [zipf(r.rows, r.exponent) for r in relations]
+    laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
     level_pages = np.array([count for r in relations for count in r.level_pages], np.int64)
     pages = int(level_pages.sum())
     starts = [0, *statements.session_ends[:-1]]
@@ -138,7 +147,7 @@ def add_database(
         first_demand=np.concatenate([[0], np.cumsum([len(one) for one in classes])]).astype(wide),
         demands=demands,
         rows=np.array([r.rows for r in relations], wide),
-        ordered=np.array([r.ordered for r in relations], wide),
+        ordered=np.array([RECENT if r.recent else ALIKE if r.ordered else INDEPENDENT for r in relations], wide),
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,

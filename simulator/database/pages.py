@@ -9,7 +9,7 @@ import numpy as np
 from tiersim.devices.tables import NONE
 from tiersim.kernel import kernel
 from tiersim.simulator.database import lru, lru2, rings, sweep
-from tiersim.simulator.database.tables import LRU, POLICY, SWEEP, TAKEN, UNUSED, VALID, Database
+from tiersim.simulator.database.tables import INDEPENDENT, LRU, POLICY, RECENT, SWEEP, TAKEN, UNUSED, VALID, Database
 from tiersim.simulator.popularity import draw_rank, scattered
 
 #: Entities of the permutation of an index whose order is not that of the heap.
@@ -36,7 +36,9 @@ def page_at(d: Database, table: int, rank: int, reference: int) -> int:
     rows = d.rows[table]
     level = d.first_level[table] + reference
     heap = d.first_level[table + 1] - 1
-    if level < heap and not d.ordered[table]:
+    if d.ordered[table] == RECENT:
+        place = rows - 1 - rank
+    elif level < heap and d.ordered[table] == INDEPENDENT:
         place = scattered(rank, rows, d.seed[0], table + _OTHER_ORDER)
     else:
         place = scattered(rank, rows, d.seed[0], table)

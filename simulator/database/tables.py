@@ -19,6 +19,9 @@ CLOCK, OWN = range(2)
 #: Phase of a session: its next statement has not started, its client works on it, it runs.
 BETWEEN, CALLING, RUNNING = range(3)
 
+#: Where the row of a rank lies: anywhere, and elsewhere in the index; anywhere, in both alike; so far from the end of both.
+INDEPENDENT, ALIKE, RECENT = range(3)
+
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
@@ -151,7 +154,7 @@ class Database(NamedTuple):
     demands: NDArray[Any]  # DEMAND
     # by table, see tiersim.simulator.popularity
     rows: NDArray[np.int64]
-    ordered: NDArray[np.int64]
+    ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
     first_level: NDArray[np.int64]  # (tables + 1,)
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]

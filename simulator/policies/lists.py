@@ -19,7 +19,7 @@ class State(NamedTuple):
     next: NDArray[np.int32]  # (pages + LISTS,): towards the tail; NOWHERE when a page is in no list
     previous: NDArray[np.int32]
     where: NDArray[np.int8]  # (pages,): the list, or the part of the cache, that a page is in
-    used: NDArray[np.uint8]  # (pages,): reference bits, usage counts
+    used: NDArray[np.uint8]  # (pages,): reference bits; usage counts, by frame where these are a ring
     frame: NDArray[np.int32]  # (pages,): where a page lies in ``frames``
     frames: NDArray[np.int32]  # (capacity,): ring or heap of pages
     times: NDArray[np.int64]  # (3, pages) for policies that know when

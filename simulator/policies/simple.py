@@ -30,16 +30,15 @@ def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
 def _enter_clock(state: State, page: int, hand: int, first: int) -> int:
     """Put a page where the first one under the hand lies that has no use left; returns where the hand is then."""
     capacity = len(state.frames)
-    old = state.frames[hand]
-    while old >= 0 and state.used[old] > 0:
-        state.used[old] -= 1
+    while state.used[hand] > 0:  # not of a frame that is still empty
+        state.used[hand] -= 1
         hand = hand + 1 if hand + 1 < capacity else 0
-        old = state.frames[hand]
+    old = state.frames[hand]
     if old >= 0:
         state.frame[old] = NOWHERE
     state.frames[hand] = page
     state.frame[page] = hand
-    state.used[page] = first
+    state.used[hand] = first
     return hand + 1 if hand + 1 < capacity else 0
 
 
@@ -54,8 +53,7 @@ def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: in
     for page in pages:
         frame = state.frame[page]
         if frame >= 0:
-            if state.used[page] < most:
-                state.used[page] += 1
+            state.used[frame] += state.used[frame] < most  # no branch: whether it is full is anybody's guess
             continue
         missed += 1
         hand = _enter_clock(state, page, hand, first)

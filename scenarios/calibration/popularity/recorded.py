@@ -1,10 +1,11 @@
 """From a bundle's counters to the tables that were accessed, and the pool that was asked for their pages."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.popularity.occupancy import MOST
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, levels
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Change, Differences, differences
@@ -46,6 +47,7 @@ def recorded_accesses(path: Path) -> Accesses:
             f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables, "
             "pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
+    tables = [_with_pages_held(table, found) for table in tables]
     others = _pages_of_others(found, {table.name for table in tables})
     return Accesses(tuple(tables), max(pool_bytes // page_bytes - others, 1), tuple(said))
 
@@ -73,22 +75,82 @@ def _table(
         return None
     if index is None:
         said.append(f"{name}: no index is known to be in use; its rows are taken to be found by themselves")
-    if _count(change, "sequential_scans"):
-        said.append(f"{name}: {_count(change, 'sequential_scans'):,} scans of the whole table are among its accesses")
+    scans = _scans(change, rows)
+    scanned = round(scans * heap_pages)
+    if scans:
+        heap_missed -= _missed_by_scans(name, change, scans, found)
+        said.append(
+            f"{name}: {scans:,.1f} scans of the whole table are taken off its accesses, and what they missed off its misses"
+        )
     if index is not None and index_pages:
         looked_up = (_count(index, "pages_hit") + index_missed) / len(levels(index_pages))
     else:
-        looked_up = _count(change, "pages_hit") + heap_missed
+        looked_up = _count(change, "pages_hit") + _count(change, "pages_read") - scanned
+    if looked_up < 1:
+        said.append(f"{name}: is scanned and nothing else; it has no rows that are hot")
+        return None
     touches = _touches(name, found, texts)
     if touches > 1:
         said.append(f"{name}: {touches} statements in turn look up each row, of which the first alone misses pages")
     return AccessedTable(
-        name, rows, heap_pages, index_pages, max(round(looked_up / touches), 1), heap_missed, index_missed, touches
+        name,
+        rows,
+        heap_pages,
+        index_pages,
+        max(round(looked_up / touches), 1),
+        heap_missed,
+        index_missed,
+        touches,
+        grows=_count(change, "rows_inserted") > 0,
     )
+
+
+def _scans(change: Change, rows: int) -> float:
+    """Return how many scans of the whole table there were: as many as their rows make up, if they were counted; some end early."""
+    scans = _count(change, "sequential_scans")
+    scanned_rows = change.number("sequential_rows")
+    return scans if scanned_rows is None else min(scans, float(scanned_rows) / rows)
+
+
+def _missed_by_scans(name: str, change: Change, scans: float, found: Differences) -> int:
+    """Return the pages that scans missed, at most all: of each scan those that the pool does not hold; if that is not known, the share
+    of a table's misses that is the scans' share of its pages.
+    """
+    pages, missed = _count(change, "pages"), _count(change, "pages_read")
+    held = _by_usage(name, found)
+    if held:
+        return min(round(scans * max(pages - sum(held), 0)), missed)
+    asked = missed + _count(change, "pages_hit")
+    return round(missed * min(scans * pages / asked, 1))
+
+
+def _with_pages_held(table: AccessedTable, found: Differences) -> AccessedTable:
+    """Return a table with the pages of it and of its index that the pool holds."""
+    index = _index_name(table.name, found)
+    of_index = () if index is None else _by_usage(index, found)
+    return replace(table, heap_held=_by_usage(table.name, found), index_held=of_index)
+
+
+def _by_usage(name: str, found: Differences) -> tuple[int, ...]:
+    """Return how many pages of a relation the pool holds with each usage count; nothing where that was not recorded."""
+    counts = [0] * (MOST + 1)
+    bare = name.rpartition(".")[2]
+    for entity, change in found.of("pool").items():
+        relation, _, rest = entity.partition("/")
+        usage = rest.partition("/")[0]
+        if relation in (name, bare) and usage.isdigit() and int(usage) <= MOST:
+            counts[int(usage)] += _count(change, "pages")
+    return tuple(counts) if any(counts) else ()
 
 
 def _index_of(name: str, found: Differences) -> Change | None:
     """Return the index of a table that most pages were asked for of."""
+    index = _index_name(name, found)
+    return None if index is None else found.of("relation")[index]
+
+
+def _index_name(name: str, found: Differences) -> str | None:
+    """Return its name."""
     indexes = {
         other: change
         for other, change in found.of("relation").items()
@@ -96,7 +158,7 @@ def _index_of(name: str, found: Differences) -> Change | None:
     }
     if not indexes:
         return None
-    return indexes[max(indexes, key=lambda other: (_asked(indexes[other]), other))]
+    return max(indexes, key=lambda other: (_asked(indexes[other]), other))
 
 
 def _asked(change: Change) -> int:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.simulator.popularity import Popularity, zipf
+
 #: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on an
 #: index over bigint that PostgreSQL 18 built with the default fill factor.
 INNER_ENTRIES = 281
@@ -28,6 +30,26 @@ class AccessedTable:
     index_missed: int
     touches: int = 1
     ordered: bool = True
+    index_held: tuple[int, ...] = ()  # pages in the pool by usage count, 0 to 5; empty where that was not recorded
+    heap_held: tuple[int, ...] = ()
+    grows: bool = False  # rows were inserted
+
+
+@dataclass(frozen=True)
+class Law:
+    """How often the rows of a table are asked for, by rank: Zipf's law, of whose accesses a hot set takes a share.
+
+    The row of a rank lies anywhere; if *recent*, ranks count from the end of the table, where new rows are.
+    """
+
+    exponent: float = 0.0
+    hot_rows: int = 0
+    hot_share: float = 0.0
+    recent: bool = False
+
+    def table(self, rows: int) -> Popularity:
+        """Return the law over so many rows, as the simulator draws from it."""
+        return zipf(rows, self.exponent, self.hot_rows, self.hot_share)
 
 
 class Shape(NamedTuple):

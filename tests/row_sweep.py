@@ -1,4 +1,4 @@
-"""A buffer pool that accesses to rows walk over: what it misses, by table, of the index and of the heap."""
+"""A buffer pool that accesses to rows walk over, page by page: what the closed form of its misses is held against."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from tiersim.kernel import kernel
 from tiersim.random_numbers import ACCESSED_TABLE, random_bits
-from tiersim.scenarios.calibration.popularity.tables import Shape
+from tiersim.scenarios.calibration.popularity.tables import Law, Shape
 from tiersim.simulator.policies.lists import State, new_state
 from tiersim.simulator.policies.simple import _enter_clock
-from tiersim.simulator.popularity import Popularity, draw_rank, scattered
+from tiersim.simulator.popularity import draw_rank, scattered
 
 #: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
 _FIRST, _MOST = 1, 5
@@ -27,6 +27,7 @@ def sweep_rows(
     law: NDArray[np.int64],
     reach: NDArray[np.int64],
     first: NDArray[np.int64],
+    recent: NDArray[np.int64],
     state: State,
     seed: int,
     begin: int,
@@ -52,44 +53,46 @@ def sweep_rows(
             table,
             counter,
         )
-        row = scattered(rank, rows, seed, table)
+        row = rows - 1 - rank if recent[table] else scattered(rank, rows, seed, table)
         missed[table, ACCESSES] += 1
         heap = shape.first_level[table + 1] - 1
         for level in range(shape.first_level[table], heap + 1):
             place = row
-            if level < heap and not shape.ordered[table]:
+            if level < heap and not shape.ordered[table] and not recent[table]:
                 place = scattered(rank, rows, seed, table + _OTHER_ORDER)
             page = shape.level_start[level] + place * shape.level_pages[level] // rows
             for _ in range(shape.touches[table]):
-                if state.frame[page] >= 0:
-                    if state.used[page] < _MOST:
-                        state.used[page] += 1
+                frame = state.frame[page]
+                if frame >= 0:
+                    state.used[frame] += state.used[frame] < _MOST
                 else:
                     missed[table, HEAP if level == heap else INDEX] += 1
                     hand = _enter_clock(state, page, hand, _FIRST)
     state.lengths[0] = hand
 
 
-def missed(
+def walked(
     shape: Shape,
     pages: int,
-    laws: Sequence[Popularity],
+    laws: Sequence[Law],
     weights: NDArray[np.int64],
     frames: int,
     seed: int,
     warm: int,
     accesses: int,
-) -> NDArray[np.int64]:
-    """Return accesses and misses of each table, (tables, 3), of a pool of *frames* pages.
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return accesses and misses of each table, (tables, 3), of a pool of *frames* pages, and each page's usage count at the end, or -1.
 
     *weights* are how often each table is accessed. The first *warm* accesses fill the pool and are not counted.
     """
     share = (np.cumsum(weights) * (1 << 32) // weights.sum()).astype(np.int64)
-    law = np.concatenate([[0], np.cumsum([len(one.reach) for one in laws])]).astype(np.int64)
-    reach, first = (np.concatenate([getattr(one, name) for one in laws]) for name in ("reach", "first"))
+    tables = [law.table(int(rows)) for law, rows in zip(laws, shape.rows, strict=True)]
+    law = np.concatenate([[0], np.cumsum([len(one.reach) for one in tables])]).astype(np.int64)
+    reach, first = (np.concatenate([getattr(one, name) for one in tables]) for name in ("reach", "first"))
+    recent = np.array([law.recent for law in laws], np.int64)
     state = new_state(pages, frames, timed=False)
     counted = np.zeros((len(laws), 3), np.int64)
-    sweep_rows(shape, share, law, reach, first, state, seed, 0, warm, counted)
+    sweep_rows(shape, share, law, reach, first, recent, state, seed, 0, warm, counted)
     counted[:] = 0
-    sweep_rows(shape, share, law, reach, first, state, seed, warm, warm + accesses, counted)
-    return counted
+    sweep_rows(shape, share, law, reach, first, recent, state, seed, warm, warm + accesses, counted)
+    return counted, np.where(state.frame >= 0, state.used[np.maximum(state.frame, 0)].astype(np.int64), -1)

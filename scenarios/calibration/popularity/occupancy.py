@@ -1,0 +1,153 @@
+"""What PostgreSQL's sweep holds and misses in the long run, in closed form, when each access is independent of those before.
+
+The hand comes by every page after the same time T, in accesses. In between a page of probability p is asked for x = p T times on average,
+by Poisson's law, so that its usage count is a Markov chain in x alone: it enters with a count of 1, each use adds one up to 5, the hand takes
+one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a share of M x / (M x + 1)
+of the time. T is where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
+
+Large tables are looked at by a sample of their ranks and pages, in a pool that is as much smaller.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
+
+#: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
+FIRST, MOST = 1, 5
+#: Rows of a table that are looked at: more move what is missed by less than one per cent.
+_SAMPLED = 1 << 18
+#: Pages whose probabilities are closer than this, by logarithm, are taken together.
+_ALIKE = 0.01
+#: Expected uses between two visits of the hand, by logarithm, and beyond which a page stays for good.
+_LOG_X = np.linspace(np.log(1e-7), np.log(1e4), 1600)
+_STAYS = 16.0
+#: Halvings of the logarithm of T; points of Gauss and Legendre over the time between two visits.
+_HALVINGS, _POINTS = 26, 6
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Of one table: pages missed in an access, pages held by usage count 0 to 5, and accesses from visit to visit of the hand."""
+
+    index_missed: float
+    heap_missed: float
+    index_held: NDArray[np.float64]
+    heap_held: NDArray[np.float64]
+    round_accesses: float  # to all tables together
+
+
+class Pool:
+    """Tables whose pages share a pool; which rows lie on a page is drawn once, so that laws are compared on the same pages."""
+
+    def __init__(self, tables: Sequence[AccessedTable], seed: int) -> None:
+        """Draw where the rows of *tables* lie."""
+        accesses = sum(table.accesses for table in tables)
+        self._tables = [_Sample(table, table.accesses / accesses, seed + place) for place, table in enumerate(tables)]
+
+    def expected(self, laws: Sequence[Law], frames: int) -> list[Expected]:
+        """Return what a warm pool of *frames* pages holds and misses of each table, by *laws* in their order."""
+        pages = [table.asked(law) for table, law in zip(self._tables, laws, strict=True)]
+        low, high = np.log(1e-3), np.log(1e18)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            held = sum(
+                table.each * float(level.pages @ np.interp(level.log_chance + middle, _LOG_X, table.curves[:, 0]))
+                for table, asked in zip(self._tables, pages, strict=True)
+                for level in asked
+            )
+            low, high = (middle, high) if held < frames else (low, middle)
+        return [table.expected(asked, low) for table, asked in zip(self._tables, pages, strict=True)]
+
+
+class _Pages(NamedTuple):
+    """Pages of one level, those that are asked for alike taken together."""
+
+    log_chance: NDArray[np.float64]  # that an access asks for one of them
+    pages: NDArray[np.float64]  # how many
+
+
+class _Sample:
+    """The rows of one table that are looked at; *share* of all accesses go to it."""
+
+    def __init__(self, table: AccessedTable, share: float, seed: int) -> None:
+        self.curves = _curves(table.touches)
+        self._share, self._rows = share, table.rows
+        self._looked_at = min(table.rows, _SAMPLED)
+        self.each = table.rows / self._looked_at  # so many does one stand for
+        sampled = [max(round(count / self.each), 1) for count in (*levels(table.index_pages), table.heap_pages)]
+        luck = np.random.default_rng(seed)
+        anywhere = luck.permutation(self._looked_at)
+        elsewhere = anywhere if table.ordered else luck.permutation(self._looked_at)
+        self._scattered = [elsewhere * count // self._looked_at for count in sampled[:-1]]
+        self._scattered.append(anywhere * sampled[-1] // self._looked_at)
+        backwards = np.arange(self._looked_at)[::-1]
+        self._from_the_end = [backwards * count // self._looked_at for count in sampled]
+        self._counts = sampled
+
+    def asked(self, law: Law) -> list[_Pages]:
+        """Return how often the pages of each level are asked for."""
+        table = law.table(self._rows)
+        reach = np.concatenate([[0.0], table.reach / float(table.reach[-1])])
+        mass = np.diff(np.interp(np.linspace(0, self._rows, self._looked_at + 1), table.first, reach))
+        places = self._from_the_end if law.recent else self._scattered
+        found = []
+        for place, count in zip(places, self._counts, strict=True):
+            chance = np.bincount(place, weights=mass, minlength=count) * (self._share / self.each)
+            steps = np.rint(np.log(np.maximum(chance, 1e-30)) / _ALIKE).astype(np.int64)
+            counts = np.bincount(steps - steps.min())
+            there = np.flatnonzero(counts)
+            found.append(_Pages((there + steps.min()) * _ALIKE, counts[there].astype(np.float64)))
+        return found
+
+    def expected(self, asked: Sequence[_Pages], log_time: float) -> Expected:
+        """Return what is missed and held of pages that are asked for so often, when the hand comes by after such a time."""
+        missed = []
+        held = []
+        for level in asked:
+            curves = np.stack([np.interp(level.log_chance + log_time, _LOG_X, curve) for curve in self.curves.T])
+            missed.append(self.each * float(level.pages @ (np.exp(level.log_chance) * (1 - curves[0]))) / self._share)
+            held.append(self.each * (level.pages * curves[0] * curves[1:]).sum(axis=1))
+        nothing = np.zeros(MOST + 1)
+        return Expected(sum(missed[:-1]), missed[-1], sum(held[:-1], nothing), held[-1], float(np.exp(log_time)))
+
+
+@cache
+def _curves(touches: int) -> NDArray[np.float64]:
+    """Return, for each expected number of uses x, the share of time that a page is there, and then that of each count while it is."""
+    x = np.exp(np.minimum(_LOG_X, np.log(_STAYS)))
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    steps = np.stack([_raised(count, x, touches) for count in range(MOST + 1)], axis=1)
+    stays = np.zeros_like(steps)  # from count to count, over one visit
+    stays[:, :, :MOST] = steps[:, :, 1:]
+    start = np.zeros((MOST + 1, 1))
+    start[min(FIRST + touches - 1, MOST)] = 1
+    rounds = np.linalg.solve(
+        np.transpose(np.eye(MOST + 1) - stays, (0, 2, 1)), np.broadcast_to(start, (len(x), *start.shape))
+    )
+    rounds = rounds[:, :, 0]  # that begin with each count
+    counts = np.zeros_like(rounds)
+    for count in range(MOST + 1):
+        for point, weight in zip(points, weights, strict=True):
+            counts += rounds[:, count : count + 1] * weight / 2 * _raised(count, x * (point + 1) / 2, touches)
+    stay = rounds.sum(axis=1)
+    uses = stay * np.exp(_LOG_X)
+    return np.concatenate([(uses / (uses + 1))[:, None], counts / stay[:, None]], axis=1)
+
+
+def _raised(count: int, x: NDArray[np.float64], touches: int) -> NDArray[np.float64]:
+    """Return how likely a page of *count* has each count after a time in which x accesses are expected."""
+    found = np.zeros((len(x), MOST + 1))
+    chance = np.exp(-x)  # of so many accesses
+    accesses = 0
+    while count + accesses * touches < MOST:
+        found[:, count + accesses * touches] = chance
+        accesses += 1
+        chance = chance * x / accesses
+    found[:, MOST] = 1 - found.sum(axis=1)
+    return found
