@@ -125,6 +125,14 @@ def test_outstanding_are_transactions_where_there_are_any() -> None:
     assert page_payload([sample(DISKS)], "x")["scenarios"][0]["time"]["of"] == "requests"
 
 
+def test_a_loop_that_was_over_early_completes_what_it_says() -> None:
+    result, plain = statement_sample(CARD), statement_sample(CARD)
+    result.summary["throughput_per_s"]["transactions"]["value"] *= 1.5
+    early, usual = (page_payload([one], "x")["scenarios"][0]["completed_per_s"] for one in (result, plain))
+    assert early["transaction"] == pytest.approx(result.summary["throughput_per_s"]["transactions"]["value"])
+    assert early["data read"] == pytest.approx(1.5 * usual["data read"])
+
+
 def test_texts_are_cut_and_fit_into_a_page() -> None:
     payload = page_payload([statement_sample(CARD, texts=HOSTILE)], "x")
     embedded_json(payload).encode("utf-8")

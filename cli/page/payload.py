@@ -136,7 +136,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "curves": {} if saturated else curves(result),
         "load": {**finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),
-        "completed_per_s": _per_second(time, "completions"),
+        "completed_per_s": _completed_per_s(summary, time),
         "time": time,
         "checkpoints": checkpoint_payload(summary, result.timeline),
         "stations": stations(result, merged),
@@ -148,6 +148,14 @@ def _per_second(time: dict[str, Any], key: str) -> dict[str, float]:
     """Mean rate of each class while the recording ran."""
     seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
     return {name: sum(one[key]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
+
+
+def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str, float]:
+    """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording was."""
+    rates = _per_second(time, "completions")
+    stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
+    scale = stated / rates["transaction"] if stated and rates.get("transaction") else 1.0
+    return {name: rate * scale for name, rate in rates.items()}
 
 
 def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:
