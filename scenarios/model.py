@@ -223,6 +223,10 @@ def with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
+    if model.engine is None:  # what they say by default is of no consequence to requests
+        for key, default in (("cache_state", "warm"), ("warmup", 0)):
+            if values["replay"][key] == default:
+                del values["replay"][key]
     units = dict.fromkeys(
         ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"
     )
