@@ -98,7 +98,9 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
                 f"{format_ns(drain_ns)} more were needed; {what} of {name} held them up"
             )
             return Load("behind", text, 100 * shortfall, name, what)
-        return Load("steady", f"every {what_comes.removesuffix('s')} was done in time; no backlog grows", 100 * shortfall)
+        return Load(
+            "steady", f"every {what_comes.removesuffix('s')} was done in time; no backlog grows", 100 * shortfall
+        )
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())

@@ -392,5 +392,7 @@ def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Lo
     of_catalogue = settings("host.cpu=xeon-x5570", "host.recorded_cpu=xeon-e5430", "host.count=2")
     assert of_catalogue.cores == 2 * load_processor("xeon-x5570").cores
     assert of_catalogue.core_speed == core_speed(load_processor("xeon-x5570"), load_processor("xeon-e5430"))
-    with pytest.raises(ScenarioError, match=r"host\.cpu: 'xeon-x5571' is not a processor of the catalogue; did you mean"):
+    with pytest.raises(
+        ScenarioError, match=r"host\.cpu: 'xeon-x5571' is not a processor of the catalogue; did you mean"
+    ):
         settings("host.cpu=xeon-x5571")
