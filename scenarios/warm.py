@@ -29,7 +29,7 @@ from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.pages import touch_in_ring
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
-from tiersim.simulator.database.warm import refer_to_all, warm
+from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
@@ -134,7 +134,6 @@ def _run_sessions() -> None:
             [demands],
             statements,
         )
-        refer_to_all(database)
         warm(database, most_references=1 << 15)
         touch_in_ring(database, 0, 0)
         scans_in_ring(database, 1)
