@@ -12,11 +12,23 @@ from tiersim.scenarios.validation import (
     halves,
     mqsim,
     perc6,
+    point_reads,
     write_amplification,
 )
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
-NAMES = ("drives", "depth", "perc6", "backup", "write-amplification", "mqsim", "flash", "commits", "halves")
+NAMES = (
+    "drives",
+    "depth",
+    "perc6",
+    "backup",
+    "write-amplification",
+    "mqsim",
+    "flash",
+    "commits",
+    "point-reads",
+    "halves",
+)
 
 
 def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
@@ -30,6 +42,7 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "mqsim": mqsim.experiment,
         "flash": flash_drive.experiment,
         "commits": commits.experiment,
+        "point-reads": point_reads.experiment,
         "halves": lambda: halves.experiment(traces),
     }
     for name in names:
