@@ -16,11 +16,11 @@ def compile_if_cold() -> None:
     if not kernel.jit_enabled() or kernel.is_compiled(_LAST_COMPILED):
         return
     if kernel.cache_folder is None:
-        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about half a minute")
+        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, some minutes")
         return
     from tiersim.scenarios.warm import compile_for_commands
 
-    terminal.notice("compiling the kernels (about half a minute, once for each version)")
+    terminal.notice("compiling the kernels (some minutes, once for each version)")
     with terminal.progress_bar("compiling"):
         compile_for_commands()
 

@@ -198,14 +198,14 @@ def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> Non
 
 def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, tmp_path: Path) -> None:
     update = named(load, "UPDATE")
-    costs = ProcessorCosts({update: 70_000}, 30_000, Costs(read_ns=5_000), "a test")
+    costs = ProcessorCosts({update: 70_000}, 30_000, Costs(read_ns=5_000), "a test", pause_ns=0)
     assembled = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold"), costs)
     program = assembled.program
     own = np.array(program.category)[program.statements.classes] == program.names.index(update)
     assert set(program.statements.cpu_ns[own].tolist()) == {70_000}
     client_ns = program.statements.client_ns
     assert client_ns is not None
-    np.testing.assert_array_equal(client_ns, 30_000 * program.statements.begins.astype(np.int64))
+    np.testing.assert_array_equal(client_ns, 30_000 * program.executed.astype(np.int64))
     assert assembled.settings.costs.read_ns == 5_000
     assert not program.statements.think_ns.any()  # the client was on the host: its time is CPU
     found = run(load, tmp_path, processor=costs).summary

@@ -95,7 +95,7 @@ def _measured(load: Load) -> dict[str, _Mean]:
     took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
         if calls[code]:
-            found[query] = _Mean(int(calls[code]), took_ns[code] / calls[code], read[code] / calls[code])
+            found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), float(read[code] / calls[code]))
     return found
 
 
