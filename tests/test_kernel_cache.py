@@ -20,6 +20,7 @@ def python(code: str, cache: Path, **more: str) -> subprocess.CompletedProcess[s
 
 
 @needs_jit
+@pytest.mark.long
 def test_warm_up_covers_every_kernel_once(tmp_path: Path) -> None:
     code = """
 from tiersim.scenarios.warm import compile_all
