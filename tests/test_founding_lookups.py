@@ -14,7 +14,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import LOOKUPS, OWN
+from tiersim.simulator.database.tables import LOOKUP, LOOKUPS, OWN
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
@@ -22,8 +22,9 @@ pytestmark = pytest.mark.kernels
 #: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for one ahead; 4 a row.
 COSTS = Costs(lookup_ns=4000, read_ns=22_700, async_read_ns=13_200, evict_clean_ns=3300)
 LEAF_PAGES = (64 << 30) // 8192
-#: So many index pages and frames that a row takes 1.073 reads, as in the document, once the pool is full.
-INDEX_PAGES, FRAMES = 100, 280
+#: A seek in the nonclustered index gives the keys of all rows, which lie one behind the other in it. It reads a leaf and most times the page
+#: above that, so that 25 rows take 1.073 reads each, as in the document, once the pool is full.
+SEEK_PAGES, FRAMES = (1, 300, 400_000), 120
 STATEMENTS = 200
 
 
@@ -52,9 +53,9 @@ def totals(rows: int, statements: int) -> tuple[int, int, int, int]:
         [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8),
         nothing, nothing, nothing, ones, ones,
     )  # fmt: skip
-    demand = Demand(LOOKUPS, rows=rows, depth=64, in_order=False, threshold=26)
-    relation = Relation(10**9, (1, INDEX_PAGES, LEAF_PAGES), station=disks)
-    database = add_database(builder, Host(cores=8, frames=FRAMES, costs=COSTS), [relation], [[demand]], loads)
+    demands = [Demand(LOOKUP, table=1), Demand(LOOKUPS, rows=rows, depth=64, in_order=False, threshold=26)]
+    relations = [Relation(10**9, (1, LEAF_PAGES), station=disks), Relation(10**9, SEEK_PAGES, station=disks)]
+    database = add_database(builder, Host(cores=8, frames=FRAMES, costs=COSTS), relations, [demands], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**12)
     plant, _ = engine.run_database(builder.build(), database, metrics)
     station = plant.stations[disks]
@@ -87,12 +88,5 @@ def test_26_rows_are_read_at_once() -> None:
     assert mean.reads_per_row == pytest.approx(1.073, abs=0.01)
     assert mean.ms == pytest.approx(26, rel=0.20)
     assert mean.cpu_ms == pytest.approx(0.69, rel=0.20)
+    assert mean.read_ms == pytest.approx(8.6, rel=0.20)
     assert mean.ms < simulate(25).ms / 3
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="reads are a seventh faster than theirs one by one, and the queues of 26 at once shorter by more",
-)
-def test_26_reads_at_once_wait_for_each_other() -> None:
-    assert simulate(26).read_ms == pytest.approx(8.6, rel=0.20)
