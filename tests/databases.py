@@ -53,6 +53,7 @@ class DatabaseCase:
     io_workers: int
     helpers: int
     policy: int
+    ramp_pages: int
     correlated: int  # period, in ticks
     warmed: bool
     writer_pages: int  # most of a round of the background writer; 0: there is none
@@ -75,7 +76,7 @@ class DatabaseCase:
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
             io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
-            policy=self.policy, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
+            policy=self.policy, ramp_pages=self.ramp_pages, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
             ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
             background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages)
             if self.writer_pages and self.policy == SWEEP else None,
@@ -139,6 +140,7 @@ database_cases = st.builds(
     io_workers=st.integers(0, 2),
     helpers=st.integers(0, 3),
     policy=st.sampled_from((SWEEP, LRU, LRU2)),
+    ramp_pages=st.sampled_from((1, 1, 2, 8)),
     correlated=st.integers(0, 100),
     warmed=st.booleans(),
     writer_pages=st.integers(0, 3),

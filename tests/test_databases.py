@@ -35,6 +35,7 @@ from tiersim.simulator.database.tables import (
     SCAN_ROW_NS,
     SPENT,
     SWEEP,
+    UNUSED,
     VALID,
     Database,
 )
@@ -111,6 +112,7 @@ def sessions_of(
     seed: int = 3,
     counted_from_ns: int = 0,
     policy: int = SWEEP,
+    ramp_pages: int = 1,
 ) -> tuple[Database, Metrics]:
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 64, 1_000_000)
@@ -121,7 +123,7 @@ def sessions_of(
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(cores=cores, frames=frames, policy=policy, counted_from_ns=counted_from_ns)
+    host = Host(cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns)
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
     engine.run_database(builder.build(16), database, metrics)
@@ -247,6 +249,16 @@ def test_a_commit_is_a_write_and_then_a_flush() -> None:
     assert int(database.done_ns[0]) == 400_001
     assert int(metrics.completed_bytes[:, LOG_WRITE].sum()) == 16384
     assert int(metrics.latency[TRANSACTION].sum()) == int(metrics.latency[LOG_FLUSH].sum()) == 1
+
+
+def test_a_pool_that_fills_reads_aligned_blocks() -> None:
+    """1, 40 and 400 pages in blocks of 8 are 1, 5 and 50 reads; frames for less than a block are filled by single pages."""
+    database, metrics = sessions_of(1, 5000, 500, 5000, 0.0, ramp_pages=8)
+    assert metrics.latency[DATA_READ].sum() == 1 + 5 + 50
+    assert metrics.completed_bytes[:, DATA_READ].sum() == 441 * 8192
+    database, metrics = sessions_of(1, 5000, 16, 5000, 0.0, ramp_pages=8)
+    assert database.pool_state[UNUSED] == 16
+    assert metrics.completed_bytes[:, DATA_READ].sum() > 441 * 8192
 
 
 def test_a_page_that_many_sessions_miss_is_read_once() -> None:

@@ -88,6 +88,7 @@ def assemble_load(
             slowdown=settings.slowdown,
             counted_from_ns=scenario.model.replay.warmup,
             policy=settings.policy,
+            ramp_pages=settings.ramp_pages,
             background_writer=settings.background_writer,
             os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
         ),

@@ -20,6 +20,8 @@ from tiersim.units import NS_PER_S, format_bytes
 DEFAULT_CORES = 8
 #: How engines replace pages.
 _POLICIES = {"postgresql": SWEEP, "sqlserver": LRU2}
+#: Pages that a page brings with it while the pool fills: of SQL Server's Enterprise family 64 KiB, aligned.
+_RAMP_PAGES = {"postgresql": 1, "sqlserver": 8}
 #: Keys of ``[engine]`` that make no difference to lookups.
 _WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
 
@@ -38,6 +40,7 @@ class Settings:
     page_bytes: int
     os_cache_bytes: int
     policy: int  # of replacement
+    ramp_pages: int  # that a page brings with it while the pool fills
     background_writer: BackgroundWriter | None
     basis: dict[str, str]
     caveats: tuple[str, ...]
@@ -76,6 +79,7 @@ def settings_of(scenario: NamedScenario, path: Path, recorded: Manifest, process
         page_bytes=page_bytes,
         os_cache_bytes=_os_cache(engine, recorded, basis),
         policy=_POLICIES[kind],
+        ramp_pages=_RAMP_PAGES[kind],
         background_writer=_background_writer(recorded) if kind == "postgresql" else None,
         basis=basis,
         caveats=tuple(_caveats(engine, recorded, kind, costs, processor)),

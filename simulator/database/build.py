@@ -122,6 +122,7 @@ class Host:
     policy: int = SWEEP
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
     retained_ns: int = NEVER  # a page that left is remembered so long after its last use
+    ramp_pages: int = 1  # that come with one, itself included, while there are unused frames
     ring_bytes: Sequence[int] = RING_BYTES
     background_writer: BackgroundWriter | None = None  # with the sweep only
     os_cache_pages: int = 0  # 0: direct IO
@@ -261,7 +262,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
     for links, heads in ((newer, 1), (older, 1), (ring_newer, sessions), (ring_older, sessions)):
         links[host.frames :] = np.arange(host.frames, host.frames + heads)
     return {
-        "replacement": np.array([host.policy, host.correlated_ns, host.retained_ns], np.int64),
+        "replacement": np.array([host.policy, host.correlated_ns, host.retained_ns, host.ramp_pages], np.int64),
         "newer": newer,
         "older": older,
         "times_ns": np.zeros((pages if timed else 0, 3), np.int64),

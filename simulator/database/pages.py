@@ -63,6 +63,12 @@ def station_of(d: Database, page: int) -> int:
 @kernel
 def volume_of(d: Database, page: int) -> int:
     """Return the station of the volume that a page lies on."""
+    return int(np.int64(d.level_station[level_of(d, page)]))
+
+
+@kernel
+def level_of(d: Database, page: int) -> int:
+    """Return the level of its table that a page belongs to."""
     low, high = 0, len(d.level_start) - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -70,7 +76,7 @@ def volume_of(d: Database, page: int) -> int:
             low = middle
         else:
             high = middle - 1
-    return int(np.int64(d.level_station[low]))
+    return int(low)
 
 
 @kernel

@@ -13,7 +13,7 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, READ
 from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
 from tiersim.simulator.database.locks import lock_row, unlock_rows
 from tiersim.simulator.database.lookups import look_up_rows
-from tiersim.simulator.database.pages import draw_row, page_at, references, set_dirty, touch, want
+from tiersim.simulator.database.pages import draw_row, level_of, page_at, references, set_dirty, touch, want
 from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, close_stream, open_stream, take_page
 from tiersim.simulator.database.tables import (
     AT_LOG,
@@ -42,6 +42,7 @@ from tiersim.simulator.database.tables import (
     LOOKUPS,
     ON_CPU,
     PAGE_NS,
+    RAMP_PAGES,
     RUNNING,
     SCAN,
     SLICE_NS,
@@ -50,6 +51,7 @@ from tiersim.simulator.database.tables import (
     TEMP_BLOCK_BYTES,
     TEMP_BYTES,
     TEMP_POSITION,
+    UNUSED,
     Database,
 )
 from tiersim.simulator.metrics import Metrics, record_sync
@@ -317,9 +319,27 @@ def _ask_pool(d: Database, session: int) -> int:
     s["missing"] = _NO_PAGE
     s["fetched"] = page if s["dirties"] else _NO_PAGE
     s["dirties"] = 0
-    length = s["missing_pages"] if op == AWAIT else s["missing_pages"] * size
+    pages = s["missing_pages"]
+    if op == READ and pages == 1:
+        page, pages = _ramped_up(d, page)
+    length = pages if op == AWAIT else pages * size
     category = DATA_READ if op == READ else READ_AHEAD
     return _ask(d, session, FOR_READ, AT_POOL, op, page * size, length, category)
+
+
+@kernel
+def _ramped_up(d: Database, page: int) -> tuple[int, int]:
+    """Return first page and number of what is read for one page: an aligned block of its level while that finds unused frames.
+
+    SQL Server's pool fills so, by 64 KiB (Microsoft, memory management architecture guide).
+    """
+    block = d.replacement[RAMP_PAGES]
+    if block == 1 or d.pool_state[UNUSED] + block > len(d.page_of):
+        return page, 1
+    level = level_of(d, page)
+    start = d.level_start[level]
+    first = page - (page - start) % block
+    return first, min(block, start + d.level_pages[level] - first)
 
 
 @kernel

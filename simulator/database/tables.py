@@ -166,8 +166,9 @@ READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 #: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
 #: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, and what its time was when the run began.
 HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
-#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period.
-POLICY, CORRELATED_NS, RETAINED_NS = range(3)
+#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a page brings
+#: with it while there are frames that were never used.
+POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)
 #: Places in ``log_state``.
 LOG_POSITION, LOG_BYTES, TEMP_POSITION, TEMP_BYTES = range(4)
 #: Temp files are written and read in blocks of this length.
