@@ -57,9 +57,8 @@ def _claims() -> list[Claim]:
 
 def _capped(host: Path, cell: _Cell) -> NamedScenario:
     """Write a scenario of the recorded host with another pool, and its device with a cap."""
-    device = (
-        (host / "device.toml").read_text().replace("iops = 10000000", f"iops = {cell.requests_per_s}")
-    )  # of reads and of writes
+    uncapped = (host / "device.toml").read_text()
+    device = uncapped.replace("iops = 10000000", f"iops = {cell.requests_per_s}")  # of reads, and as many of writes
     (host / f"device-{cell.requests_per_s}.toml").write_text(device)
     return load_scenario(
         str(host / "recorded.toml"),
