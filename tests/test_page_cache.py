@@ -98,7 +98,7 @@ def test_writers_wait_while_a_fifth_is_dirty() -> None:
             take_place(plant, 0, page, CLEAN, 0)
         return plant
 
-    builder.build = filled  # type: ignore[method-assign]
+    builder.build = filled  # type: ignore[method-assign]  # the plant is made inside, and its cache has to be full by then
     plant, metrics = run(builder, database)
     written = int(plant.stations[disk]["finished"])
     assert int(database.page_cache[0]["read_pages"]) == int(database.page_cache[0]["hit_pages"])

@@ -16,7 +16,7 @@ from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.statements.assembly import Assembled, assemble, assemble_load
+from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import load_of, refuse_keys_of_statements, replay_statements, runs_statements
@@ -84,7 +84,7 @@ def named(load: Load, name: str) -> str:
 
 
 def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: Path) -> None:
-    assembled = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold"))
+    assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"))
     assert kinds(assembled, named(load, "UPDATE")) == [[LOOKUP]]
     assert kinds(assembled, named(load, "SELECT balance FROM accounts WHERE id")) == [[AGAIN]]
     assert kinds(assembled, named(load, "branches")) == [[]]
@@ -95,7 +95,7 @@ def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: P
 
 
 def test_calls_and_pages_are_those_that_were_counted(load: Load, tmp_path: Path) -> None:
-    program = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold")).program
+    program = assemble(load, scenario(tmp_path, "replay.cache_state=cold")).program
     assert int(program.executed.sum()) == sum(counters["calls"] for counters in QUERIES.values())
     assert program.transactions == TRANSACTIONS
     classes = program.statements.classes
@@ -161,9 +161,9 @@ def test_a_cold_pool_misses_more_than_a_warm_one(load: Load, tmp_path: Path) -> 
 def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", unused=70)
     found = read_load(path, synthesise(path, 1), law())
-    assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=recorded"))
+    assembled = assemble(found, scenario(tmp_path, "replay.cache_state=recorded"))
     assert np.count_nonzero(assembled.database.frame_of) == FRAMES - 70
-    assert np.count_nonzero(assemble_load(found, scenario(tmp_path)).database.frame_of) == FRAMES
+    assert np.count_nonzero(assemble(found, scenario(tmp_path)).database.frame_of) == FRAMES
 
 
 def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: P
     assert load.commit_wait_ns == 1_500_000  # 75 ms in 50 flushes, which is more than all commits took
     made = scenario(tmp_path, "replay.cache_state=cold")
     think_ns, plain_ns = (
-        assemble_load(one, made).program.statements.think_ns for one in (load, replace(load, commit_wait_ns=0.0))
+        assemble(one, made).program.statements.think_ns for one in (load, replace(load, commit_wait_ns=0.0))
     )
     assert plain_ns.sum() - think_ns.sum() == pytest.approx(TRANSACTIONS * 1_500_000, rel=0.01)
 
@@ -186,7 +186,7 @@ def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> Non
     """A cost that the model charges by itself is taken off the statements."""
 
     def cpu_ns(*settings: str) -> Any:
-        return assemble_load(load, scenario(tmp_path, "replay.cache_state=cold", *settings)).program.statements.cpu_ns
+        return assemble(load, scenario(tmp_path, "replay.cache_state=cold", *settings)).program.statements.cpu_ns
 
     plain, charged = cpu_ns(), cpu_ns('host.costs.read="20 us"')
     taken = load.physical_reads.sum() * 20_000
@@ -199,7 +199,7 @@ def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> Non
 def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, tmp_path: Path) -> None:
     update = named(load, "UPDATE")
     costs = ProcessorCosts({update: 70_000}, 30_000, Costs(read_ns=5_000), "a test", pause_ns=0)
-    assembled = assemble_load(load, scenario(tmp_path, "replay.cache_state=cold"), costs)
+    assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"), costs)
     program = assembled.program
     own = np.array(program.category)[program.statements.classes] == program.names.index(update)
     assert set(program.statements.cpu_ns[own].tolist()) == {70_000}
@@ -226,7 +226,7 @@ def test_clients_run_one_transaction_after_the_other(load: Load, tmp_path: Path)
 
 
 def test_open_transactions_come_at_their_times(load: Load, tmp_path: Path) -> None:
-    assembled = assemble_load(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
+    assembled = assemble(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
     statements = assembled.program.statements
     begins = statements.begins == 1
     assert assembled.program.sessions == assembled.program.transactions
@@ -241,17 +241,17 @@ def test_sessions_that_nobody_saw_start_by_the_clock(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", clients=None)
     found = read_load(path, synthesise(path, 1), law())
     assert found.pooled
-    assembled = assemble_load(found, scenario(tmp_path, "replay.cache_state=cold"))
+    assembled = assemble(found, scenario(tmp_path, "replay.cache_state=cold"))
     assert assembled.program.sessions == assembled.program.transactions
     with pytest.raises(ScenarioError, match=r"how many sessions there were; write clients"):
-        assemble_load(found, scenario(tmp_path, "replay.mode=closed"))
+        assemble(found, scenario(tmp_path, "replay.mode=closed"))
 
 
 def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
     """Of sessions that were recorded, not of a benchmark."""
     later = load.start_ns + np.where(load.transaction > load.transaction.max() // 2, 40 * NS_PER_S, 0)
     pausing = replace(load, start_ns=later, closed=False, span_ns=41 * NS_PER_S)
-    statements = assemble_load(pausing, scenario(tmp_path, "replay.cache_state=cold")).program.statements
+    statements = assemble(pausing, scenario(tmp_path, "replay.cache_state=cold")).program.statements
     by_clock = statements.waits_for == CLOCK
     sessions = len(statements.session_ends)
     assert sessions < by_clock.sum() <= 2 * sessions
@@ -311,7 +311,7 @@ def test_a_scenario_that_does_not_fit_is_a_sentence(
     load: Load, tmp_path: Path, settings: Sequence[str], text: str, message: str
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
-        assemble_load(load, scenario(tmp_path, *settings, text=text))
+        assemble(load, scenario(tmp_path, *settings, text=text))
 
 
 def test_relations_may_lie_on_volumes_of_their_own(load: Load, tmp_path: Path) -> None:
@@ -331,8 +331,8 @@ def test_what_a_bundle_lacks_is_a_sentence(load: Load, tmp_path: Path) -> None:
 
 
 def test_assembling_again_with_other_costs_needs_no_other_load(load: Load, tmp_path: Path) -> None:
-    made = assemble(load.path, scenario(tmp_path), synthesise(load.path, 1), law())
-    again = assemble_load(load, scenario(tmp_path))
+    made = assemble(read_load(load.path, synthesise(load.path, 1), law()), scenario(tmp_path))
+    again = assemble(load, scenario(tmp_path))
     for name in ("page_of", "used", "dirty"):
         np.testing.assert_array_equal(getattr(made.database, name), getattr(again.database, name))
     np.testing.assert_array_equal(made.program.statements.cpu_ns, again.program.statements.cpu_ns)
@@ -346,7 +346,7 @@ def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
 
 
 def test_both_engines_run_a_load_alike(load: Load, tmp_path: Path) -> None:
-    first, second = (assemble_load(load, scenario(tmp_path, "replay.cache_state=cold")) for _ in range(2))
+    first, second = (assemble(load, scenario(tmp_path, "replay.cache_state=cold")) for _ in range(2))
 
     def empty(assembled: Assembled) -> Metrics:
         columns = FIRST_CLASS + len(assembled.program.names)

@@ -64,7 +64,8 @@ def transaction_us(result: Result) -> list[float] | None:
 
 
 def _queries(result: Result) -> dict[str, dict[str, Any]]:
-    return finite(result.summary.get("queries") or {})  # type: ignore[no-any-return]
+    found: dict[str, dict[str, Any]] = finite(result.summary.get("queries") or {})
+    return found
 
 
 def _saturated(result: Result) -> bool:

@@ -113,7 +113,8 @@ def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
 def _transactions_per_s(database: Database) -> float | None:
     """Return how many ended in a second, from when all sessions have begun to count until the first has no more to do."""
     ends = database.ends > 0
-    last = database.sessions["end"].astype(np.int64) - 1
+    own = database.sessions["end"][: database.first_helper[0]]  # helpers have no statements
+    last = own.astype(np.int64) - 1
     until = int(database.done_ns[last].min()) if len(last) else 0
     since = int(database.counted_from_ns[0])
     count = int((ends & (database.done_ns > since) & (database.done_ns <= until)).sum())

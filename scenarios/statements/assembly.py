@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.load import Load, read_load
+from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
@@ -43,25 +40,12 @@ class Assembled:
 
 
 def assemble(
-    path: Path,
-    scenario: NamedScenario,
-    synthesis: Synthesis | None,
-    fitted: Fitted,
-    processor: ProcessorCosts | None = None,
-    seed: int | None = None,
-) -> Assembled:
-    """Put the load of the bundle at *path* on *scenario*, its pool as ``cache_state`` says; raises ScenarioError or TraceError.
-
-    *synthesis* and *fitted* are of that bundle (no synthesis where statements were recorded one by one). Whoever wants several, with
-    other costs, reads the load once: :func:`tiersim.scenarios.statements.load.read_load`, then :func:`assemble_load`.
-    """
-    return assemble_load(read_load(path, synthesis, fitted), scenario, processor, seed)
-
-
-def assemble_load(
     load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None, seed: int | None = None
 ) -> Assembled:
-    """Put *load* on *scenario*, see :func:`assemble`; *seed* in place of the scenario's."""
+    """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises ScenarioError.
+
+    A load can be put on scenarios as often as one likes.
+    """
     settings = settings_of(scenario, load.path, load.manifest, processor)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)

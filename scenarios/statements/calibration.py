@@ -22,7 +22,7 @@ from tiersim.scenarios.calibration.processor import (
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import assemble_load
+from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -36,7 +36,7 @@ from tiersim.traces.schema import DATA_READ
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import NS_PER_MS
 
-#: So many executions of each session tell how fast a load runs: of 8 sessions 10,000 transactions.
+#: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
 #: Name of transactions among the classes that are compared; the others are queries.
 TRANSACTIONS = "transaction"
@@ -178,12 +178,12 @@ class _Model:
     """The load on the recorded hardware: a pool that was warmed once, and runs with other costs."""
 
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
-        costs = assemble_load(load, scenario).settings.costs
+        costs = assemble(load, scenario).settings.costs
         self.start = ProcessorCosts(
             statement_ns(load, costs), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
         )
         self._load = load
-        self._assembled = assemble_load(load, scenario, self.start)
+        self._assembled = assemble(load, scenario, self.start)
         self._plant = self._assembled.builder.build(_SLOTS)
 
     def run(self, costs: ProcessorCosts) -> Run:

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
+from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.traces.differences import Change, differences
 from tiersim.traces.query_text import Kind, tokens
 from tiersim.traces.statistics import read_snapshots
 
-#: A query that misses less than this share of what another of the same table does, in a call, finds the row that the other looked up.
-_FINDS = 0.05
 #: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same moment.
 _NEAR = 0.02
 #: More rows of a call are not simulated one by one.
@@ -149,7 +148,7 @@ def _find(table: AccessedTable, uses: NDArray[np.bool_], counted: Sequence[_Coun
     missed = np.array([one.physical for one in counted])
     if table.touches < 2 or not uses.any():
         return np.zeros(len(counted), np.bool_)
-    finds: NDArray[np.bool_] = uses & (missed < _FINDS * missed[uses].max())
+    finds: NDArray[np.bool_] = uses & (missed < FINDS * missed[uses].max())
     return finds
 
 

@@ -14,7 +14,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import assemble_load
+from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, stamped
 from tiersim.scenarios.statements.load import Load, read_load, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
@@ -72,14 +72,17 @@ def replay_statements_all(
     """
     loads: dict[int, Load] = {}
     results: list[Result] = []
-    processor = None
-    if recorded_on is not None:
-        load = loads.setdefault(recorded_on.model.replay.seed, load_of(bundle.path, recorded_on.model.replay.seed))
-        processor = calibrate(load, recorded_on)
+
+    def load_for(scenario: NamedScenario) -> Load:
+        seed = scenario.model.replay.seed
+        if seed not in loads:
+            loads[seed] = load_of(bundle.path, seed)
+        return loads[seed]
+
+    processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
     runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
     for place, scenario in enumerate(runs):
-        seed = scenario.model.replay.seed
-        load = loads[seed] if seed in loads else loads.setdefault(seed, load_of(bundle.path, seed))
+        load = load_for(scenario)
 
         def note(ended: int, done: int = place * len(load), total: int = len(runs) * len(load)) -> None:
             if progress is not None:
@@ -87,7 +90,7 @@ def replay_statements_all(
 
         results.append(replay_statements(bundle.path, scenario, processor=processor, load=load, progress=note))
     if recorded_on is not None:
-        return stamped(results[:-1], results[-1], loads[recorded_on.model.replay.seed])
+        return stamped(results[:-1], results[-1], load_for(recorded_on))
     return results
 
 
@@ -107,7 +110,7 @@ def replay_statements(
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
-    assembled = assemble_load(load, scenario, processor, seed)
+    assembled = assemble(load, scenario, processor, seed)
     interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)

@@ -13,7 +13,7 @@ from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
 
 #: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.
-_FINDS = 0.05
+FINDS = 0.05
 #: Of all pages that were missed; tables with a smaller share of them are not fitted, and keep the place that they have.
 _MATTERS = 0.01
 
@@ -176,9 +176,9 @@ def _touches(name: str, found: Differences, texts: dict[str, str]) -> int:
     if not queries:
         return 1
     most = max(queries)[0]
-    often = [(calls, missed) for calls, missed in queries if calls > most * _FINDS]
+    often = [(calls, missed) for calls, missed in queries if calls > most * FINDS]
     worst = max(missed for _, missed in often)
-    missing = sum(calls for calls, missed in often if missed >= worst * _FINDS)
+    missing = sum(calls for calls, missed in often if missed >= worst * FINDS)
     return max(round(sum(calls for calls, _ in often) / missing), 1) if worst else 1
 
 
