@@ -107,6 +107,7 @@ def summarise_statements(
         "throughput_shortfall_pct": judged.shortfall_pct,
         "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": None},
         "latency_ns": figures,
+        "commit_breakdown_ns": _breakdown(assembled, COMMIT, figures.get(COMMIT)),
         "queries": {name: _query(assembled, name, found) for name, found in queries.items() if found is not None},
         "stations": figures_of_stations,
         "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
@@ -226,16 +227,25 @@ def _hit_ratio(assembled: Assembled) -> float | None:
     return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
 
 
+def _classes(assembled: Assembled, name: str) -> Column:
+    return np.flatnonzero(np.array(assembled.program.category) == assembled.program.names.index(name))
+
+
+def _breakdown(assembled: Assembled, name: str, found: dict[str, Any] | None) -> dict[str, float]:
+    """Return where the time of a call of a query goes, or of a commit, on average; nothing of what was never called."""
+    if found is None:
+        return {}
+    spent = assembled.database.spent[_classes(assembled, name)].sum(axis=0)
+    return {part: float(spent[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
+
+
 def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Add to the latency of a query where its time went, what it read, and what it is."""
-    program, database, load = assembled.program, assembled.database, assembled.load
-    classes = np.flatnonzero(np.array(program.category) == program.names.index(name))
-    calls = max(found["count"], 1)
-    spent = database.spent[classes].sum(axis=0)
+    load, read = assembled.load, assembled.database.pages_read[_classes(assembled, name)]
     return {
         **found,
-        "breakdown_ns": {part: float(spent[place]) / calls for place, part in enumerate(SPENT)},
-        "physical_reads_per_call": float(database.pages_read[classes].sum()) / calls,
+        "breakdown_ns": _breakdown(assembled, name, found),
+        "physical_reads_per_call": float(read.sum()) / max(found["count"], 1),
         "text": None if name == OTHERS else load.texts.get(name),
         "executions": "synthesised from counters" if load.synthetic else "recorded",
         "cpu": load.cpu_basis.get(name, "recorded"),
