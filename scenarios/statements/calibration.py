@@ -16,6 +16,7 @@ from tiersim.scenarios.calibration.processor import (
     ProcessorCosts,
     Run,
     calibrate_processor,
+    loop_sessions,
     pace_of,
     recorded_pace,
 )
@@ -62,7 +63,9 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does not have; import its '
             'output, too, or write "elsewhere"'
         )
-    model = _Model(_first(load, _EXECUTIONS), recorded_on, recorded.pause_ns if here else None)
+    warm = recorded_on.model.replay.cache_state == "warm"
+    part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
+    model = _Model(part, recorded_on, recorded.pause_ns if here else None)
     found = calibrate_processor(recorded, model.start, model.run)
     return replace(found, statement_ns=statement_ns(load, found.costs))
 
@@ -175,7 +178,7 @@ def statement_ns(load: Load, costs: Costs) -> dict[str, int]:
 
 
 class _Model:
-    """The load on the recorded hardware: a pool that was warmed once, and runs with other costs."""
+    """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = assemble(load, scenario).settings.costs
@@ -206,7 +209,7 @@ class _Model:
             pace=pace_of(database, metrics, worked_ns),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,
-            sessions=len(database.sessions),
+            sessions=len(loop_sessions(database)),
             reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
         )
@@ -240,8 +243,6 @@ def _refuse_changes(scenario: NamedScenario) -> None:
         changed.append(f"replay.load = {replay.load}")
     if replay.clients is not None:
         changed.append(f"replay.clients = {replay.clients}")
-    if replay.cache_state == "cold":
-        changed.append('replay.cache_state = "cold"')
     if changed:
         raise ScenarioError(
             f"{scenario.name}: {changed[0]}: a scenario of the recorded hardware runs the recorded load; leave it out"

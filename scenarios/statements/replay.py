@@ -38,7 +38,7 @@ def load_of(path: Path, seed: int) -> Load:
     """
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
-    fitted = fit(accesses.tables, accesses.frames)
+    fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
     return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
 
 
