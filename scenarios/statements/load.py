@@ -117,7 +117,9 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
     asked, said = asked_of(path, fitted, queries, texts, columns, dirtied)
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
-    checkpoints = np.isin(columns["query"], [code for code, query in enumerate(queries) if _checkpoints(texts.get(query))])
+    checkpoints = np.isin(
+        columns["query"], [code for code, query in enumerate(queries) if _checkpoints(texts.get(query))]
+    )
     if checkpoints.any():
         columns["cpu_ns"][checkpoints] = 0
         said.append(

@@ -69,9 +69,7 @@ def fit(
     bounded = [
         table.name
         for table, law in zip(used, laws, strict=True)
-        if not table.even
-        and table.index_missed + table.heap_missed
-        and at_its_edge(law)
+        if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
     laws = evidence.evened(laws, [place for place in unknown if used[place].name not in bounded])
     said = []
