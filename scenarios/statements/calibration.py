@@ -23,7 +23,7 @@ from tiersim.scenarios.calibration.processor import (
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import assemble
+from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -44,8 +44,6 @@ TRANSACTIONS = "transaction"
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
-#: Places for requests that a run begins with.
-_SLOTS = 256
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
@@ -63,7 +61,7 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does not have; import its '
             'output, too, or write "elsewhere"'
         )
-    warm = recorded_on.model.replay.cache_state == "warm"
+    warm = cache_state_of(recorded_on, load) == "warm"
     part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
     model = _Model(part, recorded_on, recorded.pause_ns if here else None)
     found = calibrate_processor(recorded, model.start, model.run)
@@ -188,7 +186,7 @@ class _Model:
         self._load = load
         self._assembled = assemble(load, scenario, self.start)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
-        self._plant = self._assembled.builder.build(_SLOTS)
+        self._plant = self._assembled.plant
 
     def run(self, costs: ProcessorCosts) -> Run:
         """Run the load once, with *costs*."""

@@ -39,6 +39,7 @@ class Fitted:
     residuals: tuple[Residual, ...] = ()
     said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
     other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
+    unused: int = 0  # frames of the recorded pool that held nothing when the recording began
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -95,7 +96,7 @@ def fit(
             )
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
-    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:])
+    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused)
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:

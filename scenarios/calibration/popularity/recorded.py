@@ -15,6 +15,8 @@ from tiersim.traces.statistics import Snapshot, read_snapshots
 
 #: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.
 FINDS = 0.05
+#: A pool of which a smaller share holds nothing is full: relations that are dropped leave frames behind.
+_FILLING = 0.1
 #: Of all pages that were missed; tables with a smaller share of them are not fitted, and keep the place that they have.
 _MATTERS = 0.01
 
@@ -54,6 +56,8 @@ def recorded_accesses(path: Path) -> Accesses:
     others = _pages_of_others(found, {table.name for table in tables})
     frames = max(pool_bytes // page_bytes - others, 1)
     unused = min(unused_frames(read_snapshots(path)), frames)
+    if unused < _FILLING * frames:
+        unused = 0
     if unused:
         said.append(
             f"the pool was filling: {unused:,} of its {frames:,} pages for these tables held nothing when the recording began"
