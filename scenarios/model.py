@@ -225,7 +225,9 @@ def with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
-    if model.engine is None and values["replay"]["warmup"] == 0:  # what it says by default is of no consequence to requests
+    if (
+        model.engine is None and values["replay"]["warmup"] == 0
+    ):  # what it says by default is of no consequence to requests
         del values["replay"]["warmup"]
     units = dict.fromkeys(
         ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"

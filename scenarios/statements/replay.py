@@ -111,9 +111,7 @@ def replay_statements(
     interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    plant, outcome = engine.run_database(
-        assembled.plant, assembled.database, metrics, progress=progress
-    )
+    plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=progress)
     return summarise_statements(scenario, assembled, plant, metrics, outcome, _trace(load))
 
 

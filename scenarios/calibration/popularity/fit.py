@@ -96,7 +96,9 @@ def fit(
             )
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
-    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused)
+    return Fitted(
+        used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused
+    )
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
