@@ -11,6 +11,7 @@ from tiersim.devices.token_bucket import balances
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
+from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
@@ -75,7 +76,7 @@ def summarise_statements(
         "verdict": {
             "load": judged.verdict,
             "calibration": "none",
-            "cache": _cache(scenario, assembled, metrics, ran),
+            "cache": _cache(assembled, metrics, ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
             "locks": "modelled" if program.locks_rows else "not modelled",
         }
@@ -94,8 +95,9 @@ def summarise_statements(
         },
         "commands": int(program.executed.sum()),
         "throughput_per_s": _throughput(assembled, metrics, outcome),
+        "throughput_over_time": curve(load.path, assembled.database, assembled.span_ns),
         "throughput_shortfall_pct": judged.shortfall_pct,
-        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": None},
+        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
         "queries": {name: _query(assembled, name, found) for name, found in queries.items() if found is not None},
         "stations": figures_of_stations,
@@ -188,6 +190,13 @@ def _hit_ratio(assembled: Assembled) -> float | None:
     return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
 
 
+def _os_hit_ratio(assembled: Assembled) -> float | None:
+    """Return the share of the pages that the pool missed that the operating system had."""
+    for row in assembled.database.page_cache:
+        return int(row["hit_pages"]) / int(row["read_pages"]) if row["read_pages"] else None
+    return None
+
+
 def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Add to the latency of a query where its time went, what it read, and what it is."""
     program, database, load = assembled.program, assembled.database, assembled.load
@@ -204,10 +213,12 @@ def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, 
     }
 
 
-def _cache(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, ran: int) -> str:
+def _cache(assembled: Assembled, metrics: Metrics, ran: int) -> str:
     """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run."""
-    if scenario.model.replay.cache_state == "cold":
+    if assembled.cache_state == "cold":
         return "cold"
+    if assembled.cache_state == "recorded" and not assembled.warmed:
+        return "as recorded"
     if not assembled.warmed:
         return "not warmed"
     third = max(ran // 3, 1)
