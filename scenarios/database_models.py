@@ -27,6 +27,7 @@ class CostsModel(StrictModel):
     evict_clean: Nanoseconds | None = None
     evict_dirty: Nanoseconds | None = None
     change: Nanoseconds | None = None
+    log_io: Nanoseconds | None = None
 
 
 class HostModel(StrictModel):
