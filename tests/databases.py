@@ -123,7 +123,11 @@ _log_bytes = st.integers(0, 3000)
 _demands = st.one_of(
     st.builds(Demand, kind=st.just(COMPUTE), share=st.integers(0, 1000)),
     st.builds(
-        Demand, kind=st.sampled_from((LOOKUP, AGAIN)), table=st.integers(0, 1), dirties=st.booleans(), log_bytes=_log_bytes
+        Demand,
+        kind=st.sampled_from((LOOKUP, AGAIN)),
+        table=st.integers(0, 1),
+        dirties=st.booleans(),
+        log_bytes=_log_bytes,
     ),
     st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
 )
@@ -141,7 +145,12 @@ _demands = st.one_of(
     _scans,
     _many,
     st.builds(
-        Demand, kind=st.just(LOCK), table=st.integers(0, 1), dirties=st.booleans(), log_bytes=_log_bytes, rank=st.integers(0, 1)
+        Demand,
+        kind=st.just(LOCK),
+        table=st.integers(0, 1),
+        dirties=st.booleans(),
+        log_bytes=_log_bytes,
+        rank=st.integers(0, 1),
     ),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
 )

@@ -280,7 +280,9 @@ def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:
             level_file += [len(file_start) - 1] * len(parts)
             start = file_start[-1]
             if pages:
-                file_start += [min(start + size, start + pages) for size in range(PAGES_A_FILE, pages + PAGES_A_FILE, PAGES_A_FILE)]
+                file_start += [
+                    min(start + size, start + pages) for size in range(PAGES_A_FILE, pages + PAGES_A_FILE, PAGES_A_FILE)
+                ]
     return {
         "level_file": np.array(level_file, np.int64),
         "file_start": np.array(file_start, np.int64),

@@ -57,7 +57,15 @@ def unlock_rows(d: Database, session: int) -> None:
         if lock["first_waiter"] > 0:
             other = lock["first_waiter"] - 1
             following = d.sessions[other]["next_waiter"]
-            _hold(d, other, lock["rank"], lock["table"], lock["row"], following, lock["last_waiter"] if following > 0 else 0)
+            _hold(
+                d,
+                other,
+                lock["rank"],
+                lock["table"],
+                lock["row"],
+                following,
+                lock["last_waiter"] if following > 0 else 0,
+            )
             call(d, other)
 
 
@@ -69,9 +77,7 @@ def _list_of(d: Database, table: int, row: int) -> int:
 
 
 @kernel
-def _hold(
-    d: Database, session: int, rank: int, table: int, row: int, first_waiter: int, last_waiter: int
-) -> None:
+def _hold(d: Database, session: int, rank: int, table: int, row: int, first_waiter: int, last_waiter: int) -> None:
     s = d.sessions[session]
     s["locks"] += 1
     place = session * MOST_LOCKS + s["locks"]

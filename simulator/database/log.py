@@ -31,6 +31,7 @@ from tiersim.simulator.database.tables import (
     LOG_IO_NS,
     PREFETCH,
     RUNNING,
+    URGENT,
     Database,
 )
 
@@ -239,7 +240,7 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if phase == _WRITES or phase == _FLUSHES:
         hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
         if d.costs[LOG_IO_NS] > 0:
-            return add_child(p, 0, d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])
+            return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
         phase = hold["phase"]
     made = 0
     log["sync_ns"] += now - log["began_ns"]

@@ -19,6 +19,8 @@ COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL = range(8)
 #: that the session reads ahead has come; (made by the pool) read pages whose frames are there. The log and the page cache have meanings of
 #: their own for them.
 PREFETCH, AWAIT, FILL = range(4, 7)
+#: Operation of a slice of CPU that goes before those that wait.
+URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
 MOST_PAGES = 64
 
