@@ -26,10 +26,16 @@ def test_tables_have_the_pages_that_postgresql_gives_them() -> None:
     assert [relation.rows for relation in (accounts, history, tellers, branches)] == [100_000, 1, 10, 1]
 
 
-@pytest.mark.parametrize(("script", "commands", "locks"), [("select-only", 1, 0), ("simple-update", 5, 1), ("tpcb-like", 7, 3)])
+@pytest.mark.parametrize(
+    ("script", "commands", "locks"), [("select-only", 1, 0), ("simple-update", 5, 1), ("tpcb-like", 7, 3)]
+)
 def test_scripts_have_their_commands(script: str, commands: int, locks: int) -> None:
     kinds = [demand.kind for demand in demands(script, 300)]  # type: ignore[arg-type]
-    assert (kinds.count(COMPUTE), kinds.count(LOCK), kinds.count(LOG)) == (commands, locks, int(script != "select-only"))
+    assert (kinds.count(COMPUTE), kinds.count(LOCK), kinds.count(LOG)) == (
+        commands,
+        locks,
+        int(script != "select-only"),
+    )
 
 
 @pytest.mark.kernels

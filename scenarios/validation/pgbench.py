@@ -124,4 +124,6 @@ def _closed(clients: int, each: int, cpu_ns: float) -> Statements:
     nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
     ends: Sequence[int] = [(client + 1) * each for client in range(clients)]
     cpu = np.full(count, round(cpu_ns))
-    return Statements(ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, cpu, flags, flags)
+    return Statements(
+        ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, cpu, flags, flags
+    )
