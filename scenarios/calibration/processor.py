@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
@@ -22,6 +23,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
+#: A session with less than this share of the statements of the busiest one is none of those that the load was measured by.
+_TAKES_PART = 0.1
 #: A processor that is busy for so much of the time limits what is done in a second.
 _BUSY = 0.95
 
@@ -123,11 +126,18 @@ def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
     return int(metrics.completions[:, category].sum()), int(metrics.latency_sum_ns[:, category].sum())
 
 
+def loop_sessions(database: Database) -> NDArray[np.int64]:
+    """Return the last statement of each session that takes part in the load: others do little beside it, or help."""
+    ends = database.sessions["end"][: database.first_helper[0]].astype(np.int64)
+    statements = np.diff(np.sort(ends), prepend=0)
+    last: NDArray[np.int64] = np.sort(ends)[statements >= _TAKES_PART * statements.max(initial=0)] - 1
+    return last
+
+
 def _transactions_per_s(database: Database) -> float | None:
     """Return how many ended in a second, from when all sessions have begun to count until the first has no more to do."""
     ends = database.ends > 0
-    own = database.sessions["end"][: database.first_helper[0]]  # helpers have no statements
-    last = own.astype(np.int64) - 1
+    last = loop_sessions(database)
     until = int(database.done_ns[last].min()) if len(last) else 0
     since = int(database.counted_ns[COUNTED_FROM])
     count = int((ends & (database.done_ns > since) & (database.done_ns <= until)).sum())

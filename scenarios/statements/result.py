@@ -18,6 +18,7 @@ from tiersim.scenarios.statements.checkpoint_results import (
     impact_of,
     log_of,
 )
+from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
@@ -85,7 +86,7 @@ def summarise_statements(
         "verdict": {
             "load": judged.verdict,
             "calibration": "none",
-            "cache": _cache(scenario, assembled, metrics, min(first, ran - 1), ran),
+            "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
             "locks": "modelled" if program.locks_rows else "not modelled",
         }
@@ -104,8 +105,9 @@ def summarise_statements(
         },
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": _throughput(assembled, metrics, course),
+        "throughput_over_time": curve(load.path, assembled.database, assembled.span_ns),
         "throughput_shortfall_pct": judged.shortfall_pct,
-        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": None},
+        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
         "commit_breakdown_ns": _breakdown(assembled, COMMIT, figures.get(COMMIT)),
         "queries": {name: _query(assembled, name, found) for name, found in queries.items() if found is not None},
@@ -239,6 +241,13 @@ def _breakdown(assembled: Assembled, name: str, found: dict[str, Any] | None) ->
     return {part: float(spent[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
 
 
+def _os_hit_ratio(assembled: Assembled) -> float | None:
+    """Return the share of the pages that the pool missed that the operating system had."""
+    for row in assembled.database.page_cache:
+        return int(row["hit_pages"]) / int(row["read_pages"]) if row["read_pages"] else None
+    return None
+
+
 def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Add to the latency of a query where its time went, what it read, and what it is."""
     load, read = assembled.load, assembled.database.pages_read[_classes(assembled, name)]
@@ -252,13 +261,15 @@ def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, 
     }
 
 
-def _cache(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
+def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
     """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run.
 
     The run is that from the interval *first* to before *ran*.
     """
-    if scenario.model.replay.cache_state == "cold":
+    if assembled.cache_state == "cold":
         return "cold"
+    if assembled.cache_state == "recorded" and not assembled.warmed:
+        return "as recorded"
     if not assembled.warmed:
         return "not warmed"
     third = max((ran - first) // 3, 1)
