@@ -224,7 +224,9 @@ def statement_sample(
         extrapolated=extrapolated,
         inferred=["Rows that a statement looks up were drawn from the popularity of their table."],
         caveats=[f"extrapolated: a pool of {size} is more than four times as large or small as the recorded one"] if extrapolated else [],
-        replay={"mode": "partly-open", "load": 1.0, "sessions": 16, "transactions": transactions},
+        replay={
+            "mode": "partly-open", "load": 1.0, "sessions": 16, "transactions": transactions, "counted_ns": {"from": 0, "until": SPAN_NS},
+        },
     )  # fmt: skip
     toml = below.scenario_toml + f'\n[engine]\nkind = "postgresql"\nbuffer_pool = "{size}"\n'
     return replace(

@@ -1,5 +1,6 @@
 // The database over time, its log and its checkpoints, where statements were simulated.
-const FEW_CHECKPOINTS = 12;
+const fewCheckpoints = () => (narrow() ? 4 : 12);
+const LEAST_DIP = 0.5; // percent; less is called none
 let allCheckpoints = false;
 
 const databases = () => scenarios().filter(scenario => scenario.database);
@@ -14,7 +15,7 @@ function databaseRows(scenario) {
   const rows = [
     { key: 'transactions', what: 'transactions a second', x: middle, values: rates(time, time.by_class.transaction?.completions ?? time.start_s.map(() => 0)), text: perS, least: 1 },
     commits ? { key: 'commits', what: 'mean latency of commits', x: middle, values: commits, text: duration, least: 1e-3 } : null,
-    { key: 'dirty', what: 'dirty pages in the pool', x: inUnit(middles(database)), values: database.dirty_pages, text: pages, least: 1 },
+    { key: 'dirty', what: 'dirty pages in the pool', x: inUnit(middles(database)), values: database.dirty_pages, text: pages, tick: whole.format, least: 1 },
     { key: 'log', what: 'log written a second', x: inUnit(middles(database)), values: database.log_bytes_per_s, text: value => `${bytes(value)}/s`, least: 1 },
   ];
   return rows.filter(known);
@@ -38,7 +39,7 @@ function databaseLanes() {
     const trace = (one, scenario, look) => ({ ...line(one.x, one.values, scenario.name, look.line), mode: 'lines', ...look.area, text: one.values.map(value => (known(value) ? one.text(value) : '')), ...hoverLatency(`${one.what}, ${scenario.name}`) });
     const behind = also ? [trace(also, compared(), { line: { color: style(state.compare).colour, dash: style(state.compare).dash, width: 1.5 } })] : [];
     return {
-      label: capital(row.what), prominent: true, top, ticks: ['0', row.text(top)],
+      label: capital(row.what), prominent: true, top, ticks: ['0', (row.tick ?? row.text)(top)],
       traces: [trace(row, selected(), { line: { color: colour, width: 1.4 }, area: { fill: 'tozeroy', fillcolor: alpha(colour, 0.3) } }), ...behind],
     };
   });
@@ -65,7 +66,7 @@ function databaseReading() {
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = (dip, many) => (dip <= 0 ? '' : `In the worst 5${NBSP}s of ${many > 1 ? 'them' : 'it'} throughput is ${percent(dip / 100)} below its mean.`);
+const dipSentence = (dip, many) => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s of ${many > 1 ? 'them' : 'it'} throughput is ${percent(dip / 100)} below its mean.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();
@@ -123,21 +124,26 @@ function impactRow(scenario) {
 }
 
 function checkpointRow(scenario, one) {
-  const time = ns => (known(ns) ? cellOf(ns >= 1e9 ? span(ns / 1e9) : duration(ns / 1e3)) : unknownCell('not over'));
+  const took = ns => (ns >= 1e9 ? span(ns / 1e9) : duration(ns / 1e3));
+  const time = (ns, from) => {
+    if (known(ns)) return cellOf(took(ns));
+    return known(from) ? element('td', { className: 'range' }, `>${NBSP}${took(scenario.replay.counted_ns.until - from)}`) : unknownCell('not begun');
+  };
+  const written = known(one.write_ns) ? one.start_ns + one.write_ns : null;
   const felt = purpose => {
     const mean = one.latency_ns[purpose]?.mean;
     return known(mean) ? cellOf(duration(mean / 1e3)) : unknownCell(isSaturated(scenario) ? 'saturated' : 'none');
   };
   return element('tr', { className: scenario === selected() ? 'selected' : '' }, scenarioHead(scenario),
     cellOf(moment(one.start_ns / 1e9)), element('td', { className: 'word' }, { time: 'time', log: 'log' }[one.trigger] ?? one.trigger),
-    cellOf(whole.format(one.pages)), cellOf(bytes(one.bytes), `${whole.format(one.written_pages)} pages`), time(one.write_ns), time(one.sync_ns), cellOf(bytes(one.log_bytes)),
-    known(one.dip_pct) ? cellOf(one.dip_pct > 0 ? `−${percent(one.dip_pct / 100)}` : 'no dip') : unknownCell('too short'), felt('transaction'), felt('commit'));
+    cellOf(whole.format(one.pages)), cellOf(bytes(one.bytes), `${whole.format(one.written_pages)} pages`), time(one.write_ns, one.start_ns), time(one.sync_ns, written), cellOf(bytes(one.log_bytes)),
+    known(one.dip_pct) ? cellOf(one.dip_pct >= LEAST_DIP ? `−${percent(one.dip_pct / 100)}` : 'no dip') : unknownCell(isSaturated(scenario) ? 'saturated' : 'too short'), felt('transaction'), felt('commit'));
 }
 
 function drawCheckpointTables() {
   const there = databases();
   const rows = there.flatMap(scenario => (scenario.checkpoints?.rows ?? []).map(one => [scenario, one]));
-  const most = allCheckpoints || printing() || rows.length <= FEW_CHECKPOINTS + 2 ? rows.length : FEW_CHECKPOINTS;
+  const most = allCheckpoints || printing() || rows.length <= fewCheckpoints() + 2 ? rows.length : fewCheckpoints();
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'In checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));

@@ -119,7 +119,7 @@ const isCached = scenario => known(scenario.hit_ratio?.pool);
 function checkpointsOf({ checkpoints }) {
   if (!checkpoints?.rows) return ['none'];
   const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
-  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip > 0 ? element('span', { className: 'interval' }, `${percent(dip / 100)} less in the worst 5${NBSP}s`) : null];
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `at worst −${percent(dip / 100)}`) : null];
 }
 
 function card(scenario, index) {
