@@ -9,6 +9,7 @@ import pytest
 from tests.page_browser import Open, browser, drawn, numbers, open_page, text
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS, sample
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
+from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.checkpoints import MOST_ROWS
 from tiersim.cli.page.payload import page_payload
@@ -71,6 +72,17 @@ def test_a_warm_up_is_not_drawn(results: list[Result]) -> None:
     result.summary["replay"]["counted_ns"] = {"from": 30_000_000_000, "until": SPAN_NS}
     found = scenario(result)
     assert found["time"]["start_s"][0] == found["database"]["start_s"][0] == 30
+
+
+def test_a_plot_draws_the_same(results: list[Result]) -> None:
+    found = plots.database_over_time(results)
+    assert [trace.name for trace in found.data] == ["15k-raid10"] * 4 + ["pcie-p3700"] * 4
+    payload = scenario(results[1])
+    assert list(found.data[5].y) == payload["time"]["by_class"]["commit"]["mean_us"]
+    assert list(found.data[6].y) == payload["database"]["dirty_pages"]
+    assert [(shape.x0, shape.x1) for shape in found.layout.shapes] == [CHECKPOINT_S, (SECOND_S, SPAN_NS / 1e9)]
+    with pytest.raises(ValueError, match="replay a recording of statements"):
+        plots.database_over_time(sample(CARD))
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
