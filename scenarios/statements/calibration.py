@@ -211,7 +211,7 @@ class _Model:
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
         return Run(
-            pace=pace_of(database, metrics, worked_ns),
+            pace=pace_of(database, metrics),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,
             sessions=len(loop_sessions(database)),
