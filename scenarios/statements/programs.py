@@ -293,7 +293,8 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
             sums[used] += place[rows].sum()
             counts[used] += rows.sum()
     order = np.argsort(sums / np.maximum(counts, 1), kind="stable")
-    return np.argsort(order, kind="stable").tolist()
+    ranks: list[int] = np.argsort(order, kind="stable").tolist()
+    return ranks
 
 
 def _charge(demands: Sequence[Demand], rows: int, pages: int, settings: Settings) -> int:

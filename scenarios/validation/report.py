@@ -5,11 +5,13 @@ from pathlib import Path
 
 from tiersim.scenarios.validation import (
     backup,
+    checkpoint_arithmetic,
     commits,
     demerits,
     depth_sweep,
     flash_drive,
     halves,
+    log_volume,
     mqsim,
     perc6,
     point_reads,
@@ -27,6 +29,8 @@ NAMES = (
     "flash",
     "commits",
     "point-reads",
+    "log-volume",
+    "checkpoint-arithmetic",
     "halves",
 )
 
@@ -43,6 +47,8 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "flash": flash_drive.experiment,
         "commits": commits.experiment,
         "point-reads": point_reads.experiment,
+        "log-volume": log_volume.experiment,
+        "checkpoint-arithmetic": checkpoint_arithmetic.experiment,
         "halves": lambda: halves.experiment(traces),
     }
     for name in names:
