@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import COUNTED_FROM, FOR_CPU, READ_NS, SLICE_NS, Database
+from tiersim.simulator.database.tables import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.schema import DATA_READ
@@ -105,29 +106,22 @@ def _pause_ns(found: Differences) -> int | None:
     return max(round(float(clients / rate) * NS_PER_S - float(mean_ms) * NS_PER_MS), 0)
 
 
-def pace_of(database: Database, metrics: Metrics) -> Pace:
-    """Return how fast a simulated load ran.
+def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
+    """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
 
-    A page that is read costs CPU, is waited for, and then its session waits for a processor.
+    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a session does. What the
+    log takes of the processors, behind each write and each flush, goes before all that waits.
     """
+    slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)
     log = database.log[0]
+    of_log_ns = 2 * int(log["flushes"]) * int(database.costs[LOG_IO_NS])
+    queued_ns = (waited_ns - processor_ns + of_log_ns) / max(slices, 1)
     return Pace(
         transactions_per_s=_transactions_per_s(database),
-        read_ns=float(database.costs[READ_NS]) + read_ns / reads + _queued_ns(database) if reads else None,
+        read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,
         log_sync_ns=int(log["sync_ns"]) / int(log["flushes"]) if log["flushes"] else None,
     )
-
-
-def _queued_ns(database: Database) -> float:
-    """Return how long a session waits for a processor behind a read.
-
-    A statement begins with its first slice; each other one comes behind a read, but for those of a long computation.
-    """
-    reading = database.pages_read > 0
-    computes = database.cpu_ns[reading[database.statement_class]] // SLICE_NS
-    slices = int(database.pages_read.sum()) + int(computes.sum())
-    return float(database.spent[reading, FOR_CPU].sum()) / max(slices, 1)
 
 
 def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
