@@ -18,7 +18,7 @@ from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import Database
-from tiersim.simulator.database.warm import fill, warm
+from tiersim.simulator.database.warm import clean_all, fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -91,6 +91,8 @@ def assemble(
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
     warmed = _fill(scenario, state, load, database, plant)
+    if settings.checkpoints is not None:
+        clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
 
 
