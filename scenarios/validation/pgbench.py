@@ -37,6 +37,10 @@ PAGE_BYTES = 8192
 
 Script = Literal["select-only", "simple-update", "tpcb-like"]
 _ACCOUNTS, _HISTORY, _TELLERS, _BRANCHES = range(4)
+#: A client does no more than so many times the mean of all.
+_UNEVEN = 1.5
+#: That a pool is filled with: a page of a table that hardly fits has been asked for several times then.
+_MOST_REFERENCES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -81,42 +85,53 @@ def demands(script: Script, log_bytes: int) -> list[Demand]:
     return found if script == "select-only" else [*found, Demand(LOG, log_bytes=log_bytes)]
 
 
-def transactions_per_s(
+@dataclass(frozen=True)
+class Rate:
+    """What came out of a run."""
+
+    per_s: float  # transactions
+    device_reads: float  # a transaction: pages that neither pool nor page cache had
+
+
+def rate(
     server: Server,
     script: Script,
     scale: int,
     cpu_ns: float,
-    log_bytes: float,
+    log_bytes: float = 0,
     *,
     settle_s: float,
     measure_s: float,
     most_per_s: float,
     seed: int = 1,
-) -> float:
-    """Return the rate from *settle_s* on, from a pool and a page cache as they are in the long run.
+) -> Rate:
+    """Run clients from *settle_s* on, from a pool and a page cache as they are in the long run.
 
     *most_per_s* is above any rate that can come out: so many transactions are made.
     """
     builder = PlantBuilder(seed)
     volume = add_volume(builder, server.volume)
+    until_s = settle_s + measure_s
     host = Host(
         cores=server.cores,
         frames=server.pool_bytes // PAGE_BYTES,
         log_station=volume,
         log=Log(full_page_writes=False),
-        until_ns=round((settle_s + measure_s) * NS_PER_S),
+        until_ns=round(until_s * NS_PER_S),
         background_writer=BackgroundWriter(),
         os_cache_pages=server.os_cache_bytes // PAGE_BYTES,
     )
-    each = round((settle_s + measure_s) * most_per_s / server.clients * 1.5)
+    each = round(until_s * most_per_s / server.clients * _UNEVEN)
     classes = [demands(script, round(log_bytes))]
     database = add_database(builder, host, relations(scale, volume), classes, _closed(server.clients, each, cpu_ns))
     plant = builder.build()
-    warm(database, plant)
+    warm(database, plant, most_references=_MOST_REFERENCES)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
     engine.run_database(plant, database, metrics)
-    done = database.done_ns
-    return float(np.count_nonzero((done >= settle_s * NS_PER_S) & (done < host.until_ns)) / measure_s)
+    done = database.done_ns[database.done_ns > 0]
+    counted = np.count_nonzero((done >= settle_s * NS_PER_S) & (done < host.until_ns))
+    cache = database.page_cache[0]
+    return Rate(counted / measure_s, int(cache["read_pages"] - cache["hit_pages"]) / len(done))
 
 
 def _closed(clients: int, each: int, cpu_ns: float) -> Statements:
