@@ -14,6 +14,8 @@ from tiersim.scenarios.validation import (
     log_volume,
     mqsim,
     perc6,
+    pgbench_nvme,
+    pgbench_raid0,
     point_reads,
     write_amplification,
 )
@@ -31,6 +33,8 @@ NAMES = (
     "point-reads",
     "log-volume",
     "checkpoint-arithmetic",
+    "pgbench-nvme",
+    "pgbench-raid0",
     "halves",
 )
 
@@ -49,6 +53,8 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "point-reads": point_reads.experiment,
         "log-volume": log_volume.experiment,
         "checkpoint-arithmetic": checkpoint_arithmetic.experiment,
+        "pgbench-nvme": pgbench_nvme.experiment,
+        "pgbench-raid0": pgbench_raid0.experiment,
         "halves": lambda: halves.experiment(traces),
     }
     for name in names:
