@@ -17,6 +17,8 @@ from tiersim.scenarios.validation import (
     pgbench_nvme,
     pgbench_raid0,
     point_reads,
+    shared_spindles,
+    updates,
     write_amplification,
 )
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -31,6 +33,8 @@ NAMES = (
     "flash",
     "commits",
     "point-reads",
+    "updates",
+    "shared-spindles",
     "log-volume",
     "checkpoint-arithmetic",
     "pgbench-nvme",
@@ -51,6 +55,8 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "flash": flash_drive.experiment,
         "commits": commits.experiment,
         "point-reads": point_reads.experiment,
+        "updates": updates.experiment,
+        "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,
         "checkpoint-arithmetic": checkpoint_arithmetic.experiment,
         "pgbench-nvme": pgbench_nvme.experiment,
