@@ -12,7 +12,7 @@ from tiersim.scenarios.validation.log_volume import (
     log_bytes_of_run,
     transactions_until,
 )
-from tiersim.scenarios.validation.pgbench import HEAP_PAGES, INDEX_PAGES
+from tiersim.scenarios.validation.pgbench import heap_pages, leaf_pages
 
 
 def drawn_bytes(intervals: list[int], seed: int) -> list[int]:
@@ -24,10 +24,10 @@ def drawn_bytes(intervals: list[int], seed: int) -> list[int]:
         heap: set[int] = set()
         index: set[int] = set()
         for _ in range(changes):
-            page = draw.randrange(HEAP_PAGES)
+            page = draw.randrange(heap_pages(1))
             heap.add(page)
             if page not in moved:
-                index.add(draw.randrange(INDEX_PAGES))
+                index.add(draw.randrange(leaf_pages(1)))
             moved.add(page)
         logged.append(HEAP_IMAGE_BYTES * len(heap) + INDEX_IMAGE_BYTES * len(index))
     return logged

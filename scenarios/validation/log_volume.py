@@ -15,7 +15,7 @@ from math import exp, expm1
 from statistics import median
 
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.pgbench import HEAP_PAGES, INDEX_PAGES
+from tiersim.scenarios.validation.pgbench import heap_pages, leaf_pages
 from tiersim.simulator.database.checkpoint_rules import SEGMENT_BYTES, distance_segments
 
 #: What an image takes: a page less its hole. 61 rows of 128 bytes leave no room on a heap page; leaves are filled to 90 %.
@@ -75,7 +75,7 @@ def images(pages: float, changes: float) -> float:
 
 def log_bytes(scale: int, before: float, transactions: float, record_bytes: float) -> float:
     """Return the log of the *transactions* that follow the beginning of a checkpoint, when there were so many *before* it."""
-    heap, index = HEAP_PAGES * scale, INDEX_PAGES * scale
+    heap, index = heap_pages(scale), leaf_pages(scale)
     moved = exp(-before / heap) * images(heap, transactions)
     return (
         record_bytes * transactions

@@ -17,7 +17,7 @@ import numpy as np
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
-from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.calibration.popularity.tables import INNER_ENTRIES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.background_writer import BackgroundWriter
@@ -28,15 +28,18 @@ from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 
-#: A scale unit of pgbench_accounts: 100,000 rows, 61 of them on a page; its primary key with 366 rows on a leaf (src/bin/pgbench;
-#: fillfactor 100 and 90).
-ROWS = 100_000
-HEAP_PAGES, INDEX_PAGES = 1640, 274
+#: A scale unit of pgbench_accounts, and how many of its rows a page of the heap and a leaf of the primary key hold (src/bin/pgbench; fillfactor
+#: 100 and 90; 163,935 pages and 27,323 leaves of 10 million rows, PostgreSQL 18).
+ROWS, ROWS_A_PAGE, ROWS_A_LEAF = 100_000, 61, 366
 TELLERS = 10
 PAGE_BYTES = 8192
 
 Script = Literal["select-only", "simple-update", "tpcb-like"]
 _ACCOUNTS, _HISTORY, _TELLERS, _BRANCHES = range(4)
+#: A client does no more than so many times the mean of all.
+_UNEVEN = 1.5
+#: That a pool is filled with: a page of a table that hardly fits has been asked for several times then.
+_MOST_REFERENCES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,28 @@ class Server:
     volume: Volume
 
 
+def heap_pages(scale: int) -> int:
+    """Return the pages of pgbench_accounts."""
+    return -(-ROWS * scale // ROWS_A_PAGE)
+
+
+def leaf_pages(scale: int) -> int:
+    """Return the leaves of its primary key."""
+    return -(-ROWS * scale // ROWS_A_LEAF)
+
+
+def _index_levels(scale: int) -> list[int]:
+    pages = [leaf_pages(scale)]
+    while pages[0] > 1:
+        pages.insert(0, -(-pages[0] // INNER_ENTRIES))
+    return pages
+
+
 def relations(scale: int, station: int) -> list[Relation]:
     """Return the tables at a scale, on a volume's *station*."""
     tellers, branches = (-(-count * scale // 200) for count in (TELLERS, 1))  # about 200 rows of 40 bytes on a page
     return [
-        Relation(ROWS * scale, (*levels(INDEX_PAGES * scale + 1), HEAP_PAGES * scale), station=station),
+        Relation(ROWS * scale, (*_index_levels(scale), heap_pages(scale)), station=station),
         Relation(1, (1,), station=station),
         Relation(TELLERS * scale, (1, tellers), station=station),
         Relation(scale, (1, branches), station=station),
@@ -81,45 +101,59 @@ def demands(script: Script, log_bytes: int) -> list[Demand]:
     return found if script == "select-only" else [*found, Demand(LOG, log_bytes=log_bytes)]
 
 
-def transactions_per_s(
+@dataclass(frozen=True)
+class Rate:
+    """What came out of a run."""
+
+    per_s: float  # transactions
+    device_reads: float  # a transaction: pages that neither pool nor page cache had
+
+
+def rate(
     server: Server,
     script: Script,
     scale: int,
     cpu_ns: float,
-    log_bytes: float,
+    log_bytes: float = 0,
     *,
     settle_s: float,
     measure_s: float,
     most_per_s: float,
     seed: int = 1,
-) -> float:
-    """Return the rate from *settle_s* on, from a pool and a page cache as they are in the long run.
+) -> Rate:
+    """Run clients from *settle_s* on, from a pool and a page cache as they are in the long run.
 
-    *most_per_s* is above any rate that can come out: so many transactions are made.
+    *most_per_s* is above any rate that can come out: so many transactions are made; raises ValueError if a client has done all of its own.
     """
     builder = PlantBuilder(seed)
     volume = add_volume(builder, server.volume)
+    until_s = settle_s + measure_s
     host = Host(
         cores=server.cores,
         frames=server.pool_bytes // PAGE_BYTES,
         log_station=volume,
         log=Log(full_page_writes=False),
-        until_ns=round((settle_s + measure_s) * NS_PER_S),
+        until_ns=round(until_s * NS_PER_S),
         background_writer=BackgroundWriter(),
         os_cache_pages=server.os_cache_bytes // PAGE_BYTES,
     )
-    each = round((settle_s + measure_s) * most_per_s / server.clients * 1.5)
+    each = round(until_s * most_per_s / server.clients * _UNEVEN)
     classes = [demands(script, round(log_bytes))]
-    database = add_database(builder, host, relations(scale, volume), classes, _closed(server.clients, each, cpu_ns))
+    database = add_database(builder, host, relations(scale, volume), classes, closed_loop(server.clients, each, cpu_ns))
     plant = builder.build()
-    warm(database, plant)
+    warm(database, plant, most_references=_MOST_REFERENCES)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
     engine.run_database(plant, database, metrics)
-    done = database.done_ns
-    return float(np.count_nonzero((done >= settle_s * NS_PER_S) & (done < host.until_ns)) / measure_s)
+    if database.done_ns[each - 1 :: each].any():
+        raise ValueError(f"most_per_s: with {most_per_s:,.0f} a second a client ran out of transactions; more come out")
+    done = database.done_ns[database.done_ns > 0]
+    counted = np.count_nonzero((done >= settle_s * NS_PER_S) & (done < host.until_ns))
+    cache = database.page_cache[0]
+    return Rate(counted / measure_s, int(cache["read_pages"] - cache["hit_pages"]) / len(done))
 
 
-def _closed(clients: int, each: int, cpu_ns: float) -> Statements:
+def closed_loop(clients: int, each: int, cpu_ns: float) -> Statements:
+    """Return what *clients* do, one transaction after the other without a pause, *each* so many."""
     count = clients * each
     nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
     ends: Sequence[int] = [(client + 1) * each for client in range(clients)]
