@@ -37,7 +37,7 @@ def experiment() -> Experiment:
     return Experiment(
         "pgbench-nvme",
         "pgbench on an NVMe drive: fitted at one scale, predicted at the others",
-        "T. Vondra, wal-segment-size-tests (hardware told; clients, shared_buffers and checkpoints assumed)",
+        "T. Vondra, wal-segment-size-tests (hardware told; clients, shared_buffers, checkpoints and the drive's rate of random writes assumed)",
         "CPU of a transaction of each script, where only the processors bound it",
         tuple(claim for script in _MEASURED for claim in _claims(script)),
     )
