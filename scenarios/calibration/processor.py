@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import COUNTED_FROM, READ_NS, Database
+from tiersim.simulator.database.tables import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.schema import DATA_READ
@@ -88,11 +88,18 @@ def recorded_pace(path: Path) -> Pace:
 
 def _log_sync_ns(found: Differences) -> float | None:
     """Return how long a write and a flush of the log took together, where both were timed."""
-    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
-    flushes, flush_ms, write_ms = (
-        sum(float(change.number(name) or 0) for change in of_log) for name in ("flushes", "flush_ms", "write_ms")
-    )
+    flushes, flush_ms, write_ms = (_of_log(found, name) for name in ("flushes", "flush_ms", "write_ms"))
     return (flush_ms + write_ms) * NS_PER_MS / flushes if flushes and flush_ms and write_ms else None
+
+
+def recorded_flushes(path: Path) -> int:
+    """Return how often the log of the bundle at *path* was flushed, as far as that was counted."""
+    return int(_of_log(differences(read_snapshots(path)), "flushes"))
+
+
+def _of_log(found: Differences, name: str) -> float:
+    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    return sum(float(change.number(name) or 0) for change in of_log)
 
 
 def _pause_ns(found: Differences) -> int | None:
@@ -109,12 +116,14 @@ def _pause_ns(found: Differences) -> int | None:
 def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
 
-    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice does.
+    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a session does. What the
+    log takes of the processors, behind each write and each flush, goes before all that waits.
     """
     slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)
-    queued_ns = (waited_ns - processor_ns) / max(slices, 1)
     log = database.log[0]
+    of_log_ns = 2 * int(log["flushes"]) * int(database.costs[LOG_IO_NS])
+    queued_ns = (waited_ns - processor_ns + of_log_ns) / max(slices, 1)
     return Pace(
         transactions_per_s=_transactions_per_s(database),
         read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,

@@ -17,8 +17,8 @@ from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.simulator.database.build import Host, Relation, add_database
-from tiersim.simulator.database.tables import Database
-from tiersim.simulator.database.warm import fill, warm
+from tiersim.simulator.database.tables import UNTIL, Database
+from tiersim.simulator.database.warm import clean_all, fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -41,6 +41,16 @@ class Assembled:
     cache_state: str  # of the pool when it begins
     warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
+
+    @property
+    def stops(self) -> bool:
+        """Tell whether clients go round until the time of the recording is over, and then begin nothing more."""
+        return int(self.database.counted_ns[UNTIL]) != NEVER
+
+    @property
+    def timeline_ns(self) -> int:
+        """Return when the timeline ends: with the recording's time, behind the warm-up of clients that go round."""
+        return int(self.database.counted_ns[UNTIL]) if self.stops else self.span_ns
 
 
 def assemble(
@@ -91,6 +101,8 @@ def assemble(
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
     warmed = _fill(scenario, state, load, database, plant)
+    if settings.checkpoints is not None:
+        clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
 
 

@@ -17,6 +17,7 @@ from tiersim.scenarios.calibration.processor import (
     Run,
     calibrate_processor,
     loop_sessions,
+    recorded_flushes,
     pace_of,
     recorded_pace,
 )
@@ -24,12 +25,12 @@ from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
-from tiersim.scenarios.statements.load import Load, begins
-from tiersim.scenarios.statements.programs import Program
+from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
+from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import FOR_LOCK, UNTIL, Database
+from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
@@ -42,8 +43,12 @@ from tiersim.units import NS_PER_MS
 _EXECUTIONS = 80_000
 #: Name of transactions among the classes that are compared; the others are queries.
 TRANSACTIONS = "transaction"
+#: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
+_FOR_COMMITS = 0.5
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
+#: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
+_READS = 0.01
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
@@ -73,7 +78,8 @@ def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Res
     """Say in *results* how well *baseline*, a run of *load* on the model of the recorded hardware, agrees with the recording."""
     measured = _measured(load)
     found = _compared(measured, baseline.summary)
-    return [_stamped(result, baseline, measured, found) for result in results]
+    shared = _commits_per_flush(load)
+    return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def _measured(load: Load) -> dict[str, _Mean]:
     calls = np.bincount(load.query, minlength=len(load.queries))
     took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
-        if calls[code]:
+        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
             found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), float(read[code] / calls[code]))
     return found
 
@@ -155,6 +161,22 @@ def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], fo
     return replace(result, summary=summary)
 
 
+def _commits_per_flush(load: Load) -> float | None:
+    """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes were not theirs."""
+    durable = np.array([one.durable for one in load.asked])[load.query]
+    commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
+    flushes = recorded_flushes(load.path)
+    return commits / flushes if flushes and commits >= _FOR_COMMITS * flushes else None
+
+
+def _with_log(result: Result, baseline: Result, measured: float | None) -> Result:
+    """Say how many commits would share a flush, relative to how many did."""
+    here, there = (one.summary["log"]["commits_per_flush"] for one in (result, baseline))
+    relative = measured * here / there if measured and here and there else None
+    log = result.summary["log"] | {"measured_commits_per_flush": measured, "relative_commits_per_flush": relative}
+    return replace(result, summary=result.summary | {"log": log})
+
+
 def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], baseline: str) -> Figure:
     """Return measured x simulated / simulated on the baseline, and measured + their difference as the other bound."""
     ratio = was * here["mean"]["value"] / there["mean"]["value"]
@@ -200,10 +222,10 @@ class _Model:
         database.costs[:] = costs.costs
         database.client_ns[program.executed] = costs.client_ns
         own_ns = statement_ns(self._load, costs.costs, self.locked_ns)
-        by_class = np.array([own_ns.get(program.names[name], -1) for name in program.category])[
-            database.statement_class
-        ]
-        database.cpu_ns[by_class >= 0] = by_class[by_class >= 0]
+        names = np.array(program.category)[database.statement_class]
+        for place, name in enumerate(program.names):
+            if name in own_ns:
+                database.cpu_ns[names == place] = spread(database.cpu_ns[names == place], own_ns[name])
         metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
         plant, outcome = engine.run_database(_copied(self._plant), database, metrics)
         self.locked_ns = _locked_ns(program, database)
@@ -221,11 +243,12 @@ class _Model:
 
 
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:
-    """Return how long an execution of each query waited for locked rows."""
-    calls = np.bincount(database.statement_class, minlength=len(program.classes))
+    """Return how long an execution of each query waited for locked rows, and then for a processor."""
     names = len(program.names)
-    waited_ns = np.bincount(program.category, database.spent[:, FOR_LOCK], names)
-    waits = waited_ns / np.maximum(np.bincount(program.category, calls, names), 1)
+    calls = np.maximum(np.bincount(np.array(program.category)[database.statement_class], minlength=names), 1)
+    locked, queued = (np.bincount(program.category, database.spent[:, part], names) for part in (FOR_LOCK, FOR_CPU))
+    reads = np.bincount(program.category, database.pages_read, names) >= _READS * calls
+    waits = (locked + np.where(reads, 0, np.minimum(queued, locked))) / calls
     return dict(zip(program.names, waits.tolist(), strict=True))
 
 

@@ -122,7 +122,7 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
     checkpoints = np.isin(
-        columns["query"], [code for code, query in enumerate(queries) if _checkpoints(texts.get(query))]
+        columns["query"], [code for code, query in enumerate(queries) if is_checkpoint(texts.get(query))]
     )
     if checkpoints.any():
         columns["cpu_ns"][checkpoints] = 0
@@ -178,7 +178,7 @@ def _commit_wait_ns(
     return (flush_ms + write_ms) * NS_PER_MS / flushes
 
 
-def _checkpoints(text: str | None) -> bool:
+def is_checkpoint(text: str | None) -> bool:
     """Tell whether a statement is a CHECKPOINT."""
     return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
 

@@ -108,7 +108,7 @@ def replay_statements(
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
     assembled = assemble(load, scenario, processor, seed)
-    interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
+    interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=progress)

@@ -139,7 +139,7 @@ def rate(
     )
     each = round(until_s * most_per_s / server.clients * _UNEVEN)
     classes = [demands(script, round(log_bytes))]
-    database = add_database(builder, host, relations(scale, volume), classes, _closed(server.clients, each, cpu_ns))
+    database = add_database(builder, host, relations(scale, volume), classes, closed_loop(server.clients, each, cpu_ns))
     plant = builder.build()
     warm(database, plant, most_references=_MOST_REFERENCES)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
@@ -152,7 +152,8 @@ def rate(
     return Rate(counted / measure_s, int(cache["read_pages"] - cache["hit_pages"]) / len(done))
 
 
-def _closed(clients: int, each: int, cpu_ns: float) -> Statements:
+def closed_loop(clients: int, each: int, cpu_ns: float) -> Statements:
+    """Return what *clients* do, one transaction after the other without a pause, *each* so many."""
     count = clients * each
     nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
     ends: Sequence[int] = [(client + 1) * each for client in range(clients)]
