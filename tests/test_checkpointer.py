@@ -93,7 +93,9 @@ def test_a_target_of_nothing_writes_without_a_nap() -> None:
 
 
 def test_without_changes_there_are_no_checkpoints() -> None:
-    database, _, _ = run(500, Checkpoints(timeout_ns=_S // 10), cpu_ns=1_000_000, demands=(Demand(COMPUTE), Demand(LOOKUP)))
+    database, _, _ = run(
+        500, Checkpoints(timeout_ns=_S // 10), cpu_ns=1_000_000, demands=(Demand(COMPUTE), Demand(LOOKUP))
+    )
     assert database.checkpointer[0]["begun"] == 0
 
 

@@ -25,7 +25,9 @@ AB = Path(__file__).parents[2] / "shared" / "data" / "postgres" / "ab"
 def test_the_sample_holds_what_it_says(tmp_path: Path, name: str, transactions: int) -> None:
     folder = sample(tmp_path)
     import_trace([folder / name], tmp_path / "one.trace")
-    calls = [int(c.number("calls") or 0) for c in differences(read_snapshots(tmp_path / "one.trace")).of("query").values()]
+    calls = [
+        int(c.number("calls") or 0) for c in differences(read_snapshots(tmp_path / "one.trace")).of("query").values()
+    ]
     assert transactions in calls
     scenario = load_scenario(str(folder / "host" / "recorded.toml"))
     assert scenario.model.host is not None

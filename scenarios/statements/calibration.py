@@ -17,8 +17,8 @@ from tiersim.scenarios.calibration.processor import (
     Run,
     calibrate_processor,
     loop_sessions,
-    recorded_flushes,
     pace_of,
+    recorded_flushes,
     recorded_pace,
 )
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
