@@ -55,6 +55,19 @@ def test_clients_elsewhere_cost_nothing_here() -> None:
     assert found.costs.read_ns == pytest.approx(40_000, abs=2_000)
 
 
+def test_a_search_that_is_too_fast_and_too_slow_in_turn_takes_smaller_steps() -> None:
+    """A loop that answers changes of its clients four times as strongly as asymptotic bounds do."""
+    loop = Loop()
+
+    def strongly(costs: ProcessorCosts) -> Run:
+        return loop.run(ProcessorCosts({}, 4 * costs.client_ns, costs.costs, "a test", 0))
+
+    recorded = strongly(_costs(20_000, 50_000)).pace
+    found = calibrate_processor(recorded, _costs(0, 0), strongly)
+    assert found.simulated is not None
+    assert found.simulated.transactions_per_s == pytest.approx(recorded.transactions_per_s, rel=0.02)
+
+
 def test_what_was_not_recorded_is_not_looked_for() -> None:
     found = calibrate_processor(Pace(None, None), _costs(1, 26_000), Loop().run)
     assert (found.client_ns, found.costs.read_ns) == (1, 26_000)

@@ -162,6 +162,7 @@ def calibrate_processor(
     transactions that are too few even if clients need none, leave a difference between ``recorded`` and ``simulated`` of the answer.
     """
     found, run = start, simulate(start)
+    share, late_before_ns = 1.0, 0.0
     for _ in range(_MOST_RUNS):
         read_change = _read_change(recorded, run, found)
         client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
@@ -170,10 +171,14 @@ def calibrate_processor(
         near = _near(recorded.read_ns, read_change) and _near(recorded.log_sync_ns, log_change)
         if near and _near(_per_transaction_ns(recorded), late_ns):
             break
+        if late_ns * late_before_ns < 0 and abs(late_ns) > abs(late_before_ns) / 2:  # too fast and too slow in turn
+            share /= 2
+        late_before_ns = late_ns
         costs = found.costs._replace(
-            read_ns=found.costs.read_ns + round(read_change), log_io_ns=found.costs.log_io_ns + round(log_change)
+            read_ns=found.costs.read_ns + round(share * read_change),
+            log_io_ns=found.costs.log_io_ns + round(share * log_change),
         )
-        found = replace(found, costs=costs, client_ns=found.client_ns + round(client_change))
+        found = replace(found, costs=costs, client_ns=found.client_ns + round(share * client_change))
         run = simulate(found)
     return replace(found, recorded=recorded, simulated=run.pace)
 
