@@ -6,6 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from benchmarks.real_postgres.dips import WINDOW_S
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 
 
@@ -30,7 +31,7 @@ class Round(StrictModel):
 
     name: str
     kinds: list[str] = Field(min_length=1)
-    run: Nanoseconds
+    run: Nanoseconds = Field(ge=round(WINDOW_S * 1e9))
     repeats: int = Field(default=1, gt=0)
     iops: int | None = Field(default=None, gt=0)
 
@@ -51,7 +52,7 @@ class Plan(StrictModel):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """One server to measure."""
 

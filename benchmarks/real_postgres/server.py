@@ -123,7 +123,7 @@ def running(
     programs: Programs, data: Path, folder: Path, settings: Mapping[str, str], memory_bytes: int | None = None
 ) -> Iterator[Server]:
     """Run a server until the block ends; its log is ``server.log`` in *folder*, its sockets are there, too."""
-    shutil.chown(folder, _USER)
+    shutil.chown(folder, _USER)  # for its sockets
     group = _MEMORY / f"tiersim-bench-{os.getpid()}"
     group.mkdir()
     try:

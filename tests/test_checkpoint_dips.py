@@ -1,0 +1,77 @@
+"""How deep checkpoints cut into throughput, and what the server's log says of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.real_postgres.checkpoints import Checkpoint, parse
+from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
+from benchmarks.real_postgres.plan import cells, read_plan
+from tiersim.errors import ScenarioError
+
+PLANS = Path(__file__).parents[1] / "benchmarks" / "real_postgres"
+LOG = """\
+1795319968.569 LOG:  checkpoint starting: time
+1795319988.860 LOG:  automatic analyze of table "template1.pg_catalog.pg_collation"
+\tI/O timings: read: 1.063 ms, write: 0.187 ms
+1795319995.159 LOG:  checkpoint complete: wrote 4877 buffers (59.5%), wrote 9 SLRU buffers; 0 WAL file(s) added, 0 removed, 2 recycled; \
+write=26.300 s, sync=0.100 s, total=26.591 s; sync files=10, longest=0.099 s, average=0.010 s; distance=42350 kB, estimate=135291 kB; \
+lsn=0/1646E360, redo lsn=0/14E76320
+1795319998.161 LOG:  checkpoint starting: wal
+"""
+
+
+def test_throughput_counts_the_ends_of_each_whole_window() -> None:
+    ended_s = np.array([-0.5, 0.0, 1.0, 4.999, 5.0, 9.0, 14.9, 16.0])
+    assert throughput(ended_s, 17.0).tolist() == [0.6, 0.4, 0.2]
+
+
+def test_a_dip_is_the_least_window_of_a_checkpoint_against_the_whole_run() -> None:
+    per_s = np.array([100.0, 100.0, 60.0, 40.0, 100.0, 20.0])  # mean 70
+    assert dips(per_s, [Span(10, 25)]) == [pytest.approx(40 / 70)]
+
+
+def test_only_windows_wholly_within_a_checkpoint_count() -> None:
+    per_s = np.array([100.0, 10.0, 100.0, 10.0, 100.0, 100.0])
+    assert dips(per_s, [Span(5.1, 19.9)]) == [pytest.approx(100 / 70)]
+    assert dips(per_s, [Span(5.0, 20.0)]) == [pytest.approx(10 / 70)]
+
+
+def test_checkpoints_that_do_not_end_or_are_too_short_have_no_dip() -> None:
+    assert dips(np.full(4, 50.0), [Span(12, 21), Span(6, 9)]) == []
+
+
+def test_scatter() -> None:
+    assert scatter([0.5, 0.75, 0.625]) == 0.25
+    assert scatter([]) == 0
+
+
+def test_the_log_says_when_checkpoints_began_and_ended() -> None:
+    first, second = parse(LOG.splitlines())
+    assert first == Checkpoint(1795319968.569, "time", 1795319995.159, 4877, 26.3, 0.1, 0.099, 42350)
+    assert second == Checkpoint(1795319998.161, "wal")
+
+
+def test_what_completes_without_a_start_is_of_another_log() -> None:
+    assert parse(LOG.splitlines()[3:4]) == []
+
+
+def test_the_measurement_meets_what_it_is_for() -> None:
+    """Three repeats with a timeout of 5 minutes, each until the second checkpoint has ended."""
+    plan = read_plan(PLANS / "cells.toml")
+    assert (plan.settings["checkpoint_timeout"], plan.settings["autovacuum"]) == ("5min", "on")
+    names = [[cell.name for cell in together] for together in cells(plan)]
+    assert names[:2] == [["direct-free"], ["buffered-free"]]
+    assert names[2:] == [[f"direct-capped-{n}", f"buffered-capped-{n}"] for n in (1, 2, 3)]
+    capped = cells(plan)[2][0]
+    assert capped.run_s > 2 * 300 + 0.9 * 300
+    assert capped.settings["debug_io_direct"] == "data,wal"
+    assert cells(plan)[2][1].settings["debug_io_direct"] == ""
+
+
+def test_rounds_name_kinds(tmp_path: Path) -> None:
+    text = (PLANS / "short.toml").read_text().replace('kinds = ["buffered"]', 'kinds = ["bufered"]')
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(ScenarioError, match="'bufered' is none of the kinds"):
+        read_plan(tmp_path / "plan.toml")
