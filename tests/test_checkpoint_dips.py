@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.real_postgres.checkpoints import Checkpoint, parse
+from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.plan import cells, read_plan
 from tiersim.errors import ScenarioError
@@ -75,3 +76,16 @@ def test_rounds_name_kinds(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(ScenarioError, match="'bufered' is none of the kinds"):
         read_plan(tmp_path / "plan.toml")
+
+
+def test_counters_are_what_grew(tmp_path: Path) -> None:
+    for when, records, reads in (("before", 10, 3), ("after", 25, 5)):
+        for view in ("pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_database"):
+            (tmp_path / f"{view}.{when}.csv").write_text("name,same\nbench,7\n")
+        (tmp_path / f"pg_stat_wal.{when}.csv").write_text(
+            f"wal_records,stats_reset\n{records},2026-01-01 00:00:00+00\n"
+        )
+        (tmp_path / f"pg_stat_io.{when}.csv").write_text(
+            f"backend_type,object,context,reads\nclient backend,relation,normal,{reads}\nclient backend,wal,normal,\n"
+        )
+    assert counted(tmp_path) == {"pg_stat_wal.wal_records": 15, "client backend/relation/normal.reads": 2}

@@ -17,6 +17,7 @@ from benchmarks.real_postgres.errors import BenchError
 from benchmarks.real_postgres.measure import make_template, measure
 from benchmarks.real_postgres.plan import cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once, together
+from benchmarks.real_postgres.results import keep
 from benchmarks.real_postgres.server import find_programs
 from tiersim.errors import TiersimError
 
@@ -40,6 +41,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted: servers, devices and groups are gone, finished cells stay", file=sys.stderr)
         return 130
+    print(f"results: {keep(arguments.out)}")
     for line in _dips([json.loads(path.read_text()) for path in sorted(arguments.out.glob("*/result.json"))]):
         print(line)
     return 0

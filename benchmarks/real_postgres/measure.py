@@ -14,10 +14,12 @@ import numpy as np
 
 from benchmarks.real_postgres import device
 from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
+from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.load import Transactions, fill, transact
 from benchmarks.real_postgres.plan import Cell, Plan
+from benchmarks.real_postgres.results import COUNTERS
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 
 VIEWS = {
@@ -34,8 +36,9 @@ VIEWS = {
     "pg_settings": "SELECT name, setting, unit FROM pg_settings WHERE setting NOT LIKE '%/%'",
     "pg_buffercache_usage": "SELECT c.relname, b.usagecount, b.isdirty, count(*) FROM pg_buffercache b "
     "LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
-    "pg_control_checkpoint": "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()",
 }
+#: Beside the recordings: no format that is read.
+_CONTROL = "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()"
 _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 _PRIORITY = -10  # nice: other work on the machine should wait for the servers
 
@@ -50,7 +53,7 @@ def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> 
 
 
 def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:
-    """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the views, and the logs."""
+    """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the counters, and the server's log."""
     os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
     image = folder / "image"
     try:
@@ -79,7 +82,9 @@ def _warm(server: Server, made: Device, cell: Cell) -> None:
 
 
 def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, Any]:
-    _look(server, folder, "before")
+    counters = folder / COUNTERS
+    counters.mkdir()
+    _look(server, counters, "before")
     samples: list[dict[str, int]] = []
 
     def sample() -> None:
@@ -89,17 +94,24 @@ def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, An
     done = transact(server, cell.load, cell.run_s, WINDOW_S, sample)
     sample()
     made.cap(None)
-    _look(server, folder, "after")
-    (folder / "pgbench.txt").write_text(done.printed)
+    _look(server, counters, "after")
+    (counters / "pgbench.txt").write_text(done.printed)
     log = (folder / "server.log").read_text()
-    checkpoints = [one for one in parse(log.splitlines()) if one.start_unix_s > began]
+    every = parse(log.splitlines())
+    checkpoints = [one for one in every if one.start_unix_s > began]
+    since_s = began - max(one.start_unix_s for one in every if one.start_unix_s <= began)
     host = {
         "kernel": platform.release(),
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "free_memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"),
     } | {path.name: int(path.read_text()) for path in sorted(Path("/proc/sys/vm").glob("dirty_*")) if path.is_file()}
-    return _result(cell, done, checkpoints, began) | {"host": host, "device": _per_window(samples)}
+    return _result(cell, done, checkpoints, began) | {
+        "since_checkpoint_s": round(since_s, 3),
+        "counted": counted(counters),
+        "host": host,
+        "device": _per_window(samples),
+    }
 
 
 def _result(cell: Cell, done: Transactions, checkpoints: list[Checkpoint], began: float) -> dict[str, Any]:
@@ -137,9 +149,10 @@ def _per_window(samples: list[dict[str, int]]) -> dict[str, list[int]]:
     return requests | cache
 
 
-def _look(server: Server, folder: Path, when: str) -> None:
+def _look(server: Server, counters: Path, when: str) -> None:
+    (counters.parent / f"pg_control_checkpoint.{when}.csv").write_text(server.sql(_CONTROL))
     for view, query in VIEWS.items():
-        (folder / f"{view}.{when}.csv").write_text(server.sql(query))
+        (counters / f"{view}.{when}.csv").write_text(server.sql(query))
 
 
 def _compact(result: dict[str, Any]) -> str:

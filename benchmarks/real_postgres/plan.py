@@ -34,6 +34,7 @@ class Round(StrictModel):
     run: Nanoseconds = Field(ge=round(WINDOW_S * 1e9))
     repeats: int = Field(default=1, gt=0)
     iops: int | None = Field(default=None, gt=0)
+    settings: dict[str, str] = Field(default_factory=dict)
 
 
 class Plan(StrictModel):
@@ -76,7 +77,7 @@ def cells(plan: Plan) -> list[list[Cell]]:
         [
             Cell(
                 f"{kind}-{one.name}" if one.repeats == 1 else f"{kind}-{one.name}-{number}",
-                kind, plan.settings | plan.kinds[kind].settings, plan.kinds[kind].memory, plan.load, one.run / 1e9, one.iops,
+                kind, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory, plan.load, one.run / 1e9, one.iops,
             )
             for kind in one.kinds
         ]
