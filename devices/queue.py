@@ -18,6 +18,17 @@ def append(p: Plant, queue: int, slot: int) -> None:
 
 
 @kernel
+def prepend(p: Plant, queue: int, slot: int) -> None:
+    """Put *slot* before all others of *queue*."""
+    q = p.queues[queue]
+    p.links[slot]["next"] = q["head"]
+    if q["head"] == NONE:
+        q["tail"] = slot
+    q["head"] = slot
+    q["length"] += 1
+
+
+@kernel
 def remove(p: Plant, queue: int, slot: int, before: int) -> None:
     """Take *slot* out of *queue*; *before* is the slot ahead of it, NONE at the head."""
     q = p.queues[queue]

@@ -27,6 +27,7 @@ class CostsModel(StrictModel):
     evict_clean: Nanoseconds | None = None
     evict_dirty: Nanoseconds | None = None
     change: Nanoseconds | None = None
+    log_io: Nanoseconds | None = None
 
 
 class HostModel(StrictModel):
@@ -63,6 +64,13 @@ class HostModel(StrictModel):
         return self
 
 
+class ReplicaModel(StrictModel):
+    """``[engine.replica]``: a synchronous replica that confirms each commit; how long a message there and back takes, and its flush."""
+
+    round_trip: Nanoseconds = Field(ge=0)
+    flush: Nanoseconds = Field(ge=0)
+
+
 class EngineModel(StrictModel):
     """``[engine]``: the database engine's settings; what is left out is as it was recorded."""
 
@@ -74,3 +82,12 @@ class EngineModel(StrictModel):
     io_method: Literal["sync", "worker", "io_uring"] | None = None
     io_workers: int | None = Field(default=None, ge=1, le=32)
     effective_io_concurrency: int | None = Field(default=None, ge=0, le=1000)
+    checkpoint_timeout: Nanoseconds | None = Field(default=None, ge=1_000_000_000)
+    checkpoint_completion_target: float | None = Field(default=None, ge=0, le=1)
+    checkpoint_flush_after: Bytes | None = Field(default=None, ge=0, le=2 << 20)
+    max_wal_size: Bytes | None = Field(default=None, gt=0)
+    wal_buffers: Bytes | None = Field(default=None, ge=64 << 10)
+    full_page_writes: bool | None = None
+    synchronous_commit: bool | None = None
+    commit_delay: Nanoseconds | None = Field(default=None, ge=0, le=100_000_000)
+    replica: ReplicaModel | None = None

@@ -57,6 +57,7 @@ class ReplayModel(StrictModel):
     addresses: Literal["keep", "pack"] = "keep"
     cache_state: Literal["warm", "cold", "recorded"] = "warm"  # of the buffer pool at time 0
     warmup: Nanoseconds = 0  # statements that start sooner are simulated and not counted
+    since_checkpoint: Nanoseconds = 0  # at time 0: since the last checkpoint began
     seed: int = Field(default=1, ge=0, lt=2**62)
 
     @model_validator(mode="after")

@@ -4,6 +4,8 @@ from tiersim.devices import station as devices
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
+from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
+from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
 from tiersim.simulator.database.page_cache import (
     accept_page_cache,
     choose_page_cache,
@@ -13,7 +15,15 @@ from tiersim.simulator.database.page_cache import (
 from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
 from tiersim.simulator.database.readers import accept_readers, choose_readers, finish_readers, resume_readers
-from tiersim.simulator.database.tables import BACKGROUND_WRITER, BUFFER_POOL, PAGE_CACHE, PROCESSORS, Database
+from tiersim.simulator.database.tables import (
+    BACKGROUND_WRITER,
+    BUFFER_POOL,
+    CHECKPOINTER,
+    LOG_STATION,
+    PAGE_CACHE,
+    PROCESSORS,
+    Database,
+)
 
 
 @kernel
@@ -30,6 +40,10 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_writer(d, now)
     if kind == PAGE_CACHE:
         return accept_page_cache(p, d, slot, now)
+    if kind == LOG_STATION:
+        return accept_log(p, d, slot, now)
+    if kind == CHECKPOINTER:
+        return accept_checkpointer(p, d, slot, now)
     return accept_readers(p, d, slot)
 
 
@@ -45,6 +59,8 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_page_cache(p, d, now)
     if kind == BUFFER_POOL:
         return choose_pool(p, d, station, now)
+    if kind == LOG_STATION:
+        return choose_log(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -62,6 +78,10 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_writer(p, d)
     if kind == PAGE_CACHE:
         return finish_page_cache(p, d, slot)
+    if kind == LOG_STATION:
+        return finish_log(p, d, slot)
+    if kind == CHECKPOINTER:
+        return finish_checkpointer(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -79,4 +99,8 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_writer(p, d)
     if kind == PAGE_CACHE:
         return resume_page_cache(p, d, slot, now)
+    if kind == LOG_STATION:
+        return resume_log(p, d, slot, now)
+    if kind == CHECKPOINTER:
+        return resume_checkpointer(p, d, slot, now)
     return resume_readers(p, d, slot)

@@ -1,6 +1,6 @@
 """Databases drawn at random, small enough for the SimPy engine: sessions, statements, tables, pools, hosts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -11,7 +11,9 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.log import Log, Replica
 from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK,
@@ -58,6 +60,8 @@ class DatabaseCase:
     warmed: bool
     writer_pages: int  # most of a round of the background writer; 0: there is none
     os_cache_pages: int
+    log: Log
+    checkpoints: Checkpoints | None  # times in ticks
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -72,7 +76,7 @@ class DatabaseCase:
             ),
         ]
         host = Host(
-            cores=self.cores, frames=self.frames, log_station=log, log_bytes=1 << 16,
+            cores=self.cores, frames=self.frames, log_station=log, log=self.log_in_ns(), checkpoints=self.checkpoints_in_ns(),
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
             io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
@@ -92,17 +96,39 @@ class DatabaseCase:
             ends=rng.integers(0, 2, count).astype(np.uint8),
             client_ns=rng.integers(0, 3, count) * 600_000,
         )
-        database = add_database(builder, host, relations, self.classes, statements)
+        database = add_database(builder, host, relations, self.classes, statements, intervals=4)
         database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, len(database.sessions))
         if self.warmed:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 
+    def log_in_ns(self) -> Log:
+        replica, tick = self.log.replica, self.tick_ns
+        return replace(
+            self.log,
+            commit_delay_ns=self.log.commit_delay_ns * tick,
+            writer_delay_ns=self.log.writer_delay_ns * tick,
+            replica=None if replica is None else Replica(replica.round_trip_ns * tick, replica.flush_ns * tick),
+        )
 
+    def checkpoints_in_ns(self) -> Checkpoints | None:
+        settings, tick = self.checkpoints, self.tick_ns
+        if settings is None:
+            return None
+        return replace(settings, timeout_ns=settings.timeout_ns * tick, since_ns=settings.since_ns * tick)
+
+
+_log_bytes = st.integers(0, 3000)
 _demands = st.one_of(
     st.builds(Demand, kind=st.just(COMPUTE), share=st.integers(0, 1000)),
-    st.builds(Demand, kind=st.sampled_from((LOOKUP, AGAIN)), table=st.integers(0, 1), dirties=st.booleans()),
+    st.builds(
+        Demand,
+        kind=st.sampled_from((LOOKUP, AGAIN)),
+        table=st.integers(0, 1),
+        dirties=st.booleans(),
+        log_bytes=_log_bytes,
+    ),
     st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
 )
 _scans = st.builds(
@@ -118,8 +144,37 @@ _demands = st.one_of(
     _demands,
     _scans,
     _many,
-    st.builds(Demand, kind=st.just(LOCK), table=st.integers(0, 1)),
+    st.builds(
+        Demand,
+        kind=st.just(LOCK),
+        table=st.integers(0, 1),
+        dirties=st.booleans(),
+        log_bytes=_log_bytes,
+        rank=st.integers(0, 1),
+    ),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
+)
+_logs = st.builds(
+    Log,
+    file_bytes=st.just(1 << 16),
+    segment_bytes=st.sampled_from((8192, 32768)),
+    block_bytes=st.sampled_from((512, 8192)),
+    buffer_bytes=st.sampled_from((1, 4096, 1 << 20)),
+    full_page_writes=st.booleans(),
+    commit_delay_ns=st.sampled_from((0, 0, 5)),
+    commit_siblings=st.integers(0, 2),
+    synchronous_commit=st.booleans(),
+    writer_delay_ns=st.integers(1, 100),
+    replica=st.one_of(st.none(), st.builds(Replica, round_trip_ns=st.integers(0, 20), flush_ns=st.integers(0, 30))),
+)
+_checkpoints = st.builds(
+    Checkpoints,
+    timeout_ns=st.integers(1, 1000),
+    completion_target=st.sampled_from((0.5, 0.9)),
+    segments=st.integers(1, 4),
+    flush_after_pages=st.integers(0, 3),
+    in_file_order=st.booleans(),
+    since_ns=st.integers(0, 1000),
 )
 _classes = st.lists(st.lists(_demands, max_size=5).map(tuple), min_size=1, max_size=3).map(tuple)
 
@@ -145,4 +200,6 @@ database_cases = st.builds(
     warmed=st.booleans(),
     writer_pages=st.integers(0, 3),
     os_cache_pages=st.sampled_from((0, 0, 1, 5, 30)),
+    log=_logs,
+    checkpoints=st.one_of(st.none(), _checkpoints),
 )

@@ -165,7 +165,7 @@ def test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers(se
             refer(database, page, 0, 0)
             page += 1
         for frame in hit.tolist():
-            touch(database, int(database.page_of[frame]), 1, 0)
+            refer(database, int(database.page_of[frame]), 1, 0)
         made = finish_writer(plant, database)
         while made and not plant.children[0]["background"]:
             made = resume_writer(plant, database)

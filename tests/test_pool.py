@@ -141,7 +141,7 @@ def test_a_scan_uses_256_kib_and_leaves_the_rest_alone() -> None:
         assert not read_through_ring(database, page)
     held = Counter((database.page_of >= 2000).tolist())
     assert held[True] == 256 // 8
-    assert all(touch(database, page, 0, 0) for page in range(700))
+    assert all(touch(database, page, 0) for page in range(700))
     assert sorted(database.page_of[database.page_of >= 2000]) == list(range(6000 - 32, 6000))
 
 
@@ -159,7 +159,7 @@ def test_a_page_that_somebody_else_used_leaves_the_ring_and_stays() -> None:
     database = hot_pool()
     for page in range(2000, 2032):
         read_through_ring(database, page)
-    assert touch(database, 2000, 0, 0)
+    assert touch(database, 2000, 0)
     assert touch_in_ring(database, 2001, 0)  # who comes through a ring does not make it hotter
     assert database.used[database.frame_of[2001] - 1] == 1
     read_through_ring(database, 3000)

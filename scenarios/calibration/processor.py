@@ -1,7 +1,7 @@
 """What statements cost the processors, where nobody measured it: the load is simulated on the recorded hardware until it runs as recorded.
 
-Two things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server saw, from the start of the
-read until its process is served again. ``client_ns``, what a statement costs besides itself where clients share the host, to be sent and
+Three things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server saw, from the start of the
+read until its process is served again; ``log_io_ns`` likewise, of the writes and flushes of the log. ``client_ns``, what a statement costs besides itself where clients share the host, to be sent and
 answered: so that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import READ_NS, Database
+from tiersim.simulator.database.tables import COUNTED_FROM, READ_NS, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.schema import DATA_READ
@@ -30,12 +30,13 @@ _BUSY = 0.95
 class Pace:
     """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody noted it.
 
-    ``pause_ns`` is the time of a client of a closed loop between transactions, which is in no latency; None where nobody measured it.
+    ``log_sync_ns`` is how long a write of the log and the flush behind it took together. ``pause_ns`` is the time of a client of a closed loop between transactions, which is in no latency; None where nobody measured it.
     """
 
     transactions_per_s: float | None
     read_ns: float | None
     pause_ns: int | None = None
+    log_sync_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,17 @@ def recorded_pace(path: Path) -> Pace:
         if (read := change.number("pages_read")) and (took := change.number("read_ms")) is not None
     ]
     pages, took_ms = (sum(column) for column in zip(*timed, strict=True)) if timed else (0.0, 0.0)
-    return Pace(sum(rates) or None, took_ms / pages * NS_PER_MS if took_ms else None, _pause_ns(found))
+    read_ns = took_ms / pages * NS_PER_MS if took_ms else None
+    return Pace(sum(rates) or None, read_ns, _pause_ns(found), _log_sync_ns(found))
+
+
+def _log_sync_ns(found: Differences) -> float | None:
+    """Return how long a write and a flush of the log took together, where both were timed."""
+    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    flushes, flush_ms, write_ms = (
+        sum(float(change.number(name) or 0) for change in of_log) for name in ("flushes", "flush_ms", "write_ms")
+    )
+    return (flush_ms + write_ms) * NS_PER_MS / flushes if flushes and flush_ms and write_ms else None
 
 
 def _pause_ns(found: Differences) -> int | None:
@@ -100,9 +111,11 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)
     queued_ns = (waited_ns - processor_ns) / max(slices, 1)
+    log = database.log[0]
     return Pace(
         transactions_per_s=_transactions_per_s(database),
         read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,
+        log_sync_ns=int(log["sync_ns"]) / int(log["flushes"]) if log["flushes"] else None,
     )
 
 
@@ -116,7 +129,7 @@ def _transactions_per_s(database: Database) -> float | None:
     own = database.sessions["end"][: database.first_helper[0]]  # helpers have no statements
     last = own.astype(np.int64) - 1
     until = int(database.done_ns[last].min()) if len(last) else 0
-    since = int(database.counted_from_ns[0])
+    since = int(database.counted_ns[COUNTED_FROM])
     count = int((ends & (database.done_ns > since) & (database.done_ns <= until)).sum())
     return count / (until - since) * NS_PER_S if until > since else None
 
@@ -134,9 +147,13 @@ def calibrate_processor(
         read_change = _read_change(recorded, run, found)
         client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
         late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
-        if _near(recorded.read_ns, read_change) and _near(_per_transaction_ns(recorded), late_ns):
+        log_change = _log_change(recorded, run, found)
+        near = _near(recorded.read_ns, read_change) and _near(recorded.log_sync_ns, log_change)
+        if near and _near(_per_transaction_ns(recorded), late_ns):
             break
-        costs = found.costs._replace(read_ns=found.costs.read_ns + round(read_change))
+        costs = found.costs._replace(
+            read_ns=found.costs.read_ns + round(read_change), log_io_ns=found.costs.log_io_ns + round(log_change)
+        )
         found = replace(found, costs=costs, client_ns=found.client_ns + round(client_change))
         run = simulate(found)
     return replace(found, recorded=recorded, simulated=run.pace)
@@ -146,6 +163,13 @@ def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
     if recorded.read_ns is None or run.pace.read_ns is None:
         return 0.0
     return max((recorded.read_ns - run.pace.read_ns) / 2, -found.costs.read_ns)
+
+
+def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+    """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of reads."""
+    if recorded.log_sync_ns is None or run.pace.log_sync_ns is None:
+        return 0.0
+    return max((recorded.log_sync_ns - run.pace.log_sync_ns) / 4, -found.costs.log_io_ns)
 
 
 def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:

@@ -5,24 +5,23 @@ from dataclasses import dataclass
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import NEVER
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
-from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.database.warm import fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
-
-#: Bytes that the log goes round in; what lies there is never read.
-LOG_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def assemble(
 
     A load can be put on scenarios as often as one likes.
     """
-    settings = settings_of(scenario, load.path, load.manifest, processor)
+    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
     program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
@@ -66,11 +65,13 @@ def assemble(
             cores=settings.cores,
             frames=frames,
             log_station=entry[log_volume],
-            log_bytes=LOG_BYTES,
+            log=settings.log,
+            checkpoints=settings.checkpoints,
             page_bytes=settings.page_bytes,
             costs=settings.costs,
             slowdown=settings.slowdown,
             counted_from_ns=scenario.model.replay.warmup,
+            until_ns=_until_ns(load, scenario),
             policy=settings.policy,
             ramp_pages=settings.ramp_pages,
             background_writer=settings.background_writer,
@@ -80,9 +81,17 @@ def assemble(
         program.classes,
         program.statements,
         program.category,
+        INTERVALS,
     )
     warmed = _fill(scenario, load, database)
     return Assembled(builder, database, load, settings, program, frames, warmed, load.span_ns)
+
+
+def _until_ns(load: Load, scenario: NamedScenario) -> int:
+    """Return when nobody starts a transaction any more: clients that go round run for the time of the recording, behind the warm-up."""
+    replay = scenario.model.replay
+    goes_round = replay.mode == "closed" or (replay.mode == "partly-open" and load.closed)
+    return replay.warmup + load.span_ns if goes_round else NEVER
 
 
 def _fill(scenario: NamedScenario, load: Load, database: Database) -> bool:
@@ -137,7 +146,7 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
     volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
     pages = sum(sum(levels(t.index_pages)) + max(t.heap_pages, 1) for t in tables)
     for volume in dict.fromkeys([*volumes, log_volume]):
-        needed = (pages * page_bytes if volume in volumes else 0) + (LOG_BYTES if volume == log_volume else 0)
+        needed = (pages * page_bytes if volume in volumes else 0) + (LOG_FILE_BYTES if volume == log_volume else 0)
         capacity = scenario.homes[volume].capacity_bytes
         if needed > capacity:
             raise ScenarioError(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import (
     ProcessorCosts,
@@ -27,7 +27,7 @@ from tiersim.scenarios.statements.load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
@@ -184,6 +184,7 @@ class _Model:
         )
         self._load = load
         self._assembled = assemble(load, scenario, self.start)
+        self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.builder.build(_SLOTS)
 
     def run(self, costs: ProcessorCosts) -> Run:

@@ -13,6 +13,7 @@ from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
+from tiersim.scenarios.statements.log_volume import log_volume
 from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import differences
@@ -52,6 +53,7 @@ class Load:
     texts: Mapping[str, str]  # by query, where known
     cpu_basis: Mapping[str, str]  # by query
     asked: tuple[Asked, ...]  # by code
+    image_bytes: int | None  # of a page in the log; None: not counted
     fitted: Fitted
     span_ns: int
     commit_wait_ns: float  # of a transaction for its log, where that is between executions and not in one
@@ -113,7 +115,9 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
     dirtied = np.full(len(table), -1) if synthesis is None else synthesis.pages_dirtied[order]
     queries = tuple(table.words["query"])
     texts = _texts(path)
-    asked, said = asked_of(path, fitted, queries, texts, columns, dirtied)
+    manifest = Bundle(path).manifest
+    record_bytes, image_bytes = log_volume(path, int(manifest.host.get("page_bytes", 8192)))
+    asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
     unknown = columns["cpu_ns"] < 0
@@ -121,7 +125,7 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         said.append(f"processor time of {int(unknown.sum()):,} executions is not known and taken to be none")
     return Load(
         path=path,
-        manifest=Bundle(path).manifest,
+        manifest=manifest,
         session=columns["session"],
         transaction=columns["transaction"],
         query=columns["query"],
@@ -134,6 +138,7 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         texts=texts,
         cpu_basis={} if synthesis is None else {query.query: query.cpu_basis for query in synthesis.queries},
         asked=asked,
+        image_bytes=image_bytes,
         fitted=fitted,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
         commit_wait_ns=_commit_wait_ns(path, queries, texts, columns),

@@ -18,7 +18,7 @@ from tiersim.scenarios.statements.queries import Asked, pages_of
 from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings
 from tiersim.simulator.database.build import Demand, Statements
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOG, LOOKUP, OWN
+from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OWN
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
@@ -28,6 +28,8 @@ COMMIT, OTHERS = "commit", "others"
 _MOST_DRAWN = 8
 #: Lengths of logs are told apart to an eighth.
 _LOG_STEPS = 8
+#: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
+_COMMIT_BYTES = 34
 
 Column = NDArray[np.int64]
 
@@ -49,6 +51,11 @@ class Program:
     statements: Statements
     executed: NDArray[np.bool_]
     length_ns: Column  # of each transaction when it was recorded
+
+    @property
+    def locks_rows(self) -> bool:
+        """Tell whether statements lock the rows that they change."""
+        return any(demand.kind == LOCK for one in self.classes for demand in one)
 
     @property
     def sessions(self) -> int:
@@ -104,7 +111,8 @@ def write_program(
     place = np.repeat(first, rows) + within
     kind, cpu_ns = np.zeros(total, np.int32), np.zeros(total, np.int64)
     think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
-    own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed))
+    ranks = _lock_ranks(load, found)
+    own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed), ranks)
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
@@ -183,6 +191,7 @@ def _executions(
     settings: Settings,
     processor: ProcessorCosts | None,
     draws: Draws,
+    lock_ranks: Sequence[int],
 ) -> tuple[NDArray[np.int32], Column]:
     """Return class and CPU of executions in the order of a run."""
     kind, cpu_ns = np.zeros(len(execution), np.int32), np.zeros(len(execution), np.int64)
@@ -204,10 +213,11 @@ def _executions(
             charged_ns += load.physical_reads[execution[rows]] * read_ns
         codes, costs_ns = [], []
         for lookups, again, changes in variants:
-            demands = _demands(lookups, again, changes)
-            pages = sum(pages_of(load.fitted.tables[one.table]) for one in demands[1:])
+            demands = _demands(lookups, again, changes, asked, lock_ranks)
+            found = [one for one in demands if one.kind in (LOOKUP, AGAIN)]
+            pages = sum(pages_of(load.fitted.tables[one.table]) for one in found)
             codes.append(classes.code(name, demands, pages, asked.other_pages))
-            costs_ns.append(_charge(demands[1:], pages, settings) if fixed is None else 0)
+            costs_ns.append(_charge(demands, len(found), pages, settings) if fixed is None else 0)
         kind[rows] = np.array(codes)[chosen]
         cpu_ns[rows] = np.maximum(own_ns - charged_ns - np.array(costs_ns)[chosen], 0)
     return kind, cpu_ns
@@ -241,38 +251,75 @@ def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Varian
     return chosen.astype(np.int64), variants
 
 
-def _demands(lookups: Sequence[int], again: Sequence[int], changes: bool) -> list[Demand]:
+def _demands(
+    lookups: Sequence[int], again: Sequence[int], changes: bool, asked: Asked, lock_ranks: Sequence[int]
+) -> list[Demand]:
+    """Return what a statement does: it looks rows up; those that it changes it locks first, if others may have them."""
+    log_bytes = _change_bytes(asked) if changes else 0
     demands = [Demand(COMPUTE)]
     for kind, counts in ((LOOKUP, lookups), (AGAIN, again)):
         for table, count in enumerate(counts):
-            demands += [Demand(kind, table=table, dirties=changes)] * count
+            one = [Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)]
+            if changes and asked.locks:
+                rank = lock_ranks[table]
+                one = [
+                    Demand(kind, table=table),
+                    Demand(LOCK, table=table, dirties=True, log_bytes=log_bytes, rank=rank),
+                ]
+            demands += one * count
     return demands
 
 
-def _charge(demands: Sequence[Demand], pages: int, settings: Settings) -> int:
+def _change_bytes(asked: Asked) -> int:
+    """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have none."""
+    changed = asked.changes * (sum(asked.lookups) + sum(asked.again))
+    return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0
+
+
+def _unattached_bytes(asked: Asked) -> float:
+    """Return the bytes of records of a call that belong to no row that a run changes."""
+    return 0.0 if _change_bytes(asked) else asked.record_bytes
+
+
+def _lock_ranks(load: Load, found: Transactions) -> list[int]:
+    """Return by table in which order transactions lock their rows, as they come in them on average."""
+    place = np.arange(len(load)) - np.repeat(found.first_row, found.rows)
+    tables = len(load.fitted.tables)
+    sums, counts = np.zeros(tables), np.zeros(tables)
+    for code, asked in enumerate(load.asked):
+        used = np.array(asked.lookups) + np.array(asked.again) > 0
+        if asked.locks and used.any():
+            rows = load.query == code
+            sums[used] += place[rows].sum()
+            counts[used] += rows.sum()
+    order = np.argsort(sums / np.maximum(counts, 1), kind="stable")
+    return np.argsort(order, kind="stable").tolist()
+
+
+def _charge(demands: Sequence[Demand], rows: int, pages: int, settings: Settings) -> int:
     """Return the CPU that the model charges for lookups whose pages are there."""
     costs = settings.costs
     changed = sum(one.dirties for one in demands)
-    return len(demands) * costs.lookup_ns + pages * costs.page_ns + changed * costs.change_ns
+    return rows * costs.lookup_ns + pages * costs.page_ns + changed * costs.change_ns
 
 
 def _end_durably(
     load: Load, found: Transactions, transaction: Column, classes: _Classes, settings: Settings
 ) -> NDArray[np.int32]:
-    """Return the class of the commit of each *transaction*: bytes of the log for all that it did, written and flushed."""
-    log_bytes = np.add.reduceat(load.log_bytes, found.first_row)
-    pages = _in_steps(np.maximum(-(-log_bytes // settings.page_bytes), 1))[transaction]
-    lengths, chosen = np.unique(pages, return_inverse=True)
-    commits = [[Demand(COMPUTE), Demand(LOG, log_bytes=length * settings.page_bytes)] for length in lengths.tolist()]
+    """Return the class of the commit of each *transaction*: its record, and what the transaction did that no changed row stands for."""
+    unattached = np.array([_unattached_bytes(one) for one in load.asked])[load.query]
+    own = np.rint(np.add.reduceat(unattached, found.first_row)).astype(np.int64)
+    lengths, chosen = np.unique(_in_steps(own + _COMMIT_BYTES)[transaction], return_inverse=True)
+    commits = [[Demand(COMPUTE), Demand(LOG, log_bytes=length)] for length in lengths.tolist()]
     return np.array([classes.code(COMMIT, commit) for commit in commits], np.int32)[chosen]
 
 
-def _in_steps(pages: Column) -> Column:
+def _in_steps(sizes: Column) -> Column:
     """Return numbers rounded to an eighth of the power of two below them, so that few are different.
 
     >>> _in_steps(np.array([1, 9, 17, 100, 1000]))
     array([   1,    9,   18,  104, 1024])
     """
-    step = np.maximum(2 ** np.floor(np.log2(pages)).astype(np.int64) // _LOG_STEPS, 1)
-    rounded: Column = (pages + step // 2) // step * step
+    step = np.maximum(2 ** np.floor(np.log2(sizes)).astype(np.int64) // _LOG_STEPS, 1)
+    rounded: Column = (sizes + step // 2) // step * step
     return rounded

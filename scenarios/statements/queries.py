@@ -24,6 +24,8 @@ _NEAR = 0.02
 #: More rows of a call are not simulated one by one.
 MOST_ROWS = 120
 #: Words of statements that change rows, and so of transactions whose log is made durable.
+#: Of these, the words of statements that lock the rows that they change: an INSERT's are new.
+_LOCKS = frozenset(["update", "delete", "merge"])
 _CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
 
 
@@ -32,13 +34,16 @@ class Asked:
     """One call of a query, on average; by table of the fit.
 
     ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls that change what
-    they look up, ``durable`` whether its transaction makes its log durable. ``other_pages`` are found in the pool.
+    they look up, ``locks`` whether they lock it before, ``durable`` whether its transaction makes its log durable. ``record_bytes`` are those of the
+    log but images of pages. ``other_pages`` are found in the pool.
     """
 
     lookups: tuple[float, ...]
     again: tuple[float, ...]
     changes: float
+    locks: bool
     durable: bool
+    record_bytes: float
     other_pages: float
 
 
@@ -65,10 +70,11 @@ def asked_of(
     texts: Mapping[str, str],
     columns: Mapping[str, NDArray[np.int64]],
     dirtied: NDArray[np.int64],
+    record_bytes: Mapping[str, float],
 ) -> tuple[tuple[Asked, ...], list[str]]:
     """Return what each of *queries* asks for, by code, and sentences about what could not be told.
 
-    *columns* are those of executions, *dirtied* pages beside them.
+    *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where images were told apart.
     """
     relations = differences(read_snapshots(path)).of("relation")
     counted = _counted(len(queries), columns, dirtied)
@@ -93,7 +99,7 @@ def asked_of(
             )
     lookups, again = _bounded(lookups, again, queries, said)
     return tuple(
-        _asked(one, texts.get(query), lookups[code], again[code], fitted)
+        _asked(one, texts.get(query), lookups[code], again[code], fitted, record_bytes.get(query, one.log_bytes))
         for code, (query, one) in enumerate(zip(queries, counted, strict=True))
     ), said
 
@@ -170,17 +176,32 @@ def _bounded(
 
 
 def _asked(
-    counted: _Counted, text: str | None, lookups: NDArray[np.float64], again: NDArray[np.float64], fitted: Fitted
+    counted: _Counted,
+    text: str | None,
+    lookups: NDArray[np.float64],
+    again: NDArray[np.float64],
+    fitted: Fitted,
+    record_bytes: float,
 ) -> Asked:
     pages = sum(pages_of(table) * (a + b) for table, a, b in zip(fitted.tables, lookups, again, strict=True))
     rows = float(lookups.sum() + again.sum())
     durable = changes_rows(text) if text is not None else counted.log_bytes > 0
     changes = 1.0 if durable else float(min((counted.dirtied or 0.0) / rows, 1.0)) if rows else 0.0
     return Asked(
-        tuple(lookups.tolist()), tuple(again.tolist()), changes, durable, max(float(counted.logical - pages), 0.0)
+        lookups=tuple(lookups.tolist()),
+        again=tuple(again.tolist()),
+        changes=changes,
+        locks=text is not None and _has_word(text, _LOCKS),
+        durable=durable,
+        record_bytes=record_bytes,
+        other_pages=max(float(counted.logical - pages), 0.0),
     )
 
 
 def changes_rows(text: str) -> bool:
     """Tell whether a statement changes rows, or locks them to; its transaction then waits for the log when it commits."""
-    return any(kind is Kind.WORD and word.lower() in _CHANGES for kind, word in tokens(text))
+    return _has_word(text, _CHANGES)
+
+
+def _has_word(text: str, words: frozenset[str]) -> bool:
+    return any(kind is Kind.WORD and word.lower() in words for kind, word in tokens(text))

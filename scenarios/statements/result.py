@@ -16,7 +16,7 @@ from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
 from tiersim.simulator.categories import CATEGORIES, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.database.tables import SPENT
+from tiersim.simulator.database.tables import COUNTED_FROM, SPENT
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
@@ -77,7 +77,7 @@ def summarise_statements(
             "calibration": "none",
             "cache": _cache(scenario, assembled, metrics, ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
-            "locks": "not modelled",
+            "locks": "modelled" if program.locks_rows else "not modelled",
         }
         | ({"credits": credits.state(balance)} if balance else {}),
         "load": {
@@ -161,8 +161,8 @@ def _judge(
 def _throughput(assembled: Assembled, metrics: Metrics, outcome: Outcome) -> dict[str, Figure]:
     """Requests, statements and transactions a second over the recording's time, or the run's if that was over sooner."""
     program, done_ns = assembled.program, assembled.database.done_ns
-    from_ns = int(assembled.database.counted_from_ns[0])
-    until_ns = min(assembled.span_ns, outcome.end_ns)
+    from_ns = int(assembled.database.counted_ns[COUNTED_FROM])
+    until_ns = min(from_ns + assembled.span_ns, outcome.end_ns)
     inside = (done_ns > from_ns) & (done_ns <= until_ns)
     counts = {
         "requests": int(metrics.completions[:-1, REQUESTS].sum()),
@@ -177,7 +177,7 @@ def _throughput(assembled: Assembled, metrics: Metrics, outcome: Outcome) -> dic
 
 def _calls(assembled: Assembled) -> Column:
     """Count the statements of each class that are in the statistics."""
-    counted = assembled.database.done_ns > assembled.database.counted_from_ns[0]
+    counted = assembled.database.done_ns > assembled.database.counted_ns[COUNTED_FROM]
     return np.bincount(assembled.program.statements.classes[counted], minlength=len(assembled.program.classes))
 
 

@@ -10,8 +10,11 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.durability import checkpoints_of, log_of
 from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.log import Log
 from tiersim.simulator.database.tables import LRU2, SWEEP
 from tiersim.traces.bundle import Manifest
 from tiersim.units import NS_PER_S, format_bytes
@@ -22,6 +25,8 @@ DEFAULT_CORES = 8
 _POLICIES = {"postgresql": SWEEP, "sqlserver": LRU2}
 #: Pages that a page brings with it while the pool fills: of SQL Server's Enterprise family 64 KiB, aligned.
 _RAMP_PAGES = {"postgresql": 1, "sqlserver": 8}
+#: Bytes that the log goes round in; what lies there is never read.
+LOG_FILE_BYTES = 1 << 30
 #: Keys of ``[engine]`` that make no difference to lookups.
 _WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
 
@@ -42,6 +47,8 @@ class Settings:
     policy: int  # of replacement
     ramp_pages: int  # that a page brings with it while the pool fills
     background_writer: BackgroundWriter | None
+    log: Log
+    checkpoints: Checkpoints | None
     basis: dict[str, str]
     caveats: tuple[str, ...]
 
@@ -53,11 +60,34 @@ class Settings:
     @property
     def engine(self) -> dict[str, Any]:
         """The engine as a summary shows it."""
-        return {"kind": self.kind, "version": self.version, "buffer_pool_bytes": self.buffer_pool_bytes}
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "version": self.version,
+            "buffer_pool_bytes": self.buffer_pool_bytes,
+            "os_cache_bytes": self.os_cache_bytes,
+            "synchronous_commit": self.log.synchronous_commit,
+            "full_page_writes": self.log.full_page_writes,
+        }
+        if self.checkpoints is not None:
+            found |= {
+                "checkpoint_timeout_ns": self.checkpoints.timeout_ns,
+                "checkpoint_completion_target": self.checkpoints.completion_target,
+                "checkpoint_distance_bytes": self.checkpoints.segments * self.log.segment_bytes,
+            }
+        return found
 
 
-def settings_of(scenario: NamedScenario, path: Path, recorded: Manifest, processor: ProcessorCosts | None) -> Settings:
-    """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it."""
+def settings_of(
+    scenario: NamedScenario,
+    path: Path,
+    recorded: Manifest,
+    processor: ProcessorCosts | None,
+    image_bytes: int | None = None,
+) -> Settings:
+    """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it.
+
+    *image_bytes* is how long an image of a page is in the log, where that was recorded.
+    """
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
     basis: dict[str, str] = {}
     kind = _kind(scenario, engine, path, recorded, basis)
@@ -81,6 +111,10 @@ def settings_of(scenario: NamedScenario, path: Path, recorded: Manifest, process
         policy=_POLICIES[kind],
         ramp_pages=_RAMP_PAGES[kind],
         background_writer=_background_writer(recorded) if kind == "postgresql" else None,
+        log=log_of(engine, recorded.host, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, basis),
+        checkpoints=checkpoints_of(engine, recorded.host, version, scenario.model.replay.since_checkpoint, basis)
+        if kind == "postgresql"
+        else None,
         basis=basis,
         caveats=tuple(_caveats(engine, recorded, kind, costs, processor)),
     )

@@ -98,7 +98,7 @@ def advance(
         if time_ns >= until_ns:
             break
         if time_ns >= interval_end:
-            interval, interval_end = close_intervals(p, e.metrics, interval, interval_end, time_ns)
+            interval, interval_end = close_intervals(p, e.metrics, d, interval, interval_end, time_ns)
         now = time_ns
         round_ = key_round(key)
         station = key_station(key)

@@ -9,6 +9,7 @@ from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.tables import Arrivals, Engine
+from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
 from tiersim.simulator.metrics import Metrics, record_completion
@@ -172,7 +173,9 @@ def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: i
 
 
 @kernel
-def close_intervals(p: Plant, m: Metrics, interval: int, interval_end: int, time_ns: int) -> tuple[int, int]:
+def close_intervals(
+    p: Plant, m: Metrics, d: Database, interval: int, interval_end: int, time_ns: int
+) -> tuple[int, int]:
     """Write the stations' state at each interval end up to a time; returns the current interval and its end.
 
     The last interval is open and closed by the caller of the loop.
@@ -182,6 +185,7 @@ def close_intervals(p: Plant, m: Metrics, interval: int, interval_end: int, time
             m.outstanding[interval, station] = p.stations[station]["outstanding"]
             for resource in range(p.work_ns.shape[1]):
                 m.work_ns[interval, station, resource] = p.work_ns[station, resource]
+        note_history(d, interval)
         interval += 1
         interval_end += m.interval_ns[0]
     return interval, interval_end

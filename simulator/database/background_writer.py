@@ -17,8 +17,9 @@ from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
-from tiersim.simulator.database.pages import station_of
-from tiersim.simulator.database.tables import HAND, LAPS, READING, TAKEN, VALID, Database
+from tiersim.simulator.database.log import must_flush_for
+from tiersim.simulator.database.pages import clean, station_of
+from tiersim.simulator.database.tables import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database
 
 #: Rounds that averages go over, the first average of frames that are passed for one that is taken, and the time in which rounds without
 #: need come over the whole pool (BgBufferSync: smoothing_samples, smoothed_density, scan_whole_pool_milliseconds).
@@ -62,14 +63,25 @@ def finish_writer(p: Plant, d: Database) -> int:
 
 @kernel
 def resume_writer(p: Plant, d: Database) -> int:
-    """Write the next page of the round; if there is none, wait for the next round."""
+    """Write the next page of the round, the log up to it before; if there is none, wait for the next round."""
     w = d.writer[0]
-    frame = _next_dirty(d)
-    if frame >= 0:
-        page = d.page_of[frame]
-        d.dirty[frame] = 0
-        w["written_pages"] += 1
-        return add_child(p, 0, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
+    while True:
+        if w["page_after_log"] > 0:
+            page = w["page_after_log"] - 1
+            w["page_after_log"] = 0
+        else:
+            frame = _next_dirty(d)
+            if frame < 0:
+                break
+            page = d.page_of[frame]
+            if must_flush_for(d, page):
+                w["page_after_log"] = page + 1
+                return add_child(p, 0, d.stations[AT_LOG], FLUSH, d.page_position[page], 0)
+        held = d.frame_of[page]
+        if held > 0 and d.dirty[held - 1]:  # nobody has written it while the log was flushed
+            clean(d, held - 1)
+            w["written_pages"] += 1
+            return add_child(p, 0, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
     if _end_round(d):
         return add_background(p, 0, w["station"], FLUSH, 0, 0)
     w["awake"] = 0

@@ -12,7 +12,9 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NEVER, NONE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
+from tiersim.simulator.database.checkpointer import MOST_FLUSH_AFTER, Checkpoints, checkpointer_fields
 from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.log import Log, log_fields
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.tables import (
@@ -20,15 +22,22 @@ from tiersim.simulator.database.tables import (
     ASKED,
     BACKGROUND_WRITER,
     BUFFER_POOL,
+    CHECKPOINT,
+    CHECKPOINTER,
+    CHECKPOINTER_ROW,
     DEMAND,
+    HISTORY,
     INDEPENDENT,
     LOCK,
     LOCKED_ROW,
+    LOG_ROW,
+    LOG_STATION,
     LRU2,
     MOST_LOCKS,
     MOST_PAGES,
     PAGE_CACHE,
     PAGE_CACHE_ROW,
+    PAGES_A_FILE,
     PLACED,
     PROCESSORS,
     READ_STREAM,
@@ -44,6 +53,9 @@ from tiersim.simulator.database.tables import (
 from tiersim.simulator.popularity import Popularity, zipf
 
 FREE_OF_COST = Costs()
+PLAIN_LOG = Log()
+#: Checkpoints that a run can have; the last of more takes the place of the one before.
+_MOST_CHECKPOINTS = 4096
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ class Demand:
     table: int = 0
     dirties: bool = False
     share: int = 1000  # of the statement's CPU, in thousandths
-    log_bytes: int = 0
+    log_bytes: int = 0  # of the record of a change, or of a commit
     pages: int = 0  # of a scan; 0: the whole heap
     start_page: int = 0
     rows: int = 1  # of LOOKUPS
@@ -67,6 +79,7 @@ class Demand:
     threshold: int = 0  # of LOOKUPS that are not in order: fewer rows are read one by one
     degree: int = 1  # sessions that share a scan
     temp_bytes: int = 0
+    rank: int = 0  # of LOCK: rows of a transaction are locked in the order of these
 
 
 @dataclass(frozen=True)
@@ -107,8 +120,9 @@ class Host:
 
     cores: int
     frames: int  # of the buffer pool
-    log_station: int = 0
-    log_bytes: int = 1 << 30
+    log_station: int = 0  # of the volume that the log lies on
+    log: Log = PLAIN_LOG
+    checkpoints: Checkpoints | None = None
     page_bytes: int = 8192
     costs: Costs = FREE_OF_COST
     temp_station: int = 0
@@ -119,6 +133,7 @@ class Host:
         0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
     )
     counted_from_ns: int = 0  # statements that start before warm the pool and are not counted
+    until_ns: int = NEVER  # nobody starts a transaction then or later
     policy: int = SWEEP
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
     retained_ns: int = NEVER  # a page that left is remembered so long after its last use
@@ -135,16 +150,19 @@ def add_database(
     classes: Sequence[Sequence[Demand]],
     statements: Statements,
     categories: Sequence[int] | None = None,
+    intervals: int = 0,
 ) -> Database:
     """Put processors and a buffer pool into the plant and return the database's arrays.
 
-    *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own.
+    *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own. The history has so many
+    *intervals*.
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1, role="buffer pool")
     readers = 0
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
+    log = builder.station(LOG_STATION, 0, "log", {}, 3, role="log")
     laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
     level_pages = np.array([count for r in relations for count in r.level_pages], np.int64)
     pages = int(level_pages.sum())
@@ -181,7 +199,7 @@ def add_database(
         begins=statements.begins,
         ends=statements.ends,
         done_ns=np.zeros(len(statements.classes), wide),
-        counted_from_ns=np.array([host.counted_from_ns], wide),
+        counted_ns=np.array([host.counted_from_ns, host.until_ns], wide),
         spent=np.zeros((len(classes), len(SPENT)), wide),
         category=np.array(range(len(classes)) if categories is None else categories, wide),
         pages_read=np.zeros(len(classes), wide),
@@ -207,7 +225,7 @@ def add_database(
         starting=np.zeros(host.frames, np.uint8),
         ahead_for=np.zeros(host.frames, np.uint32),
         readers=np.array([host.io_workers, 0, builder.queue()], wide),
-        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0], wide),
+        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0], wide),
         **_writer(builder, host),
         **_page_cache(builder, host),
         **_replacement(host, pages, len(sessions)),
@@ -215,9 +233,15 @@ def add_database(
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
-        stations=np.array([processors, pool, host.log_station, readers, host.temp_station], np.uint32),
+        stations=np.array([processors, pool, log, readers, host.temp_station], np.uint32),
         costs=np.array(host.costs, wide),
-        log_state=np.array([0, host.log_bytes, 0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
+        temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
+        log=_row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
+        **_checkpointer(builder, host),
+        **_files(relations),
+        page_position=np.zeros(pages, wide),
+        checkpoint_mark=np.zeros(pages, np.uint8),
+        history=np.zeros((intervals, len(HISTORY)), wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
     )
@@ -231,6 +255,39 @@ def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
         raise ScenarioError("a background writer goes ahead of PostgreSQL's sweep; leave it out, or choose the sweep")
     station = builder.station(BACKGROUND_WRITER, 0, "background writer", {}, 2, role="background writer")
     return {"writer": _row(WRITER, writer_fields(host.background_writer, station))}
+
+
+def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+    """Put the checkpointer into the plant, if there is one, and return its row and its list."""
+    if host.checkpoints is None:
+        none: dict[str, NDArray[Any]] = {"checkpointer": np.zeros(0, CHECKPOINTER_ROW)}
+        return none | {"checkpoints": np.zeros(0, CHECKPOINT), "write_backs": np.zeros(0, np.int64)}
+    station = builder.station(CHECKPOINTER, 0, "checkpointer", {}, MOST_FLUSH_AFTER + 2, role="checkpointer")
+    return {
+        "checkpointer": _row(CHECKPOINTER_ROW, checkpointer_fields(host.checkpoints, station)),
+        "checkpoints": np.zeros(_MOST_CHECKPOINTS, CHECKPOINT),
+        "write_backs": np.zeros(MOST_FLUSH_AFTER, np.int64),
+    }
+
+
+def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:
+    """Return the files that indexes and heaps are cut into: the first of each level's relation, where each begins, none of them written."""
+    level_file: list[int] = []
+    file_start = [0]
+    for relation in relations:
+        for parts in (relation.level_pages[:-1], relation.level_pages[-1:]):
+            pages = sum(parts)
+            level_file += [len(file_start) - 1] * len(parts)
+            start = file_start[-1]
+            if pages:
+                file_start += [
+                    min(start + size, start + pages) for size in range(PAGES_A_FILE, pages + PAGES_A_FILE, PAGES_A_FILE)
+                ]
+    return {
+        "level_file": np.array(level_file, np.int64),
+        "file_start": np.array(file_start, np.int64),
+        "written_files": np.zeros(len(file_start) - 1, np.uint8),
+    }
 
 
 def _page_cache(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:

@@ -1,7 +1,7 @@
 """Locked rows: who changes a row keeps it until its transaction has ended, and with that its log is durable; others wait in the order in
 which they came.
 
-There are no deadlocks, because rows are locked in one order: that of their tables. A transaction that asks for a row of a table not behind
+There are no deadlocks, because rows are locked in one order: that of the ranks of their tables. A transaction that asks for a row of a table not behind
 all tables in which it has locked rows does not lock it (real applications that do so meet deadlocks), and is counted in ``locks_passed``.
 So whoever waits holds rows of earlier tables only, and nobody can wait for himself over others.
 """
@@ -20,14 +20,14 @@ def call(d: Database, session: int) -> None:
 
 
 @kernel
-def lock_row(d: Database, session: int, table: int, row: int) -> bool:
+def lock_row(d: Database, session: int, rank: int, table: int, row: int) -> bool:
     """Lock a row for a session; returns False if it must wait: it is called when it has the row."""
     held = d.sessions[session]["locks"]
     if held > 0:
         last = d.locks[session * MOST_LOCKS + held]
         if last["table"] == table and last["row"] == row:
             return True
-        if last["table"] >= table or held == MOST_LOCKS:
+        if last["rank"] >= rank or held == MOST_LOCKS:
             d.locks_passed[0] += 1
             return True
     place = d.lock_heads[_list_of(d, table, row)]
@@ -42,7 +42,7 @@ def lock_row(d: Database, session: int, table: int, row: int) -> bool:
             d.sessions[session]["next_waiter"] = 0
             return False
         place = lock["next"]
-    _hold(d, session, table, row, 0, 0)
+    _hold(d, session, rank, table, row, 0, 0)
     return True
 
 
@@ -57,7 +57,15 @@ def unlock_rows(d: Database, session: int) -> None:
         if lock["first_waiter"] > 0:
             other = lock["first_waiter"] - 1
             following = d.sessions[other]["next_waiter"]
-            _hold(d, other, lock["table"], lock["row"], following, lock["last_waiter"] if following > 0 else 0)
+            _hold(
+                d,
+                other,
+                lock["rank"],
+                lock["table"],
+                lock["row"],
+                following,
+                lock["last_waiter"] if following > 0 else 0,
+            )
             call(d, other)
 
 
@@ -69,11 +77,12 @@ def _list_of(d: Database, table: int, row: int) -> int:
 
 
 @kernel
-def _hold(d: Database, session: int, table: int, row: int, first_waiter: int, last_waiter: int) -> None:
+def _hold(d: Database, session: int, rank: int, table: int, row: int, first_waiter: int, last_waiter: int) -> None:
     s = d.sessions[session]
     s["locks"] += 1
     place = session * MOST_LOCKS + s["locks"]
     lock = d.locks[place]
+    lock["rank"] = rank
     lock["table"] = table
     lock["row"] = row
     lock["first_waiter"] = first_waiter

@@ -6,7 +6,7 @@ pages come, in no order. Below the threshold each row is waited for before the n
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ
-from tiersim.simulator.database.pages import draw_row, is_there, page_at, references, set_dirty, touch, want
+from tiersim.simulator.database.pages import change, draw_row, is_there, page_at, references, touch, want
 from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, WANTS
 from tiersim.simulator.database.tables import AWAIT, CHANGE_NS, LOOKUP_NS, PAGE_NS, PREFETCH, Database
 
@@ -44,7 +44,7 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
     if goes_ahead and reference == heap:
         s["reference"] = 0
         r["ahead"] += 1
-        if touch(d, page, 0, now):
+        if touch(d, page, now):
             return REFERRED
         want(d, session, PREFETCH, page, 1)
         return WANTS
@@ -60,15 +60,17 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
         s["charge_ns"] += d.costs[LOOKUP_NS] + (d.costs[CHANGE_NS] if dirties else 0)
     if prefetches and reference == heap and is_there(d, page):  # a use that has been counted
         if dirties:
-            set_dirty(d, page)
+            change(d, page, demand["log_bytes"])
         return REFERRED
-    if touch(d, page, dirties, now):
+    if touch(d, page, now):
+        if dirties:
+            change(d, page, demand["log_bytes"])
         return REFERRED
     held = d.frame_of[page]
     if held > 0 and d.ahead_for[held - 1] == session + 1:  # another row's page has come in its place
         return REFERRED
     want(d, session, READ, page, 1)
-    s["dirties"] = dirties
+    s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
     return WANTS
 
 

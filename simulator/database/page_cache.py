@@ -9,10 +9,14 @@ The clean page whose last use is longest ago makes room. The kernel has two list
 page back there at once that left too early (mm/workingset.c); what reaches this cache has missed the pool above, seldom comes twice within a short time, and
 nothing measured says how far two lists differ from one for it.
 
+A FLUSH syncs a range: dirty pages of it are written back and waited for, then the volume is flushed; what is being written back already is not waited
+for. A FILL begins to write back a range and waits only while too many write-backs are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
+
 Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside: its writes are followed by a flush, which has
 nothing but the log to write.
 
-Write-backs and the flusher are background requests of the station to itself, told by their operation.
+Write-backs and the flusher are background requests of the station to itself, told by their operation; what a sync waits for are children of it
+that are AWAIT.
 """
 
 from tiersim.devices import queue
@@ -35,7 +39,7 @@ from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.pages import volume_of
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import AWAIT, FILL, Database
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait (vm.dirty_background_ratio, vm.dirty_ratio).
 BACKGROUND_PERCENT, MOST_PERCENT = 10, 20
@@ -47,6 +51,10 @@ MOST_WRITE_BACKS, _WRITE_BACK_BYTES = 128, 1280 << 10
 PAGES_AT_ONCE = 64
 
 _WRITE_BACK, _FLUSHER = WRITE, FLUSH
+#: What a sync does (``phase`` of its hold): it has dirty pages written back; it flushes the volume.
+_BEGINS, _FLUSHES = range(2)
+#: So many pieces of a sync are under way at once.
+_PIECES = 32
 
 
 @kernel
@@ -56,7 +64,8 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     op = p.requests[slot]["op"]
     if is_background(p, slot):
         return (now // _FLUSHER_NS + 1) * _FLUSHER_NS if op == _FLUSHER else now + PASS_ON_NS
-    if op == WRITE and (p.queues[waiting]["head"] != NONE or not _absorb(p, d, slot, now)):
+    p.holds[slot]["phase"] = _BEGINS
+    if (op == WRITE or op == FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
         queue.append(p, waiting, slot)
         return WAIT
     return now + PASS_ON_NS
@@ -64,13 +73,21 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
 
 @kernel
 def choose_page_cache(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
-    """Let the oldest write go on that waits, if there is room for dirty pages."""
+    """Let the oldest request go on that waits, if it may."""
     waiting = d.page_cache[0]["waiting"]
     slot = p.queues[waiting]["head"]
-    if slot == NONE or not _absorb(p, d, slot, now):
+    if slot == NONE or not _may_begin(p, d, slot, now):
         return NONE, NEVER, NEVER
     queue.remove(p, waiting, slot, NONE)
     return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def _may_begin(p: Plant, d: Database, slot: int, now: int) -> bool:
+    """Let a write make its pages dirty, or tell whether another write-back may begin."""
+    if p.requests[slot]["op"] == FILL:
+        return bool(d.page_cache[0]["write_backs"] < MOST_WRITE_BACKS)
+    return _absorb(p, d, slot, now)
 
 
 @kernel
@@ -82,13 +99,17 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
     made = 0
     if is_background(p, slot):
         if op == _WRITE_BACK:
-            volume = volume_of(d, request["offset_bytes"] // d.page_bytes[0])
-            return add_child(p, 0, volume, WRITE, request["offset_bytes"], request["length_bytes"])
+            return _write_range(p, d, slot)
         c["expired_ns"] = (request["accepted_ns"] // _FLUSHER_NS + 1) * _FLUSHER_NS - _EXPIRE_NS
         made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
     elif op == READ:
         p.holds[slot]["position"] = request["offset_bytes"]
         return _read_missing(p, d, slot)
+    elif op == AWAIT:
+        return _write_range(p, d, slot)
+    elif op == FLUSH or op == FILL:
+        p.holds[slot]["position"] = request["offset_bytes"]
+        return _write_next(p, d, slot)
     elif c["flusher"] == 0:
         c["flusher"] = 1
         made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
@@ -102,7 +123,10 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     request = p.requests[slot]
     size = d.page_bytes[0]
     end = request["offset_bytes"] + request["length_bytes"]
-    if not is_background(p, slot):
+    op = request["op"]
+    if op == FLUSH:
+        return 0 if p.holds[slot]["phase"] == _FLUSHES else _write_next(p, d, slot)
+    if not is_background(p, slot) and op != AWAIT:
         hold = p.holds[slot]
         for page in range(hold["low_bytes"] // size, hold["position"] // size):
             if find(p, c["cache"], page) == NOWHERE:
@@ -112,6 +136,8 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
         place = find(p, c["cache"], page)
         set_state(p, c["cache"], place, DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN)
     c["cleaning"] -= request["length_bytes"] // size
+    if op == AWAIT:
+        return 0
     c["write_backs"] -= 1
     return _write_back(p, d, 0)
 
@@ -222,6 +248,55 @@ def _write_back(p: Plant, d: Database, made: int) -> int:
         c["written_back_pages"] += pages
         made = add_background(p, made, c["station"], _WRITE_BACK, page * size, pages * size)
     return made
+
+
+@kernel
+def _write_range(p: Plant, d: Database, slot: int) -> int:
+    """Write the pages of a write-back to their volume."""
+    request = p.requests[slot]
+    volume = volume_of(d, request["offset_bytes"] // d.page_bytes[0])
+    return add_child(p, 0, volume, WRITE, request["offset_bytes"], request["length_bytes"])
+
+
+@kernel
+def _write_next(p: Plant, d: Database, slot: int) -> int:
+    """Begin to write back the next dirty pages of a range; of a sync, flush the volume behind the last."""
+    c = d.page_cache[0]
+    request, hold = p.requests[slot], p.holds[slot]
+    size = d.page_bytes[0]
+    end = (request["offset_bytes"] + request["length_bytes"]) // size
+    page = hold["position"] // size
+    made = pages = 0  # of the piece before this page
+    while page <= end and made < _PIECES:
+        place = find(p, c["cache"], page) if page < end else NOWHERE
+        if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY and (pages + 1) * size <= _WRITE_BACK_BYTES:
+            set_state(p, c["cache"], place, CLEANING)
+            pages += 1
+            page += 1
+            continue
+        if pages > 0:
+            made = _add_piece(p, d, slot, made, page - pages, pages)
+            pages = 0
+            if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY:  # the piece was long enough
+                continue
+        page += 1
+    hold["position"] = page * size
+    if made == 0 and request["op"] == FLUSH:
+        hold["phase"] = _FLUSHES
+        return add_child(p, 0, volume_of(d, request["offset_bytes"] // size), FLUSH, 0, 0)
+    return made
+
+
+@kernel
+def _add_piece(p: Plant, d: Database, slot: int, made: int, page: int, pages: int) -> int:
+    c = d.page_cache[0]
+    size = d.page_bytes[0]
+    c["cleaning"] += pages
+    c["written_back_pages"] += pages
+    if p.requests[slot]["op"] == FLUSH:
+        return add_child(p, made, c["station"], AWAIT, page * size, pages * size)
+    c["write_backs"] += 1
+    return add_background(p, made, c["station"], _WRITE_BACK, page * size, pages * size)
 
 
 def page_cache_fields(station: int, cache: int, waiting: int, pages: int) -> dict[str, int]:

@@ -9,7 +9,22 @@ import numpy as np
 from tiersim.devices.tables import NONE
 from tiersim.kernel import kernel
 from tiersim.simulator.database import lru, lru2, rings, sweep
-from tiersim.simulator.database.tables import INDEPENDENT, LRU, POLICY, RECENT, SWEEP, TAKEN, UNUSED, VALID, Database
+from tiersim.simulator.database.log import log_change
+from tiersim.simulator.database.tables import (
+    CHECKPOINT_PENDING,
+    CHECKPOINT_WRITTEN,
+    DIRTY_PAGES,
+    INDEPENDENT,
+    LRU,
+    PAGES_A_FILE,
+    POLICY,
+    RECENT,
+    SWEEP,
+    TAKEN,
+    UNUSED,
+    VALID,
+    Database,
+)
 from tiersim.simulator.popularity import draw_rank, scattered
 
 #: Entities of the permutation of an index whose order is not that of the heap.
@@ -87,7 +102,7 @@ def is_there(d: Database, page: int) -> bool:
 
 
 @kernel
-def touch(d: Database, page: int, dirties: int, now: int) -> bool:
+def touch(d: Database, page: int, now: int) -> bool:
     """Refer to a page: tell whether it is in the pool; if it is, count the use."""
     held = d.frame_of[page]
     if held == 0 or d.state[held - 1] != VALID:
@@ -99,8 +114,6 @@ def touch(d: Database, page: int, dirties: int, now: int) -> bool:
         lru.use(d, frame)
     else:
         lru2.use(d, frame, page, now)
-    if dirties:
-        d.dirty[frame] = 1
     return True
 
 
@@ -118,7 +131,7 @@ def touch_in_ring(d: Database, page: int, now: int) -> bool:
     """Refer to a page as who uses a ring does, which makes it no hotter than a page that was read just now."""
     held = d.frame_of[page]
     if d.replacement[POLICY] != SWEEP:
-        return touch(d, page, 0, now)
+        return touch(d, page, now)
     if held == 0 or d.state[held - 1] != VALID:
         return False
     sweep.use_once(d, held - 1)
@@ -126,11 +139,34 @@ def touch_in_ring(d: Database, page: int, now: int) -> bool:
 
 
 @kernel
-def set_dirty(d: Database, page: int) -> None:
-    """Change a page that is in the pool."""
+def change(d: Database, page: int, log_bytes: int) -> None:
+    """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed without)."""
     held = d.frame_of[page]
-    if held > 0:
+    if held == 0:
+        return
+    if log_bytes > 0:
+        log_change(d, page, log_bytes)
+    if not d.dirty[held - 1]:
         d.dirty[held - 1] = 1
+        d.pool_state[DIRTY_PAGES] += 1
+
+
+@kernel
+def clean(d: Database, frame: int) -> None:
+    """The changed page of a frame is being written: it is clean, and its file is to be synced by the next checkpoint."""
+    page = d.page_of[frame]
+    d.dirty[frame] = 0
+    d.pool_state[DIRTY_PAGES] -= 1
+    d.written_files[file_of(d, page)] = 1
+    if d.checkpoint_mark[page] == CHECKPOINT_PENDING:
+        d.checkpoint_mark[page] = CHECKPOINT_WRITTEN
+
+
+@kernel
+def file_of(d: Database, page: int) -> int:
+    """Return the file that a page lies in."""
+    first = d.level_file[level_of(d, page)]
+    return int(first + (page - d.file_start[first]) // PAGES_A_FILE)
 
 
 @kernel

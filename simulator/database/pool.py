@@ -15,14 +15,16 @@ from tiersim.devices import queue
 from tiersim.devices.children import add_background, add_child, is_background
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import READ, WRITE
+from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.helpers import leader_of
-from tiersim.simulator.database.pages import loaded, ring_victim, station_of, victim
+from tiersim.simulator.database.pages import clean, loaded, ring_victim, station_of, victim
 from tiersim.simulator.database.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.tables import (
+    AT_LOG,
     AT_POOL,
     AT_READERS,
     AWAIT,
+    COUNTED_FROM,
     EVICT_CLEAN_NS,
     EVICT_DIRTY_NS,
     FILL,
@@ -38,8 +40,8 @@ from tiersim.simulator.database.tables import (
     Database,
 )
 
-#: What a request does (``phase`` of its hold): waits for parts of it; writes the pages that have to go; reads its own.
-_PARTS, _WRITING, _READING = range(3)
+#: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go; writes them; reads its own.
+_PARTS, _LOGGING, _WRITING, _READING = range(4)
 
 
 @kernel
@@ -103,22 +105,24 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
     session = _session_of(p, slot)
     s = d.sessions[session]
     asking = d.sessions[leader_of(d, session)]
-    counted = asking["phase"] == RUNNING and asking["started_ns"] >= d.counted_from_ns[0]
+    counted = asking["phase"] == RUNNING and asking["started_ns"] >= d.counted_ns[COUNTED_FROM]
     while page < end:
         if d.frame_of[page] == 0:
             frame = ring_victim(d, session, now) if s["ring"] != NO_RING else victim(d, now)
             if frame < 0:
                 break
             old = d.page_of[frame]
+            dirty = old >= 0 and d.dirty[frame] > 0
             if old >= 0:
                 d.frame_of[old] = 0
-                s["charge_ns"] += d.costs[EVICT_DIRTY_NS if d.dirty[frame] else EVICT_CLEAN_NS]
-            d.leaving[frame] = old + 1 if old >= 0 and d.dirty[frame] else 0
+                s["charge_ns"] += d.costs[EVICT_DIRTY_NS if dirty else EVICT_CLEAN_NS]
+            d.leaving[frame] = old + 1 if dirty else 0
+            if dirty:
+                clean(d, frame)
             d.page_of[frame] = page
             d.frame_of[page] = frame + 1
             d.state[frame] = READING
             d.starting[frame] = 1
-            d.dirty[frame] = 0
             loaded(d, frame, page, session + 1 if s["ring"] != NO_RING else 0, now)
             if counted:
                 d.pages_read[d.statement_class[asking["next"]]] += 1
@@ -204,14 +208,24 @@ def _add_fill(p: Plant, d: Database, slot: int, made: int, page: int, pages: int
 
 @kernel
 def _write_or_read(p: Plant, d: Database, slot: int) -> int:
-    """Write the pages that have to go for those of a request, or, if there are none, read its own."""
+    """Write the pages that have to go for those of a request, the log before them, or, if there are none, read its own."""
     request = p.requests[slot]
     hold = p.holds[slot]
     size = d.page_bytes[0]
     first = request["offset_bytes"] // size
-    made = 0
+    end = first + request["length_bytes"] // size
     if hold["phase"] == _PARTS:
-        for page in range(first, first + request["length_bytes"] // size):
+        position = 0
+        for page in range(first, end):
+            frame = d.frame_of[page] - 1
+            if d.leaving[frame] > 0:
+                position = max(position, d.page_position[d.leaving[frame] - 1])
+        if position > d.log[0]["flushed"]:
+            hold["phase"] = _LOGGING
+            return add_child(p, 0, d.stations[AT_LOG], FLUSH, position, 0)
+    made = 0
+    if hold["phase"] != _WRITING:
+        for page in range(first, end):
             frame = d.frame_of[page] - 1
             if d.leaving[frame] > 0:
                 old = d.leaving[frame] - 1
@@ -230,6 +244,8 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     phase = p.holds[slot]["phase"]
     if phase == _PARTS:
         return 0
+    if phase == _LOGGING:
+        return _write_or_read(p, d, slot)
     if phase == _WRITING:
         root = _root(p, slot)
         if not is_background(p, root):  # a session waits: until here for pages that had to go

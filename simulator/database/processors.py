@@ -1,4 +1,6 @@
-"""The host's processors as a station: c cores, first come first served, in slices that are not interrupted.
+"""The host's processors as a station: c cores, first come first served, in slices that are not interrupted. What a process does between a write
+and a flush of the log goes before all that waits: it has slept and uses next to nothing, and such a process is served first (Linux:
+kernel/sched/fair.c, check_preempt_wakeup_fair).
 
 A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks cost.
 """
@@ -6,13 +8,16 @@ A slice is slowed down by the cores that are busy when it starts, itself include
 from tiersim.devices import queue
 from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import URGENT, Database
 
 
 @kernel
 def accept_processors(p: Plant, d: Database, slot: int) -> int:
     """Take a slice; its length in ns is the length of the request."""
-    queue.append(p, d.cpu_queue[0], slot)
+    if p.requests[slot]["op"] == URGENT:
+        queue.prepend(p, d.cpu_queue[0], slot)
+    else:
+        queue.append(p, d.cpu_queue[0], slot)
     return CALL if d.in_service[0] < d.cores[0] else WAIT
 
 

@@ -13,7 +13,7 @@ beyond its chunk.
 from tiersim.kernel import kernel
 from tiersim.operations import READ
 from tiersim.random_numbers import PICKED_PAGE, random_below
-from tiersim.simulator.database.pages import is_there, set_dirty, touch, touch_in_ring, want
+from tiersim.simulator.database.pages import change, is_there, touch, touch_in_ring, want
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import (
     BULK_READ,
@@ -130,9 +130,10 @@ def take_page(d: Database, session: int, leader: int, place: int, counter: int, 
         if not is_there(d, page):
             want(d, session, READ, page, 1)
             d.sessions[session]["dirties"] = demand["dirties"]
+            d.sessions[session]["change_bytes"] = demand["log_bytes"]
             return WANTS
         if demand["dirties"]:
-            set_dirty(d, page)
+            change(d, page, demand["log_bytes"])
 
 
 @kernel
@@ -140,7 +141,7 @@ def _touch(d: Database, session: int, page: int, now: int) -> bool:
     """Refer to a page ahead, if it is there: that it is taken later is no other use, as who reads ahead keeps it pinned."""
     if d.sessions[session]["ring"] != NO_RING:
         return touch_in_ring(d, page, now)
-    return touch(d, page, 0, now)
+    return touch(d, page, now)
 
 
 @kernel

@@ -8,12 +8,13 @@ waits for another session, which calls it (:func:`tiersim.simulator.database.loc
 import numpy as np
 
 from tiersim.kernel import kernel
-from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.categories import FIRST_CLASS, LOG_FLUSH, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
+from tiersim.operations import READ, WRITE
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
 from tiersim.simulator.database.locks import lock_row, unlock_rows
+from tiersim.simulator.database.log import has_full_buffers, insert
 from tiersim.simulator.database.lookups import look_up_rows
-from tiersim.simulator.database.pages import draw_row, level_of, page_at, references, set_dirty, touch, want
+from tiersim.simulator.database.pages import change, draw_row, is_there, level_of, page_at, references, touch, want
 from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, close_stream, open_stream, take_page
 from tiersim.simulator.database.tables import (
     AT_LOG,
@@ -27,6 +28,7 @@ from tiersim.simulator.database.tables import (
     CHANGE_NS,
     CLOCK,
     COMPUTE,
+    COUNTED_FROM,
     FOR_CPU,
     FOR_EVICTION,
     FOR_LOCK,
@@ -35,8 +37,6 @@ from tiersim.simulator.database.tables import (
     FOR_TEMP,
     LOCK,
     LOG,
-    LOG_BYTES,
-    LOG_POSITION,
     LOOKUP,
     LOOKUP_NS,
     LOOKUPS,
@@ -51,6 +51,7 @@ from tiersim.simulator.database.tables import (
     TEMP_BLOCK_BYTES,
     TEMP_BYTES,
     TEMP_POSITION,
+    UNTIL,
     UNUSED,
     Database,
 )
@@ -64,7 +65,6 @@ _NO_PAGE = -1
 _NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
-_NOT_BEGUN, _WRITTEN, _FLUSHED = range(3)
 
 
 @kernel
@@ -74,7 +74,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     if s["phase"] == RUNNING:
         _account(d, session, now)
     if s["fetched"] != _NO_PAGE:
-        set_dirty(d, s["fetched"])
+        change(d, s["fetched"], s["change_bytes"])
         s["fetched"] = _NO_PAGE
     referred = 0
     while True:
@@ -83,6 +83,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 unlock_rows(d, session)
                 return OVER
             start = _start_of(d, session)
+            if s["transaction_ns"] < 0 and max(start, now) >= d.counted_ns[UNTIL]:
+                return OVER
             if start > now:
                 return start
             _call(d, session, now)
@@ -95,7 +97,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
         place = d.first_demand[d.statement_class[statement]] + d.sessions[leader]["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
         kind = -1 if over else d.demands[place]["kind"]
-        waits = s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, LOCK, SPILL)
+        waits = s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL) or (kind == LOCK and s["step"] == 0)
         blocked = over or waits or referred >= BURST
         if blocked and s["charge_ns"] > 0:
             return _ask_processor(d, session)
@@ -110,6 +112,11 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             continue
         referred = 0 if referred >= BURST else referred
         demand = d.demands[place]
+        if demand["log_bytes"] > 0 and has_full_buffers(d):
+            if s["charge_ns"] > 0:
+                return _ask_processor(d, session)
+            room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]
+            return _ask(d, session, FOR_LOG, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
         if kind == COMPUTE:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)
@@ -123,17 +130,21 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 close_stream(d, session)
                 _next_demand(d, session)
         elif kind == LOCK:
+            if s["step"] == 0:
+                s["step"] = 1
+                if not lock_row(d, session, demand["rank"], demand["table"], s["looked_up"] % d.rows[demand["table"]]):
+                    s["waits"] = FOR_LOCK
+                    return RESTS
+            if demand["dirties"]:
+                _change_looked_up(d, session, place, now)
             _next_demand(d, session)
-            if not lock_row(d, session, demand["table"], s["looked_up"] % d.rows[demand["table"]]):
-                s["waits"] = FOR_LOCK
-                return RESTS
         elif kind == SPILL:
             if s["reference"] == 2 * _temp_blocks(demand["temp_bytes"]):
                 _next_demand(d, session)
                 continue
             return _ask_temp(d, session, _temp_blocks(demand["temp_bytes"]))
         elif kind == LOG:
-            if s["log_phase"] == _FLUSHED:
+            if s["step"] == 1:
                 _next_demand(d, session)
                 continue
             return _ask_log(d, session, demand["log_bytes"])
@@ -186,7 +197,7 @@ def _begin(d: Database, session: int, now: int) -> None:
     s["phase"] = RUNNING
     s["demand"] = 0
     s["reference"] = 0
-    s["log_phase"] = _NOT_BEGUN
+    s["step"] = 0
     s["started_ns"] = _NOT_SERVED
     s["part_ns"] = 0
     s["charge_ns"] = 1  # nothing takes no time
@@ -199,7 +210,7 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     statement = s["next"]
     kind = d.statement_class[statement]
     d.done_ns[statement] = now
-    counted = s["started_ns"] >= d.counted_from_ns[0]
+    counted = s["started_ns"] >= d.counted_ns[COUNTED_FROM]
     if counted:
         record_sync(m, STATEMENT, interval, now - s["started_ns"])
         record_sync(m, FIRST_CLASS + d.category[kind], interval, now - s["started_ns"])
@@ -210,7 +221,7 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     if d.ends[statement] or s["transaction_ns"] < 0:
         unlock_rows(d, session)
     if d.ends[statement] and s["transaction_ns"] >= 0:
-        if s["transaction_ns"] >= d.counted_from_ns[0]:
+        if s["transaction_ns"] >= d.counted_ns[COUNTED_FROM]:
             record_sync(m, TRANSACTION, interval, now - s["transaction_ns"])
         s["transaction_ns"] = -1
     s["phase"] = BETWEEN
@@ -223,7 +234,7 @@ def _next_demand(d: Database, session: int) -> None:
     s = d.sessions[session]
     s["demand"] += 1
     s["reference"] = 0
-    s["log_phase"] = _NOT_BEGUN
+    s["step"] = 0
 
 
 @kernel
@@ -280,13 +291,30 @@ def _refer(d: Database, session: int, place: int, statement: int, now: int) -> i
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
-    if not touch(d, page, dirties, now):
+    if not touch(d, page, now):
         want(d, session, READ, page, 1)
-        s["dirties"] = dirties
+        s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
+    elif dirties:
+        change(d, page, demand["log_bytes"])
     s["reference"] += 1
     if last:
         _next_demand(d, session)
     return 1
+
+
+@kernel
+def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
+    """Change the heap's page of the row that the session has locked; it may have left the pool while the session waited for the lock."""
+    s = d.sessions[session]
+    demand = d.demands[place]
+    table = demand["table"]
+    page = page_at(d, table, s["looked_up"] % d.rows[table], references(d, table) - 1)
+    s["charge_ns"] += d.costs[CHANGE_NS]
+    if is_there(d, page):
+        change(d, page, demand["log_bytes"])
+    else:
+        want(d, session, READ, page, 1)
+        s["dirties"], s["change_bytes"] = 1, demand["log_bytes"]
 
 
 @kernel
@@ -344,18 +372,11 @@ def _ramped_up(d: Database, page: int) -> tuple[int, int]:
 
 @kernel
 def _ask_log(d: Database, session: int, log_bytes: int) -> int:
-    """Write the session's part of the log behind what is there, then flush it."""
-    s = d.sessions[session]
-    if s["log_phase"] == _NOT_BEGUN:
-        s["log_phase"] = _WRITTEN
-        length = max(-(-log_bytes // d.page_bytes[0]), 1) * d.page_bytes[0]
-        if d.log_state[LOG_POSITION] + length > d.log_state[LOG_BYTES]:
-            d.log_state[LOG_POSITION] = 0
-        offset = d.log_state[LOG_POSITION]
-        d.log_state[LOG_POSITION] += length
-        return _ask(d, session, FOR_LOG, AT_LOG, WRITE, offset, length, LOG_WRITE)
-    s["log_phase"] = _FLUSHED
-    return _ask(d, session, FOR_LOG, AT_LOG, FLUSH, 0, 0, LOG_FLUSH)
+    """Put the record of the commit into the log, and ask for a flush up to it."""
+    log = d.log[0]
+    d.sessions[session]["step"] = 1
+    log["commits"] += 1
+    return _ask(d, session, FOR_LOG, AT_LOG, log["commit_op"], insert(d, log_bytes), 0, LOG_SYNC)
 
 
 @kernel
@@ -368,9 +389,9 @@ def _ask_temp(d: Database, session: int, blocks: int) -> int:
     """Write the next temp block of a statement, or read back the next when all are written."""
     s = d.sessions[session]
     if s["reference"] == 0:
-        s["spill_bytes"] = d.log_state[TEMP_POSITION]
-        d.log_state[TEMP_POSITION] = (s["spill_bytes"] + blocks * TEMP_BLOCK_BYTES) % d.log_state[TEMP_BYTES]
+        s["spill_bytes"] = d.temp_state[TEMP_POSITION]
+        d.temp_state[TEMP_POSITION] = (s["spill_bytes"] + blocks * TEMP_BLOCK_BYTES) % d.temp_state[TEMP_BYTES]
     op = WRITE if s["reference"] < blocks else READ
-    offset = (s["spill_bytes"] + s["reference"] % blocks * TEMP_BLOCK_BYTES) % d.log_state[TEMP_BYTES]
+    offset = (s["spill_bytes"] + s["reference"] % blocks * TEMP_BLOCK_BYTES) % d.temp_state[TEMP_BYTES]
     s["reference"] += 1
     return _ask(d, session, FOR_TEMP, AT_TEMP, op, offset, TEMP_BLOCK_BYTES, TEMP)

@@ -6,17 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS = range(16, 21)
+PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER = range(16, 23)
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
-#: same table; LOG bytes written, and made durable; SCAN pages of a heap one after the other; LOOKUPS many rows, with reads ahead;
-#: LOCK the row that the session looked up last, until its transaction ends; SPILL bytes to temp blocks, and read them back.
+#: same table; LOG the record of a commit, made durable with all before it; SCAN pages of a heap one after the other; LOOKUPS many rows, with
+#: reads ahead; LOCK the row that the session looked up last, until its transaction ends, and change it when it is had; SPILL bytes to temp
+#: blocks, and read them back.
 COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL = range(8)
 
 #: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one more of the pages
-#: that the session reads ahead has come; (made by the pool) read pages whose frames are there.
+#: that the session reads ahead has come; (made by the pool) read pages whose frames are there. The log and the page cache have meanings of
+#: their own for them.
 PREFETCH, AWAIT, FILL = range(4, 7)
+#: Operation of a slice of CPU that goes before those that wait.
+URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
 MOST_PAGES = 64
 
@@ -64,7 +68,8 @@ SESSION = _record(
     "missing_op",  # READ, PREFETCH or AWAIT
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
-    "log_phase",  # of a log demand: not begun, written, flushed
+    "change_bytes",  # of the log, of that change
+    "step",  # of a demand that is made of two: 0, or 1 when the first is done
     "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
     "ended_ns",  # when its last statement ended
@@ -103,6 +108,7 @@ WRITER = _record(
     "to_scan",
     "to_scan_at_first",
     "written",  # in this round
+    "page_after_log",  # page + 1 that is written when the log is flushed up to it
     "idle_rounds",
     indices=("station",),
 )
@@ -124,9 +130,77 @@ PAGE_CACHE_ROW = _record(
     indices=("station", "cache", "waiting"),
 )
 
+#: The log, see tiersim.simulator.database.log; positions are bytes since the run began.
+LOG_ROW = _record(
+    "volume",
+    "waiting",  # queue of requests whose position is not durable
+    "file_bytes",
+    "segment_bytes",
+    "block_bytes",
+    "buffer_bytes",
+    "full_page_writes",
+    "image_bytes",  # of a page
+    "commit_delay_ns",
+    "commit_siblings",
+    "commit_op",  # what a commit asks for
+    "writer_delay_ns",
+    "writer_awake",
+    "round_trip_ns",
+    "replica_flush_ns",
+    "replica_starts_ns",  # its flush that begins, or began, last
+    "replica_ends_ns",
+    "busy",  # somebody writes or flushes
+    "inserted",
+    "written",
+    "flushed",
+    "target",  # up to where who is busy writes
+    "piece_end",
+    "redo",  # where the last checkpoint began
+    "flushes",
+    "commits",
+    "images",
+    "written_bytes",  # whole blocks
+    "sync_ns",  # how long writes and flushes took together
+    "began_ns",  # the write or flush under way
+    indices=("volume", "waiting"),
+)
+
+#: The checkpointer, see tiersim.simulator.database.checkpointer.
+CHECKPOINTER_ROW = _record(
+    "station",
+    "timeout_ns",
+    "target",  # share of the time between checkpoints that writing may take, in thousandths
+    "segments",  # of the log between checkpoints
+    "flush_after_pages",
+    "in_file_order",
+    "armed",  # its timer is set
+    "due_ns",
+    "begun",  # checkpoints so far
+    "count",  # those that are over
+    "wanted",  # 1 + why, when another is to begin behind the one that runs
+    "state",
+    "started_ns",
+    "pages",  # that were dirty then
+    "processed",
+    "next",  # page, frame or file that is looked at next
+    "page",  # that is written when the log is flushed up to it
+    "to_write_back",  # how many of `write_backs` are set
+    "written_pages",
+    "synced_files",
+    indices=("station",),
+)
+#: A checkpoint as a result; what has not come yet is 0.
+CHECKPOINT = _record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
+#: State of a page of a checkpoint: it has to write it; another has.
+CHECKPOINT_PENDING, CHECKPOINT_WRITTEN = 1, 2
+#: Files of a relation are so long at most (1 GiB of 8 KiB, RELSEG_SIZE).
+PAGES_A_FILE = 131_072
+#: Columns of ``history``.
+HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase")
+
 DEMAND = _record(
     "kind", "table", "dirties", "share", "log_bytes", "pages", "start_page", "rows", "depth", "block_pages", "full", "in_order",
-    "threshold", "degree", "temp_bytes",
+    "threshold", "degree", "temp_bytes", "rank",
 )  # fmt: skip
 
 #: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted within the demand.
@@ -148,7 +222,7 @@ READ_STREAM = _record(
 
 #: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and sessions count from 1.
 MOST_LOCKS = 8
-LOCKED_ROW = _record("table", "row", "next", "first_waiter", "last_waiter")
+LOCKED_ROW = _record("rank", "table", "row", "next", "first_waiter", "last_waiter")
 
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
 PLACED = _record("rank_after", "place")
@@ -161,16 +235,19 @@ READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 #: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
-    EVICT_DIRTY_NS, CHANGE_NS,
-) = range(11)  # fmt: skip
+    EVICT_DIRTY_NS, CHANGE_NS, LOG_IO_NS,
+) = range(12)  # fmt: skip
 #: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
-#: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, and what its time was when the run began.
-HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS = range(8)
+#: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the run began, and how many
+#: pages are dirty.
+HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES = range(9)
 #: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a page brings
 #: with it while there are frames that were never used.
 POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)
-#: Places in ``log_state``.
-LOG_POSITION, LOG_BYTES, TEMP_POSITION, TEMP_BYTES = range(4)
+#: Places in ``temp_state``.
+TEMP_POSITION, TEMP_BYTES = range(2)
+#: Places in ``counted_ns``: statements that start before are in no statistics, and from when on nobody starts a transaction.
+COUNTED_FROM, UNTIL = range(2)
 #: Temp files are written and read in blocks of this length.
 TEMP_BLOCK_BYTES = 128 << 10
 #: Places in ``stations``.
@@ -203,7 +280,7 @@ class Database(NamedTuple):
     begins: NDArray[np.uint8]  # 1: a transaction begins with it
     ends: NDArray[np.uint8]
     done_ns: NDArray[np.int64]  # written while time moves
-    counted_from_ns: NDArray[np.int64]  # (1,): statements that start before are in no statistics
+    counted_ns: NDArray[np.int64]  # COUNTED_FROM, UNTIL
     spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     category: NDArray[np.int64]  # its column of the metrics, behind FIRST_CLASS: several classes may be counted as one
@@ -256,6 +333,17 @@ class Database(NamedTuple):
     slowdown: NDArray[np.int64]  # (cores + 1,): of a slice when so many cores are busy with it, in thousandths
     stations: NDArray[np.uint32]  # by AT_PROCESSORS and so on
     costs: NDArray[np.int64]
-    log_state: NDArray[np.int64]
+    temp_state: NDArray[np.int64]
+    # the log and the checkpointer
+    log: NDArray[Any]  # LOG_ROW
+    checkpointer: NDArray[Any]  # CHECKPOINTER_ROW; none: no checkpoints
+    checkpoints: NDArray[Any]  # CHECKPOINT
+    page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change
+    checkpoint_mark: NDArray[np.uint8]  # (pages,)
+    write_backs: NDArray[np.int64]  # pages that the checkpointer has written since it handed some on
+    level_file: NDArray[np.int64]  # (levels,): first file of the relation that a level lies in
+    file_start: NDArray[np.int64]  # (files + 1,): first page
+    written_files: NDArray[np.uint8]  # (files,): 1: written to and not synced
+    history: NDArray[np.int64]  # (intervals, HISTORY): at the end of each
     page_bytes: NDArray[np.int64]  # (1,)
     seed: NDArray[np.int64]  # (1,)

@@ -16,10 +16,11 @@ from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
 from tiersim.simulator.database.page_cache import keep
-from tiersim.simulator.database.pages import draw_row, loaded, page_at, references, touch, victim
+from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
 from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK_NS,
+    DIRTY_PAGES,
     LOOKUP,
     ORIGIN_NS,
     TAKEN,
@@ -52,7 +53,9 @@ class Warmed(NamedTuple):
 @kernel
 def refer(d: Database, page: int, dirties: int, now: int) -> bool:
     """Refer to a page outside a run: if it is not there, it comes at once; tell whether it was."""
-    if touch(d, page, dirties, now):
+    if touch(d, page, now):
+        if dirties:
+            change(d, page, 0)
         return True
     _fetch(d, page, dirties, now)
     return False
@@ -63,13 +66,18 @@ def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
     """Let a page come that is not there; returns the changed page that had to go for it, -1 if none had."""
     frame = victim(d, now)
     old = d.page_of[frame]
-    changed = int(old) if old >= 0 and d.dirty[frame] else -1
+    changed = -1
     if old >= 0:
+        if d.dirty[frame]:
+            changed = int(old)
+            d.pool_state[DIRTY_PAGES] -= 1
         d.frame_of[old] = 0
     d.page_of[frame] = page
     d.frame_of[page] = frame + 1
     d.state[frame] = VALID
-    d.dirty[frame] = dirties
+    d.dirty[frame] = 0
+    if dirties:
+        change(d, page, 0)
     loaded(d, frame, page, 0, now)
     return changed
 
@@ -129,7 +137,10 @@ def walk(
                 for reference in range(pages):
                     page = page_at(d, table, row % d.rows[table], reference)
                     dirties = demand["dirties"] if reference + 1 == pages else 0
-                    if not touch(d, page, dirties, now):
+                    if touch(d, page, now):
+                        if dirties:
+                            change(d, page, 0)
+                    else:
                         missed[d.first_level[table] + reference] += 1
                         read += _read(p, d, page, _fetch(d, page, dirties, now))
                 referred += pages

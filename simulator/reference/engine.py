@@ -20,6 +20,7 @@ from tiersim.simulator import station as kernels
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import no_database
+from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
@@ -352,6 +353,7 @@ class ReferenceEngine:
         while self.now >= (self._interval + 1) * m.interval_ns[0] and self._interval < len(m.outstanding) - 1:
             m.outstanding[self._interval] = self.plant.stations["outstanding"]
             m.work_ns[self._interval] = self.plant.work_ns
+            note_history(self.database, self._interval)
             self._interval += 1
 
     def _new_request(self, op: int, offset_bytes: int, length_bytes: int, parent: int) -> int:

@@ -1,0 +1,36 @@
+"""What the recorded statements put into the log: records, and images of pages, which a run makes anew."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tiersim.traces.differences import differences
+from tiersim.traces.statements import read_queries
+from tiersim.traces.statistics import read_snapshots
+
+#: A record is at least so long (xlogrecord.h: a header of 24 bytes, a block reference of 20).
+RECORD_BYTES = 44
+
+
+def log_volume(path: Path, page_bytes: int) -> tuple[Mapping[str, float], int | None]:
+    """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were counted.
+
+    An image has no more bytes than a page, and records no fewer than their headers.
+    """
+    table = read_queries(path)
+    queries = dict(zip(table.texts("entity"), table.texts("query"), strict=True))
+    record_bytes: dict[str, int] = {}
+    all_calls: dict[str, int] = {}
+    images = image_bytes = 0
+    for entity, change in differences(read_snapshots(path)).of("query").items():
+        calls, log, count, own = (
+            int(change.number(name) or 0) for name in ("calls", "log_bytes", "log_full_page_images", "log_records")
+        )
+        if not calls or change.number("log_full_page_images") is None:
+            continue
+        of_images = min(count * page_bytes, max(0, log - RECORD_BYTES * own))
+        query = queries.get(entity) or entity
+        record_bytes[query] = record_bytes.get(query, 0) + log - of_images
+        all_calls[query] = all_calls.get(query, 0) + calls
+        images, image_bytes = images + count, image_bytes + of_images
+    records = {query: count / all_calls[query] for query, count in record_bytes.items()}
+    return records, round(image_bytes / images) if images else None

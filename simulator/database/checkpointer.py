@@ -1,0 +1,285 @@
+"""PostgreSQL's checkpointer as a passive machine.
+
+A checkpoint begins *timeout* after the one before did, or when the log has grown by so many segments (postmaster/checkpointer.c; xlog.c,
+XLogCheckpointNeeded); not if nothing was inserted since. Where it begins is the new redo position: pages that are changed after it need an image
+in the log again. It writes the pages that are dirty then, in the order of their files (before 9.6 in that of the pool), one after the other, each after the
+log up to it; pages that others write meanwhile it passes by (bufmgr.c, BufferSync). Behind each page it naps for 100 ms as long as it is
+ahead of schedule: of the share of *completion_target* that it may take of the time between checkpoints, and of the log between them
+(CheckpointWriteDelay, IsCheckpointOnSchedule). Through the OS page cache it asks for writing back after each *flush_after_pages* (IssuePendingWritebacks).
+Then every file of 1 GiB that anybody has written to since the last time is synced, one after the other (sync.c, ProcessSyncRequests).
+
+Background requests of the station to itself: FLUSH, the timer; WRITE, the log asks; READ, go on after a nap.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tiersim.devices.children import add_background, add_child
+from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.log import must_flush_for
+from tiersim.simulator.database.pages import clean, file_of, station_of, volume_of
+from tiersim.simulator.database.tables import (
+    AT_LOG,
+    CHECKPOINT_PENDING,
+    DIRTY_PAGES,
+    FILL,
+    PAGES_A_FILE,
+    UNUSED,
+    Database,
+)
+
+#: What the checkpointer does (``state``).
+IDLE, WRITING, SYNCING = range(3)
+#: Why a checkpoint began (``trigger``).
+BY_TIME, BY_LOG = range(2)
+#: What a request of it waits for (``phase`` of its hold): nothing yet; the log up to a page, the page, its writing back, a file.
+_NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
+#: CheckpointWriteDelay.
+_NAP_NS = 100_000_000
+#: Pages whose writing back is asked for together are at most so many (checkpoint_flush_after is at most 2 MiB).
+MOST_FLUSH_AFTER = 256
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Settings, with PostgreSQL's defaults: checkpoint_timeout, checkpoint_completion_target, checkpoint_flush_after.
+
+    ``segments`` are those between checkpoints (:func:`tiersim.simulator.database.checkpoint_rules.checkpoint_segments`); ``since_ns`` is how long before
+    the run the last one began.
+    """
+
+    timeout_ns: int = 300_000_000_000
+    completion_target: float = 0.9
+    segments: int = 33
+    flush_after_pages: int = 32
+    in_file_order: bool = True
+    since_ns: int = 0
+
+
+@kernel
+def accept_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Take a request: the timer waits until the next checkpoint is due, who goes on as long as the nap is."""
+    if p.requests[slot]["op"] == FLUSH:
+        return int(max(d.checkpointer[0]["due_ns"], now + PASS_ON_NS))
+    return int(now + max(p.requests[slot]["length_bytes"], PASS_ON_NS))
+
+
+@kernel
+def finish_checkpointer(p: Plant, d: Database, slot: int) -> int:
+    """Begin a checkpoint, or go on with one."""
+    c = d.checkpointer[0]
+    request = p.requests[slot]
+    op = request["op"]
+    if op == READ:
+        p.holds[slot]["phase"] = _NEXT
+        return _go_on(p, d, slot, 0, request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS))
+    if op == FLUSH and request["offset_bytes"] != c["begun"]:  # another has begun since this timer was set
+        return 0
+    if op == FLUSH:
+        now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
+    else:
+        now = request["accepted_ns"] + PASS_ON_NS
+    if c["state"] != IDLE:
+        c["wanted"] = 1 + (BY_TIME if op == FLUSH else BY_LOG)
+        return 0
+    return _begin(p, d, slot, now, BY_TIME if op == FLUSH else BY_LOG)
+
+
+@kernel
+def resume_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Go on after a page or a file."""
+    return _go_on(p, d, slot, 0, now)
+
+
+@kernel
+def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
+    c, log = d.checkpointer[0], d.log[0]
+    c["begun"] += 1
+    c["wanted"] = 0
+    c["due_ns"] = now + c["timeout_ns"]
+    made = add_background(p, 0, c["station"], FLUSH, c["begun"], 0)
+    if log["inserted"] == log["redo"]:
+        return made
+    row = _row(d)
+    row["start_ns"] = c["started_ns"] = now
+    row["written_ns"] = row["end_ns"] = row["written_pages"] = 0
+    row["log_bytes"] = log["inserted"] - log["redo"]
+    row["trigger"] = trigger
+    log["redo"] = log["inserted"]
+    c["state"] = WRITING
+    c["next"] = c["processed"] = c["to_write_back"] = 0
+    pages = 0
+    for frame in range(len(d.page_of)):
+        if d.dirty[frame]:
+            d.checkpoint_mark[d.page_of[frame]] = CHECKPOINT_PENDING
+            pages += 1
+    row["pages"] = c["pages"] = pages
+    p.holds[slot]["phase"] = _NEXT
+    return _go_on(p, d, slot, made, now)
+
+
+@kernel
+def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
+    """Do the next thing of a checkpoint that takes time."""
+    c = d.checkpointer[0]
+    hold = p.holds[slot]
+    if hold["phase"] == _WRITES:
+        hold["phase"] = _HANDS_ON
+        if c["to_write_back"] > 0 and c["to_write_back"] >= c["flush_after_pages"]:
+            return _hand_on(p, d, made)
+    if hold["phase"] == _HANDS_ON:
+        hold["phase"] = _NEXT
+        if _is_ahead(d, now):
+            return add_background(p, made, c["station"], READ, 0, _NAP_NS)
+    while c["state"] == WRITING:
+        if hold["phase"] == _LOGS:  # the log is flushed up to the page that is next
+            page = c["page"]
+        else:
+            page = _next_page(d)
+            if page < 0:
+                c["state"] = SYNCING
+                c["next"] = 0
+                _row(d)["written_ns"] = now
+                if c["to_write_back"] > 0:
+                    hold["phase"] = _SYNCS
+                    return _hand_on(p, d, made)
+                break
+            c["processed"] += 1
+            pending = d.checkpoint_mark[page] == CHECKPOINT_PENDING
+            d.checkpoint_mark[page] = 0
+            if pending and must_flush_for(d, page):
+                c["page"] = page
+                hold["phase"] = _LOGS
+                return add_child(p, made, d.stations[AT_LOG], FLUSH, d.page_position[page], 0)
+        hold["phase"] = _NEXT
+        held = d.frame_of[page]
+        if held > 0 and d.dirty[held - 1]:  # nobody else has written it
+            hold["phase"] = _WRITES
+            return _write(p, d, made, page)
+        if _is_ahead(d, now):
+            return add_background(p, made, c["station"], READ, 0, _NAP_NS)
+    return _sync_next(p, d, slot, made, now)
+
+
+@kernel
+def _row(d: Database) -> Any:
+    """Return where the checkpoint that runs is noted; the last place is used again when there are too many."""
+    return d.checkpoints[min(d.checkpointer[0]["count"], len(d.checkpoints) - 1)]
+
+
+@kernel
+def _next_page(d: Database) -> int:
+    """Return the next page that the checkpoint was to write, or has found written by others; -1 if there is none."""
+    c = d.checkpointer[0]
+    if c["in_file_order"]:
+        while c["next"] < len(d.checkpoint_mark):
+            c["next"] += 1
+            if d.checkpoint_mark[c["next"] - 1] > 0:
+                return int(c["next"] - 1)
+        return -1
+    while c["next"] < len(d.page_of):
+        c["next"] += 1
+        page = d.page_of[c["next"] - 1]
+        if c["next"] <= d.pool_state[UNUSED] and page >= 0 and d.checkpoint_mark[page] == CHECKPOINT_PENDING:
+            return int(page)
+    return -1
+
+
+@kernel
+def _write(p: Plant, d: Database, made: int, page: int) -> int:
+    c = d.checkpointer[0]
+    clean(d, d.frame_of[page] - 1)
+    _row(d)["written_pages"] += 1
+    c["written_pages"] += 1
+    if d.page_cache.size > 0 and c["flush_after_pages"] > 0:
+        d.write_backs[c["to_write_back"]] = page
+        c["to_write_back"] += 1
+    return add_child(p, made, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
+
+
+@kernel
+def _hand_on(p: Plant, d: Database, made: int) -> int:
+    """Let the page cache write back the pages that were written last, neighbours together."""
+    c = d.checkpointer[0]
+    size = d.page_bytes[0]
+    first = 0
+    for place in range(1, c["to_write_back"] + 1):
+        if place == c["to_write_back"] or not _is_neighbour(d, d.write_backs[place - 1], d.write_backs[place]):
+            made = add_child(
+                p, made, d.page_cache[0]["station"], FILL, d.write_backs[first] * size, (place - first) * size
+            )
+            first = place
+    c["to_write_back"] = 0
+    return made
+
+
+@kernel
+def _is_neighbour(d: Database, page: int, other: int) -> bool:
+    return bool(other == page + 1 and file_of(d, other) == file_of(d, page))
+
+
+@kernel
+def _is_ahead(d: Database, now: int) -> bool:
+    """Tell whether more of the pages is written than of the time has passed until the next checkpoint is due, and of the log inserted."""
+    c, log = d.checkpointer[0], d.log[0]
+    progress = c["processed"] / c["pages"] * c["target"] / 1000
+    if progress < (log["inserted"] - log["redo"]) / (c["segments"] * log["segment_bytes"]):
+        return False
+    return bool(progress >= (now - c["started_ns"]) / c["timeout_ns"])
+
+
+@kernel
+def _sync_next(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
+    """Sync the next file that was written to; behind the last the checkpoint is over."""
+    c = d.checkpointer[0]
+    p.holds[slot]["phase"] = _SYNCS
+    while c["next"] < len(d.written_files):
+        file = c["next"]
+        c["next"] += 1
+        if d.written_files[file]:
+            d.written_files[file] = 0
+            c["synced_files"] += 1
+            first = d.file_start[file]
+            if d.page_cache.size == 0:
+                return add_child(p, made, volume_of(d, first), FLUSH, 0, 0)
+            size = d.page_bytes[0]
+            pages = min(PAGES_A_FILE, d.file_start[file + 1] - first)
+            return add_child(p, made, d.page_cache[0]["station"], FLUSH, first * size, pages * size)
+    _row(d)["end_ns"] = now
+    c["count"] += 1
+    c["state"] = IDLE
+    if c["wanted"] == 1 + BY_LOG:
+        return add_background(p, made, c["station"], WRITE, 0, 0)
+    if c["wanted"] == 1 + BY_TIME:
+        return add_background(p, made, c["station"], FLUSH, c["begun"], 0)
+    return made
+
+
+@kernel
+def note_history(d: Database, interval: int) -> None:
+    """Note at the end of an interval of the timeline what only the database knows."""
+    if d.history.shape[0] <= interval:
+        return
+    history, log = d.history[interval], d.log[0]
+    history[0] = d.pool_state[DIRTY_PAGES]
+    history[1] = log["inserted"]
+    history[2] = log["flushes"]
+    if d.checkpointer.size > 0:
+        history[3] = d.checkpointer[0]["written_pages"]
+        history[4] = d.checkpointer[0]["state"]
+
+
+def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:
+    """Return what of the checkpointer's row is not 0 at the start."""
+    first_ns = max(settings.timeout_ns - settings.since_ns, 0)
+    return {
+        "station": station,
+        "timeout_ns": settings.timeout_ns,
+        "due_ns": first_ns,
+        "target": round(settings.completion_target * 1000),
+        "segments": settings.segments,
+        "flush_after_pages": min(settings.flush_after_pages, MOST_FLUSH_AFTER),
+        "in_file_order": int(settings.in_file_order),
+    }
