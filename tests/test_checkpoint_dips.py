@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.real_postgres.checkpoints import Checkpoint, parse
+from benchmarks.real_postgres import checkpoints
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.plan import cells, read_plan
+from benchmarks.real_postgres.predict import Checkpoint, Run, table
 from tiersim.errors import ScenarioError
 
 PLANS = Path(__file__).parents[1] / "benchmarks" / "real_postgres"
@@ -49,13 +50,13 @@ def test_scatter() -> None:
 
 
 def test_the_log_says_when_checkpoints_began_and_ended() -> None:
-    first, second = parse(LOG.splitlines())
-    assert first == Checkpoint(1795319968.569, "time", 1795319995.159, 4877, 26.3, 0.1, 0.099, 42350)
-    assert second == Checkpoint(1795319998.161, "wal")
+    first, second = checkpoints.parse(LOG.splitlines())
+    assert first == checkpoints.Checkpoint(1795319968.569, "time", 1795319995.159, 4877, 26.3, 0.1, 0.099, 42350)
+    assert second == checkpoints.Checkpoint(1795319998.161, "wal")
 
 
 def test_what_completes_without_a_start_is_of_another_log() -> None:
-    assert parse(LOG.splitlines()[3:4]) == []
+    assert checkpoints.parse(LOG.splitlines()[3:4]) == []
 
 
 def test_the_measurement_meets_what_it_is_for() -> None:
@@ -89,3 +90,25 @@ def test_counters_are_what_grew(tmp_path: Path) -> None:
             f"backend_type,object,context,reads\nclient backend,relation,normal,{reads}\nclient backend,wal,normal,\n"
         )
     assert counted(tmp_path) == {"pg_stat_wal.wal_records": 15, "client backend/relation/normal.reads": 2}
+
+
+def test_a_run_is_made_of_when_the_transactions_of_each_client_ended() -> None:
+    slow, fast = np.arange(0.9, 21.0), np.arange(0.4, 25.0, 0.5)
+    run = Run.of([slow, fast], 20.0, (Checkpoint(Span(5, 20), 7),))
+    assert run.transactions_per_s == 3
+    assert run.mean_ms == pytest.approx((19.9 + 19.9) / 60 * 1e3)
+    assert run.p95_ms == pytest.approx(1000)
+    assert run.windows_per_s.tolist() == [3, 3, 3, 3]
+    assert run.dips == [1]
+
+
+def test_predictions_are_compared_with_the_mean_of_the_repeats() -> None:
+    def run(factor: float) -> Run:
+        return Run(
+            100 * factor, 80 / factor, 90.0, np.array([100.0, 50 * factor, 100.0]), (Checkpoint(Span(0, 15), 10),)
+        )
+
+    lines = table("direct", [run(1.0), run(1.2)], run(1.1))
+    assert lines[0] == "| direct | throughput | 110 /s | 20 | 110 | +0.0% |"
+    assert lines[3] == "| direct | pages of a checkpoint | 10  | 0 | 10 | +0.0% |"
+    assert lines[-1].startswith("| direct | dip to | ")
