@@ -13,12 +13,14 @@ from tiersim.cli.warmup import compile_if_cold
 from tiersim.files import check_target, make_folder
 
 if TYPE_CHECKING:
+    from tiersim.scenarios.hardware import NamedScenario
     from tiersim.simulator.result import Result
 
 _SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash")
-#: Sizes of the buffer pool that queries are shown for, and the end of the names of results of the recorded one.
+#: Sizes of the buffer pool that reads are shown for.
 _POOLS = ("64MiB", "128MiB", "256MiB", "512MiB")
-_RECORDED = "-256MiB"
+#: The hosts of the recorded servers, with the load generator on them.
+_HOST = ("host.cores=2", "host.clients=here")
 
 
 def demo(
@@ -27,31 +29,32 @@ def demo(
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace a demo that is already there.")] = False,
 ) -> None:
-    """Replay two recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
+    """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
-    The first is a block trace of pgbench: what each request would take (report.html). The other are a server's counters: what its
-    queries would take, over the size of the buffer pool (queries.html).
+    The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a server: what queries, commits and
+    checkpoints of updates would take (queries.html), and point reads over the size of the buffer pool (pools.html).
 
     Example: tiersim demo -o demo
     """
-    blocks, queries = output / "report.html", output / "queries.html"
-    traces = output / "pgbench.trace", output / "reads.trace"
+    pages = blocks, queries, pools = [output / f"{name}.html" for name in ("report", "queries", "pools")]
+    traces = [output / f"{name}.trace" for name in ("pgbench", "updates", "reads")]
     of_blocks = [output / f"{name}.result" for name in _SCENARIOS]
-    of_queries = [output / f"{name}-{pool}.result" for name in _SCENARIOS for pool in _POOLS]
-    for target in (*traces, blocks, queries, *of_blocks, *of_queries):
+    of_updates = [output / f"{name}-updates.result" for name in _SCENARIOS]
+    of_reads = [output / f"{name}-{pool}.result" for name in _SCENARIOS for pool in _POOLS]
+    for target in (*traces, *pages, *of_blocks, *of_updates, *of_reads):
         check_target(target, force=force)
     compile_if_cold()
     make_folder(output)
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        results = _blocks(Path(folder), traces[0], of_blocks, force=force)
+        replayed = _blocks(Path(folder), traces[0], of_blocks, force=force)
         write_page(of_blocks, blocks, "pgbench on three storage tiers", force=force)
-        queried = _queries(Path(folder), traces[1], of_queries, force=force)
-        write_page(
-            of_queries, queries, "Point reads on three storage tiers, by the size of the buffer pool", force=force
-        )
-    show(results)
-    show([result for result in queried if result.summary["name"].endswith(_RECORDED)])
-    terminal.notice(f"open {blocks} and {queries} in a browser")
+        updated = _updates(Path(folder), traces[1], of_updates, force=force)
+        write_page(of_updates, queries, "Updates of a PostgreSQL server on three storage tiers", force=force)
+        _reads(Path(folder), traces[2], of_reads, force=force)
+        write_page(of_reads, pools, "Point reads on three storage tiers, by the size of the buffer pool", force=force)
+    show(replayed)
+    show(updated)
+    terminal.notice(f"open {blocks}, {queries} and {pools} in a browser")
 
 
 def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
@@ -68,20 +71,37 @@ def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "
     return run_all(Bundle(trace), scenarios, targets, requests=False, force=force)
 
 
-def _queries(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
-    """Run the counters' statements on every tier with every size of the pool, cost as on a model of the recorded hardware."""
+def _updates(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
+    """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
     from tiersim.scenarios.loading import load_scenario
-    from tiersim.traces.bundle import Bundle
-    from tiersim.traces.readers import import_trace
+    from tiersim.traces.samples import updates
+
+    scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=10s"]) for name in _SCENARIOS]
+    return _counted(updates(folder), trace, scenarios, targets, force=force)
+
+
+def _reads(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
+    """Run the counted reads on every tier with every size of the pool."""
+    from tiersim.scenarios.loading import load_scenario
     from tiersim.traces.samples import reads
 
-    recorded = reads(folder)
-    import_trace([recorded / "counters"], trace, force=force)
     scenarios = []
     for name in _SCENARIOS:
         for pool in _POOLS:
-            scenario = load_scenario(name, [f"engine.buffer_pool={pool}", "host.cores=2", "host.clients=here"])
+            scenario = load_scenario(name, [*_HOST, f"engine.buffer_pool={pool}"])
             scenario.name = f"{name}-{pool}"
             scenarios.append(scenario)
+    return _counted(reads(folder), trace, scenarios, targets, force=force)
+
+
+def _counted(
+    recorded: Path, trace: Path, scenarios: "list[NamedScenario]", targets: list[Path], *, force: bool
+) -> "list[Result]":
+    """Run the statements of counters, cost as on a model of the recorded hardware."""
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.traces.bundle import Bundle
+    from tiersim.traces.readers import import_trace
+
+    import_trace([recorded / "counters"], trace, force=force)
     baseline = load_scenario(str(recorded / "host" / "recorded.toml"))
     return run_all(Bundle(trace), scenarios, targets, requests=False, force=force, baseline=baseline)

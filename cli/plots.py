@@ -3,6 +3,7 @@
 The numbers are those of ``tiersim report`` and ``tiersim describe -o``. plotly is imported when a plot is made.
 """
 
+from tiersim.cli.page.database_figures import database_over_time
 from tiersim.cli.page.load_figures import load_latency
 from tiersim.cli.page.query_figures import latency_by_pool, query_breakdown, query_latency
 from tiersim.cli.page.result_figures import (
@@ -27,6 +28,7 @@ from tiersim.cli.page.trace_figures import (
 __all__ = [
     "burstiness",
     "comparison",
+    "database_over_time",
     "depth",
     "depth_over_time",
     "latency_by_pool",

@@ -10,6 +10,8 @@ from tiersim.units import format_ns
 _MOST_SHOWN = 5
 #: A longer text of a query is cut in the table.
 _TEXT = 60
+#: A smaller dip of throughput is said to be none.
+_LEAST_DIP_PCT = 0.5
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 
 Summary = Mapping[str, Any]
@@ -30,6 +32,7 @@ def show_statements(summaries: Sequence[Summary]) -> None:
         rows.append(
             [f"query {number}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)]
         )
+    rows += _checkpoints(summaries)
     rows.append(["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)])
     rows.append(["pool hit ratio", *map(_hit_ratio, summaries)])
     rows.append(
@@ -53,6 +56,45 @@ def _rows(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str
         [f"{what}, {label}", *(terminal.figure_text(figures[key]) if figures else "" for figures in found)]
         for key, label in _SHOWN
     ]
+
+
+def _checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return rows of the log and of checkpoints, if there were any."""
+    found = [summary["checkpoints"] for summary in summaries]
+    rows = []
+    if any(summary["log"]["flushes"] for summary in summaries):
+        each = [summary["log"]["commits_per_flush"] for summary in summaries]
+        rows.append(["commits a flush", *("" if ratio is None else f"{ratio:.2f}" for ratio in each)])
+    if not any(found):
+        return rows
+    rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
+    for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
+        rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
+    rows.append(["checkpoint, worst 5 s", *map(_dip, found)])
+    for side_of in ("inside", "outside"):
+        sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
+        means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
+        rows.append([f"transaction, mean {side_of}", *("" if mean is None else format_ns(mean) for mean in means)])
+    return rows
+
+
+def _mean_time(summary: Summary, key: str) -> str:
+    """Return how long checkpoints took on average, or that the one that was under way at the end takes longer than until then."""
+    checkpoints = summary["checkpoints"]
+    known = [one[key] for one in checkpoints if one[key] is not None]
+    if known:
+        return format_ns(sum(known) / len(known))
+    if key == "sync_ns" or not checkpoints:
+        return ""
+    return f"> {format_ns(summary['replay']['counted_ns']['until'] - checkpoints[-1]['start_ns'])}"
+
+
+def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
+    """Return by how much throughput falls at most."""
+    dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
+    if not dips:
+        return ""
+    return f"-{max(dips):.0f} % transactions" if max(dips) >= _LEAST_DIP_PCT else "no dip"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:

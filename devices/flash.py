@@ -87,6 +87,15 @@ class Flash(Sourced):
         return self
 
     @property
+    def flushes_alone(self) -> bool:
+        """Whether a flush waits for the commands before it, and those behind it for the flush: SATA does not queue it.
+
+        FLUSH CACHE EXT is no command of SATA's native queue, and with one of those nothing else may be outstanding (ATA command set; Linux:
+        drivers/ata, ata_std_qc_defer).
+        """
+        return (self.interface or "").startswith("SATA")
+
+    @property
     def read_mean_ns(self) -> float:
         """Mean time to sense a page."""
         return sum(self.read) / len(self.read)
@@ -157,6 +166,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         flush_ns=drive.flush,
         flush_interval_ns=drive.flush_interval or 0,
         protected=int(drive.power_loss_protection),
+        flushes_alone=int(drive.flushes_alone),
         buffer_units=units,
         host_cpu_ns=drive.host_cpu or 0,
         host_threads=drive.host_threads or 0,

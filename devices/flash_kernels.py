@@ -42,10 +42,13 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
     slot = p.queues[f["queue"]]["head"]
     if slot == NONE or f["in_service"] >= f["queue_depth"]:
         return NONE, NEVER, NEVER
-    queue.remove(p, f["queue"], slot, NONE)
-    f["in_service"] += 1
     request = p.requests[slot]
     op = request["op"]
+    if f["flushes_alone"] and f["in_service"] > 0 and (op == FLUSH or f["flushing"]):
+        return NONE, NEVER, NEVER
+    f["flushing"] = int(op == FLUSH)
+    queue.remove(p, f["queue"], slot, NONE)
+    f["in_service"] += 1
     started = max(_through_driver(p, station, flash, now), f["controller_free_ns"]) + f["controller_ns"]
     f["controller_free_ns"] = started
     p.work_ns[station, CONTROLLER] += f["controller_ns"]

@@ -197,6 +197,7 @@ FLASH_ROW = _record(
     "flush_ns",
     "flush_interval_ns",  # flushes end no closer to each other
     "protected",  # 1: the buffer survives a power loss, so a flush does not drain it
+    "flushes_alone",  # 1: a flush is under way with no other command
     "buffer_units",  # 0: a write ends on flash
     "host_cpu_ns",
     "host_threads",
@@ -211,6 +212,7 @@ FLASH_ROW = _record(
     "to_buffer_free_ns",
     "last_program_ns",
     "last_flush_ns",
+    "flushing",  # 1: the command that was taken last is a flush
     "calendars",  # index into the pool: what the channels have been promised to, see channel_kernels
     "channel_free",  # when each would have done all that does not begin soon, if it did nothing else
     "sense_start",  # of the last planned sensing; one entry a die

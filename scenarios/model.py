@@ -55,7 +55,8 @@ class ReplayModel(StrictModel):
     clients: int | None = Field(default=None, ge=1, le=1024)  # in place of the recorded or inferred sessions
     think: Nanoseconds | None = None  # in place of the recorded think times; closed only
     addresses: Literal["keep", "pack"] = "keep"
-    cache_state: Literal["warm", "cold", "recorded"] = "warm"  # of the buffer pool at time 0
+    # of the buffer pool at time 0; None: warm, or as recorded if it was filling then
+    cache_state: Literal["warm", "cold", "recorded"] | None = None
     warmup: Nanoseconds = 0  # statements that start sooner are simulated and not counted
     since_checkpoint: Nanoseconds = 0  # at time 0: since the last checkpoint began
     seed: int = Field(default=1, ge=0, lt=2**62)
@@ -224,10 +225,10 @@ def with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
-    if model.engine is None:  # what they say by default is of no consequence to requests
-        for key, default in (("cache_state", "warm"), ("warmup", 0)):
-            if values["replay"][key] == default:
-                del values["replay"][key]
+    if (
+        model.engine is None and values["replay"]["warmup"] == 0
+    ):  # what it says by default is of no consequence to requests
+        del values["replay"]["warmup"]
     units = dict.fromkeys(
         ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"
     )

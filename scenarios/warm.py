@@ -26,6 +26,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
+from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.pages import touch_in_ring
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
@@ -112,7 +113,13 @@ def _run_sessions() -> None:
         disk = add_server(builder, "disk", 1, 1000)
         one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
         statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
-        demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(AGAIN), Demand(LOCK), Demand(LOG, log_bytes=1)]
+        demands = [
+            Demand(COMPUTE),
+            Demand(LOOKUP, dirties=True, log_bytes=1),
+            Demand(AGAIN),
+            Demand(LOCK),
+            Demand(LOG, log_bytes=1),
+        ]
         demands += [
             Demand(SCAN, depth=1, degree=2),
             Demand(LOOKUPS),
@@ -129,16 +136,18 @@ def _run_sessions() -> None:
                 os_cache_pages=2,
                 io_workers=1,
                 helpers=1,
+                checkpoints=Checkpoints(timeout_ns=1000),
             ),
             [Relation(9, (1, 3, 9), 1.0, False, disk)],
             [demands],
             statements,
+            intervals=2,
         )
         warm(database, most_references=1 << 15)
         touch_in_ring(database, 0, 0)
         scans_in_ring(database, 1)
         close_ring(database, 0)
-        metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1_000_000)
+        metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
         if reference:
             ReferenceEngine(builder.build(), [], metrics, database=database).run()
         else:

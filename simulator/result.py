@@ -13,6 +13,8 @@ from tiersim.files import whole_folder
 
 SCHEMA = "tiersim.result/1"
 _TABLES = ("latency", "timeline", "stations")
+#: Tables that not every result has.
+_MORE = ("requests", "database")
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Result:
 
     ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates and
     latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns that
-    hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was asked for.
+    hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was asked for,
+    ``database`` (dirty pages, log and checkpoints by interval) only where statements ran.
     """
 
     summary: dict[str, Any]
@@ -30,6 +33,7 @@ class Result:
     stations: pa.Table
     scenario_toml: str
     requests: pa.Table | None = None
+    database: pa.Table | None = None
 
 
 def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, force: bool = False) -> None:
@@ -37,8 +41,9 @@ def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, forc
     with whole_folder(target, force=force) as folder:
         for name in _TABLES:
             pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
-        if result.requests is not None:
-            pq.write_table(result.requests, folder / "requests.parquet", compression="zstd")
+        for name in _MORE:
+            if getattr(result, name) is not None:
+                pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
         (folder / "summary.json").write_text(json.dumps(result.summary, indent=1, sort_keys=True) + "\n")
         (folder / "scenario.toml").write_text(result.scenario_toml)
         (folder / "run.json").write_text(json.dumps(run_facts, indent=1, sort_keys=True) + "\n")
@@ -51,9 +56,9 @@ def load_result(path: Path) -> Result:
         if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
             raise TraceError(f"{path / 'summary.json'}: schema is not {SCHEMA!r}; run the replay again")
         tables = {name: pq.read_table(path / f"{name}.parquet") for name in _TABLES}
-        kept = path / "requests.parquet"
-        requests = pq.read_table(kept) if kept.exists() else None
-        return Result(summary, **tables, scenario_toml=(path / "scenario.toml").read_text(), requests=requests)
+        kept = {name: path / f"{name}.parquet" for name in _MORE}
+        more = {name: pq.read_table(file) if file.exists() else None for name, file in kept.items()}
+        return Result(summary, **tables, scenario_toml=(path / "scenario.toml").read_text(), **more)
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
     except (pa.ArrowException, ValueError) as error:

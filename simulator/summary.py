@@ -203,12 +203,13 @@ def latency_table(metrics: Metrics, names: Sequence[str]) -> pa.Table:
     )
 
 
-def _bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end of every interval of a timeline."""
     start = np.arange(intervals, dtype=np.int64) * interval_ns
     return start, start + interval_ns
 
 
-def _coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
+def coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
     """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
     cumulative = np.cumsum(histograms, axis=1)
     rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
@@ -220,16 +221,14 @@ def _coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDAr
 def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
     """Rates and latencies by interval of every category of *names*, "" for those left out."""
     intervals, categories = metrics.arrivals.shape
-    start, end = _bounds(intervals, int(metrics.interval_ns[0]))
+    start, end = bounds(intervals, int(metrics.interval_ns[0]))
     there = [c for c in range(categories) if names[c] and metrics.arrivals[:, c].any()]
     tables = []
     for c in there:
         counts = metrics.latency_over_time[:, c].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = metrics.latency_sum_ns[:, c] / counts
-        quantiles = {
-            key: _coarse_quantiles(metrics.latency_over_time[:, c], PERCENTILES[key]) for key in ("p50", "p99")
-        }
+        quantiles = {key: coarse_quantiles(metrics.latency_over_time[:, c], PERCENTILES[key]) for key in ("p50", "p99")}
         columns: dict[str, Any] = {
             "start_ns": start,
             "end_ns": end,
@@ -248,7 +247,7 @@ def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
 def station_timeline(metrics: Metrics, stations: Sequence[Station]) -> pa.Table:
     """Utilisation and queue by interval, station and resource."""
     intervals = len(metrics.arrivals)
-    start, end = _bounds(intervals, int(metrics.interval_ns[0]))
+    start, end = bounds(intervals, int(metrics.interval_ns[0]))
     tables = []
     for index, station in enumerate(stations):
         for resource, servers in enumerate(station.servers):

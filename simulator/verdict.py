@@ -120,6 +120,7 @@ class Sessions:
     sessions: int
     inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
+    stopped: bool = False  # when the recording's time was over, something was left that they did not begin any more
 
 
 def late_sessions(late_ns: NDArray[np.int64], span_ns: int) -> NDArray[np.int64]:
@@ -140,12 +141,14 @@ def judge_waiting(
 
     *recorded* of it took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
     looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when most
-    sessions end late.
+    sessions end late. Sessions that were stopped with the recording would have needed as much longer for all of it as they were slower.
     """
     flow = flow or requests_of(metrics)
     intervals = len(flow.completions)
+    completed = int(flow.completions.sum())
+    if sessions.stopped:
+        end_ns = max(span_ns, round(span_ns * recorded / max(completed, 1)))
     elapsed_ns = max(1, min(span_ns, end_ns))
-    completed = int(flow.completions.sum()) if end_ns >= span_ns else recorded
     shortfall = 1 - (completed / elapsed_ns) / (recorded / span_ns) if recorded else 0.0
     late = late_sessions(sessions.late_ns, span_ns)
     drain_ns = max(0, end_ns - span_ns)

@@ -8,7 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.page_samples import CARD, DISKS, INTERVALS, SPAN_NS, SSDS, Hardware, _bins, _series, _summary_of, sample
+from tests.page_samples import (
+    CARD,
+    CHECKPOINT_S,
+    DISKS,
+    INTERVALS,
+    SPAN_NS,
+    SSDS,
+    Hardware,
+    _bins,
+    _series,
+    _summary_of,
+    sample,
+)
 from tiersim.simulator.result import Result
 
 MIB = 1 << 20
@@ -27,6 +39,11 @@ TEXTS = {
     "-4711": "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2",
     "902": "SELECT count(*)\n  FROM pgbench_history h\n  JOIN pgbench_tellers t USING (tid)\n WHERE h.mtime > $1",
 }
+
+
+COMMIT_SHARES = {
+    "cpu": 0.05, "cpu queue": 0.05, "data read": 0.0, "eviction": 0.0, "log": 0.9, "lock": 0.0, "temp": 0.0,
+}  # fmt: skip
 
 
 def _miss_ratio(pool_bytes: int) -> float:
@@ -57,6 +74,85 @@ def _query(
     }
 
 
+#: When checkpoints begin and have written, in seconds; the first ends with that of the samples of requests, the second is under way at the end.
+WRITTEN_S, SECOND_S = 69.5, 112.0
+PAGES, LOG_BYTES = 41_000, 3_200
+
+
+def _checkpoints(timeline: pa.Table) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Checkpoints, and throughput and latency inside and outside of them, as the timeline has them."""
+    start_s = timeline["start_ns"].to_numpy() / 1e9
+    first = (start_s >= CHECKPOINT_S[0]) & (start_s < CHECKPOINT_S[1])
+    second = (start_s >= SECOND_S) & (start_s < SPAN_NS / 1e9)
+
+    def latency(chosen: np.ndarray) -> dict[str, Any]:
+        found = {}
+        for name in ("transaction", "commit"):
+            own = chosen & (np.array(timeline["class"].to_pylist()) == name)
+            arrivals = timeline["arrivals"].to_numpy()[own]
+            mean = float((timeline["mean_ns"].to_numpy()[own] * arrivals).sum() / arrivals.sum())
+            found[name] = {"count": int(arrivals.sum()), "mean": mean, "p95": 2.1 * mean}
+        return found
+
+    def side(chosen: np.ndarray, seconds: float) -> dict[str, Any]:
+        found = latency(chosen)
+        per_s = found["transaction"]["count"] / seconds
+        return {"duration_ns": round(seconds * 1e9), "transactions_per_s": per_s, "latency_ns": found}
+
+    common = {"pages": PAGES, "basis": "simulated", "log_bytes": 700 * MIB}
+    begun = {
+        "start_ns": round(CHECKPOINT_S[0] * 1e9),
+        "end_ns": round(CHECKPOINT_S[1] * 1e9),
+        "trigger": "time",
+        "dip_pct": 21.5,
+    }
+    times = {
+        "write_ns": round((WRITTEN_S - CHECKPOINT_S[0]) * 1e9),
+        "sync_ns": round((CHECKPOINT_S[1] - WRITTEN_S) * 1e9),
+    }
+    pages = {"written_pages": PAGES - 7, "writes": PAGES - 7, "bytes": (PAGES - 7) * 8192}
+    under_way = {
+        "start_ns": round(SECOND_S * 1e9),
+        "end_ns": None,
+        "write_ns": None,
+        "sync_ns": None,
+        "trigger": "log",
+        "dip_pct": -0.5,
+    }
+    few = {"written_pages": 9000, "writes": 9000, "bytes": 9000 * 8192}
+    seconds = CHECKPOINT_S[1] - CHECKPOINT_S[0] + SPAN_NS / 1e9 - SECOND_S
+    inside, outside = first | second, ~(first | second) & (start_s < SPAN_NS / 1e9)
+    return [
+        {**common, **begun, **times, **pages, "latency_ns": latency(first)},
+        {**common, **under_way, **few, "latency_ns": latency(second)},
+    ], {"inside": side(inside, seconds), "outside": side(outside, SPAN_NS / 1e9 - seconds)}
+
+
+def _database(transactions: np.ndarray) -> pa.Table:
+    """Dirty pages that grow and that a checkpoint writes, and a log that grows faster behind its begin."""
+    step = SPAN_NS // INTERVALS
+    start = np.arange(INTERVALS) * step
+    at_s = start / 1e9
+    phase = [
+        "writing"
+        if CHECKPOINT_S[0] <= at < WRITTEN_S or at >= SECOND_S
+        else "syncing"
+        if WRITTEN_S <= at < CHECKPOINT_S[1]
+        else "none"
+        for at in at_s
+    ]
+    writing = np.array([name == "writing" for name in phase])
+    dirty = np.maximum(np.cumsum(np.where(writing, -500, 350)) + 12_000, 3000)
+    images = 4 * np.exp(-((at_s - CHECKPOINT_S[0]) % (SECOND_S - CHECKPOINT_S[0])) / 8)
+    log_bytes = (transactions * LOG_BYTES * (1 + images)).astype(np.int64)
+    columns = {
+        "start_ns": start, "end_ns": start + step, "dirty_pages": dirty.astype(np.int64), "log_bytes": log_bytes,
+        "log_flushes": transactions // 2, "checkpoint_pages": np.where(writing, 700, 0), "checkpoint_phase": phase,
+        "transactions": transactions,
+    }  # fmt: skip
+    return pa.table(columns)
+
+
 def statement_sample(
     hardware: Hardware, pool_bytes: int = RECORDED, texts: Mapping[str, str] | None = None, *, name: str | None = None
 ) -> Result:
@@ -69,10 +165,13 @@ def statement_sample(
     counts = {
         one: rng.poisson(TRANSACTIONS_PER_S * SPAN_NS / 1e9 / INTERVALS, INTERVALS) for one in ("transaction", "commit")
     }
-    counts["checkpoint write"] = np.zeros(INTERVALS, np.int64)
+    middle_s = (np.arange(INTERVALS) + 0.5) * SPAN_NS / 1e9 / INTERVALS
+    counts["checkpoint write"] = ((middle_s >= CHECKPOINT_S[0]) & (middle_s < CHECKPOINT_S[1])).astype(np.int64)
     samples, timeline = _series(above, rng, counts)
     transactions = int(counts["transaction"].sum())
     below = sample(hardware, measured=False)
+    checkpoints, impact = _checkpoints(timeline)
+    commit_ns = float(samples["commit"].mean())
     bins = [(one, *_bins(samples[one])) for one in ("transaction", "commit")]
     latency = pa.table(
         {
@@ -109,6 +208,13 @@ def statement_sample(
             **{one: _summary_of(samples[one], saturated) for one in ("transaction", "commit")}, **summary["latency_ns"],
         },
         queries=queries,
+        commit_breakdown_ns={part: commit_ns * share for part, share in COMMIT_SHARES.items()},
+        checkpoints=checkpoints,
+        checkpoint_impact=None if saturated else impact,
+        log={
+            "flushes": transactions // 2, "commits": transactions, "commits_per_flush": 2.0, "bytes": transactions * LOG_BYTES, "written_bytes": transactions * 8192,
+            "bytes_per_transaction": float(LOG_BYTES), "page_images": transactions // 5, "sync_mean_ns": commit_ns * 0.8,
+        },
         host={"cores": 8, "core_speed": 1.0, "utilisation": 0.23, "costs_ns": {"read_ns": 9000}},
         engine={"kind": "postgresql", "version": "18", "buffer_pool_bytes": pool_bytes, "frames": pool_bytes // 8192},
         settings_from={
@@ -118,7 +224,9 @@ def statement_sample(
         extrapolated=extrapolated,
         inferred=["Rows that a statement looks up were drawn from the popularity of their table."],
         caveats=[f"extrapolated: a pool of {size} is more than four times as large or small as the recorded one"] if extrapolated else [],
-        replay={"mode": "partly-open", "load": 1.0, "sessions": 16, "transactions": transactions},
+        replay={
+            "mode": "partly-open", "load": 1.0, "sessions": 16, "transactions": transactions, "counted_ns": {"from": 0, "until": SPAN_NS},
+        },
     )  # fmt: skip
     toml = below.scenario_toml + f'\n[engine]\nkind = "postgresql"\nbuffer_pool = "{size}"\n'
     return replace(
@@ -129,6 +237,7 @@ def statement_sample(
             [timeline.filter(pc.not_equal(timeline["class"], "checkpoint write")), below.timeline]
         ),
         scenario_toml=toml,
+        database=_database(counts["transaction"]),
     )
 
 

@@ -11,7 +11,6 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.background_writer import BackgroundWriter, finish_writer, resume_writer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.pages import touch
 from tiersim.simulator.database.tables import COMPUTE, LOOKUP, LRU, OWN, TAKEN, Database
 from tiersim.simulator.database.warm import refer
 from tiersim.simulator.metrics import new_metrics

@@ -21,7 +21,7 @@ from tests.plants import flash, flash_file
 from tests.runs import poisson
 from tiersim.devices.flash import Flash, describe
 from tiersim.devices.flash_kernels import HOST_CPU
-from tiersim.operations import DISCARD, READ, WRITE
+from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
 
@@ -148,6 +148,18 @@ def test_the_queue_of_the_drive_bounds_what_it_works_on() -> None:
     drive = flash(queue_depth=1)
     both = latencies(drive, [0, 0], READ, [0, 8 * drive.page])
     assert both[1] == 2 * both[0]
+
+
+def test_a_flush_over_sata_is_alone_in_the_drive() -> None:
+    """It waits for the reads before it, and the read behind it for the flush."""
+    commands = [0, 0, 0, 0], [READ, READ, FLUSH, READ], [0, 1 << 20, 0, 2 << 20]
+    drive, queued = (flash(interface=interface, flush=50_000) for interface in ("SATA 6 Gb/s", "SAS 6 Gb/s"))
+    first, second, flushed, last = latencies(drive, *commands)
+    assert flushed == max(first, second) + command_ns(drive) + drive.flush
+    assert last == flushed + first
+    first, second, flushed, last = latencies(queued, *commands)
+    assert flushed < min(first, second)
+    assert last < flushed + first
 
 
 def test_the_driver_on_the_host_bounds_the_rate_and_is_accounted() -> None:

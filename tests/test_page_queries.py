@@ -87,12 +87,14 @@ def test_a_query_keeps_its_sums(results: list[Result]) -> None:
         assert found[name]["reads"] == pytest.approx(one["physical_reads_per_call"], rel=1e-4)
         assert found[name]["us"] == pytest.approx([one["breakdown_ns"][part] / 1e3 for part in SPENT], rel=1e-4)
         assert found[name]["ns"]["p95"][0] == pytest.approx(one["p95"]["value"], rel=1e-4)
-    assert sum(one["share"] for one in found.values()) == pytest.approx(1, abs=1e-4)
+    commits = scenario["commits"]
+    assert commits["per_s"] == pytest.approx(summary["latency_ns"]["commit"]["count"] / count * rate, rel=1e-4)
+    assert commits["us"] == pytest.approx([summary["commit_breakdown_ns"][part] / 1e3 for part in SPENT], rel=1e-4)
+    assert sum(one["share"] for one in (*found.values(), commits)) == pytest.approx(1, abs=1e-4)
     mean_us = summary["latency_ns"]["transaction"]["mean"]["value"] / 1e3
-    queried_us = (
-        sum(sum(one["breakdown_ns"].values()) * one["count"] for one in summary["queries"].values()) / count / 1e3
-    )
-    assert sum(scenario["transaction_us"]) == pytest.approx(max(mean_us, queried_us), rel=1e-3)
+    spent_ns = sum(sum(one["breakdown_ns"].values()) * one["count"] for one in summary["queries"].values())
+    spent_ns += sum(summary["commit_breakdown_ns"].values()) * summary["latency_ns"]["commit"]["count"]
+    assert sum(scenario["transaction_us"]) == pytest.approx(max(mean_us, spent_ns / count / 1e3), rel=1e-3)
 
 
 def test_a_saturated_scenario_has_no_time_of_queries() -> None:
@@ -224,7 +226,8 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
     page = open_page(html)
     assert page.locator(".card").count() == 3
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
-        "p95 of transactions", "mean of transactions", "Transactions", "Found in the pool", "Buffer pool", "Busiest part",
+        "p95 of transactions", "mean of transactions", "mean of commits", "Transactions", "Found in the pool", "Buffer pool",
+        "Checkpoints", "Busiest part",
     ]  # fmt: skip
     hits = 100 * results[0].summary["hit_ratio"]["pool"]
     assert f"Found in the pool {hits:.1f} %" in text(page, ".card >> nth=0")
@@ -279,7 +282,8 @@ def test_latency_against_the_pool(html: str, open_page: Open, results: list[Resu
     hits = [trace for trace in traces if trace[1] == "y2"]
     assert hits[0][3] == pytest.approx([100 * r.summary["hit_ratio"]["pool"] for r in results[:4]])
     page.locator("#pool-statistic").select_option("mean")
-    page.locator("#pool-query").select_option(label=page.locator("#pool-query option").nth(1).inner_text())
+    assert page.locator("#pool-query option").all_inner_texts()[:2] == ["Transactions", "Commits"]
+    page.locator("#pool-query").select_option(label=page.locator("#pool-query option").nth(2).inner_text())
     name = page_payload(results, "x")["queries"][0]["id"]
     table = numbers(page, "latency-pool")[0]
     assert len(table) == 13
@@ -309,17 +313,17 @@ def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
 def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results: list[Result]) -> None:
     page = open_page(html)
     names = "#query-table tbody .query"
-    assert page.locator(names).all_inner_texts()[0] == "Whole transactions"
+    assert page.locator(names).all_inner_texts()[:2] == ["Whole transactions", "Commits"]
     page.locator("#query-table .sort", has_text="p99").focus()
     page.keyboard.press("Enter")
     p99 = {name: one["p99"]["value"] for name, one in results[0].summary["queries"].items()}
     labels = {query["id"]: query["label"] for query in page_payload(results, "x")["queries"]}
-    assert page.locator(names).all_inner_texts()[1:] == [
+    assert page.locator(names).all_inner_texts()[2:] == [
         labels[name] for name in sorted(p99, key=lambda name: -p99[name])
     ]
     assert page.locator("#query-table [aria-sort=descending]").inner_text() == "p99 ↓"
     page.keyboard.press("Enter")
-    assert page.locator(names).all_inner_texts()[1:] == [
+    assert page.locator(names).all_inner_texts()[2:] == [
         labels[name] for name in sorted(p99, key=lambda name: p99[name])
     ]
     page.locator("#query-search").fill("TELLERS")
@@ -362,9 +366,9 @@ def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
 def test_many_queries_are_folded(open_page: Open) -> None:
     result = statement_sample(CARD, texts={f"q{i}": f"SELECT {i}" for i in range(30)})
     page = open_page(build_page([result], "x"))
-    assert page.locator("#query-table tbody tr").count() == 13
+    assert page.locator("#query-table tbody tr").count() == 14
     page.locator("#query-more").click()
-    assert page.locator("#query-table tbody tr").count() == 34
+    assert page.locator("#query-table tbody tr").count() == 35
     assert not page.locator("#query-more").is_visible()
 
 

@@ -160,6 +160,62 @@ def test_the_closed_form_is_what_a_sweep_does(law: Law, ordered: bool, touches: 
             assert expected.heap_held == pytest.approx(np.array(truth.heap_held), rel=0.05, abs=5 * frames**0.5)
 
 
+@needs_jit
+@pytest.mark.parametrize("law", [Law(), Law(0.8), Law(1.2)])
+@pytest.mark.parametrize("accesses", [500, 2_000, 20_000])
+def test_a_pool_that_fills_misses_what_a_sweep_does_that_began_empty(law: Law, accesses: int) -> None:
+    """Half full at the end, just full, and full since long."""
+    truth = filled_from_nothing(accesses, law)
+    (expected,) = Pool([truth], 1).expected([law], 2_000, 2_000)
+    assert expected.index_missed == pytest.approx(truth.index_missed / accesses, rel=0.03, abs=0.01)
+    assert expected.heap_missed == pytest.approx(truth.heap_missed / accesses, rel=0.03, abs=0.01)
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.8, 1.2])
+def test_the_exponent_is_found_again_from_a_pool_that_filled(exponent: float) -> None:
+    """20,000 accesses fill 2,000 frames; without knowing that the fit sees a colder table."""
+    table = filled_from_nothing(20_000, Law(exponent))
+    assert fit([table], 2_000, unused=2_000).exponents[0] == pytest.approx(exponent, abs=0.04)
+    assert fit([table], 2_000).exponents[0] < exponent - 0.05
+
+
+def filled_from_nothing(accesses: int, law: Law) -> AccessedTable:
+    """Return what a pool of 2,000 pages that held nothing missed."""
+    shape, pages = shape_of([MADE_UP])
+    counted, _ = walked(shape, pages, [law], np.array([1]), 2_000, 99, 0, accesses)
+    _, index, heap = counted[0].tolist()
+    return replace(MADE_UP, accesses=accesses, index_missed=index, heap_missed=heap)
+
+
+def test_frames_that_held_pages_at_first_are_filled_no_more() -> None:
+    """Half of the pool was in use: fewer pages are missed than from nothing, more than if it had been full."""
+    table = replace(MADE_UP, accesses=1_000)
+    (nothing,), (half,), (full,) = (
+        Pool([table], 1).expected([Law(0.8)], 2_000, unused) for unused in (2_000, 1_000, 0)
+    )
+    assert nothing.heap_missed > half.heap_missed > full.heap_missed
+
+
+def test_rows_that_may_be_asked_for_alike_are() -> None:
+    """The misses of even accesses, and of such that miss 1 % fewer."""
+    (expected,) = Pool([replace(MADE_UP, accesses=400_000)], 1).expected([Law()], 2_000)
+    for share, even in ((1.0, True), (0.99, True), (0.9, False)):
+        index, heap = (round(400_000 * share * missed) for missed in (expected.index_missed, expected.heap_missed))
+        found = fit([replace(MADE_UP, accesses=400_000, index_missed=index, heap_missed=heap)], 2_000)
+        assert (found.exponents[0] == 0) == even, share
+
+
+def test_a_table_that_is_not_fitted_is_asked_for_evenly() -> None:
+    """Three pages that were in the pool all the time take part in it, and say nothing of their rows."""
+    small = AccessedTable("small", 500, 3, 0, 400_000, 0, 0, even=True)
+    found = fit([replace(MADE_UP, accesses=400_000, index_missed=40_000, heap_missed=200_000), small], 2_000)
+    assert found.laws[1] == Law()
+    assert found.missed[1].heap == pytest.approx(0, abs=1e-3)
+    assert "small" not in found.bounded
+    assert not any(line.startswith("small") for line in found.said)
+
+
 def test_a_pool_that_holds_everything_misses_nothing() -> None:
     (expected,) = Pool([MADE_UP], 1).expected([Law(1.0)], 10_000)
     assert expected.heap_missed == pytest.approx(0, abs=1e-6)
@@ -349,6 +405,47 @@ def test_tables_are_found_in_what_was_counted(tmp_path: Path) -> None:
     found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, host=POOL))
     assert found.frames == 80 - 30
     assert found.tables == (AccessedTable("public.accounts", 1000, 100, 9, 1000, 300, 40),)  # two levels
+
+
+def test_scans_of_an_index_that_find_a_row_are_its_lookups(tmp_path: Path) -> None:
+    """New versions of rows ask for pages of the index, too."""
+    pages = PRIMARY | {"pages_hit": 4960, "index_scans": 1000, "index_rows": 990}
+    ranges = PRIMARY | {"pages_hit": 4960, "index_scans": 1000, "index_rows": 9000}
+    for number, (index, accesses) in enumerate(((pages, 1000), (ranges, 2500))):
+        relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": index}
+        found = recorded_accesses(counted(tmp_path / str(number), relations, {}, host=POOL))
+        assert found.tables[0].accesses == accesses
+
+
+def test_tables_that_are_changed_and_never_missed_are_asked_for_alike(tmp_path: Path) -> None:
+    """Their rows are locked; one that hardly changes is left alone."""
+    changed: dict[str, int | str] = {"kind": "table", "rows": 50, "pages": 1, "pages_hit": 3000, "rows_updated": 1000}
+    index: dict[str, int | str] = {"kind": "index", "pages": 4, "pages_hit": 2000}
+    relations: dict[str, dict[str, int | str]] = {
+        "public.accounts": ACCOUNTS | {"rows_updated": 1000},
+        "public.accounts_pkey": PRIMARY,
+        "public.branches": changed,
+        "public.branches_pkey": index | {"table": "public.branches", "index_scans": 3},
+        "public.tellers": changed | {"rows": 500, "pages": 3},
+        "public.tellers_pkey": index | {"table": "public.tellers", "index_scans": 1000},
+        "public.calm": changed | {"rows_updated": 2},
+    }
+    found = recorded_accesses(counted(tmp_path, relations, {}, host=POOL))
+    assert [table.name for table in found.tables] == ["public.accounts", "public.branches", "public.tellers"]
+    assert found.tables[1:] == (
+        AccessedTable("public.branches", 50, 1, 0, 1000, 0, 0, even=True),  # found by scans
+        AccessedTable("public.tellers", 500, 3, 4, 1000, 0, 0, even=True),
+    )
+    assert sum("taken to be changed alike" in line for line in found.inferred) == 2
+
+
+def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:
+    relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
+    filling = recorded_accesses(counted(tmp_path / "a", relations, {}, pool={"//unused": 35}, host=POOL))
+    assert (filling.frames, filling.unused) == (50, 35)
+    assert "35 of its 50 pages" in filling.inferred[-1]
+    full = recorded_accesses(counted(tmp_path / "b", relations, {}, pool={"//unused": 0}, host=POOL))
+    assert full.unused == 0
 
 
 def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) -> None:

@@ -167,6 +167,17 @@ def test_buffers_are_counted_by_relation_usage_and_dirtiness() -> None:
     }
 
 
+def test_buffers_of_no_relation_hold_nothing() -> None:
+    rows: list[Row] = [
+        {"relname": None, "buffers": "7871", "dirty": "0", "avg_usagecount": None},
+        {"relname": "pg_proc", "buffers": "96", "dirty": "5", "avg_usagecount": "1.5"},
+    ]
+    assert values_of("pg_buffercache_by_relation", rows) == {
+        ("pool", "//unused"): {"pages": 7871, "pages_dirty": 0},
+        ("pool", "pg_proc"): {"pages": 96, "pages_dirty": 5, "usage_mean": Decimal("1.5")},
+    }
+
+
 def test_relations_are_named_with_their_schema_where_it_is_told() -> None:
     rows: list[Row] = [
         {"oid": "1", "relname": "t", "relnamespace": "2200", "relkind": "r", "relpages": "3", "reltuples": "-1"},

@@ -24,10 +24,10 @@ from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import AGAIN, CLOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.database.tables import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -85,13 +85,13 @@ def named(load: Load, name: str) -> str:
 
 def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: Path) -> None:
     assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"))
-    assert kinds(assembled, named(load, "UPDATE")) == [[LOOKUP]]
+    assert kinds(assembled, named(load, "UPDATE")) == [[LOOKUP, LOCK]]
     assert kinds(assembled, named(load, "SELECT balance FROM accounts WHERE id")) == [[AGAIN]]
     assert kinds(assembled, named(load, "branches")) == [[]]
     assert sorted(kinds(assembled, named(load, "WHERE name"))) == [[], [LOOKUP]]
     assert all(demands[-1] == LOG for demands in kinds(assembled, COMMIT))
     update = assembled.program.classes[assembled.program.category.index(load.queries.index(named(load, "UPDATE")))]
-    assert update[1].dirties
+    assert (update[1].dirties, update[2].dirties) == (False, True)  # it changes a row when it has locked it
 
 
 def test_calls_and_pages_are_those_that_were_counted(load: Load, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_run_ends_and_its_sums_are_kept(load: Load, tmp_path: Path) -> None:
     )  # a page that two wait for is read once
     assert 0 < found["hit_ratio"]["pool"] < 1
     assert found["verdict"] | {"cache": ""} == {
-        "load": "steady", "calibration": "none", "cache": "", "arrivals": "synthetic", "locks": "not modelled",
+        "load": "steady", "calibration": "none", "cache": "", "arrivals": "synthetic", "locks": "modelled",
     }  # fmt: skip
     assert all(found["conservation"][key] for key in ("accounted_for", "little", "busy"))
     assert found["settings_from"]["host.cores"] == "scenario"
@@ -169,7 +169,7 @@ def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
 def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
     found = run(load, tmp_path, latency="1 ms").summary
     assert found["latency_ns"]["commit"]["p50"]["low"] >= 2 * NS_PER_MS  # a write and a flush
-    assert found["latency_ns"]["log write"]["count"] == found["latency_ns"]["log flush"]["count"] == TRANSACTIONS
+    assert found["latency_ns"]["log sync"]["count"] == TRANSACTIONS
 
 
 def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: Path) -> None:
@@ -261,6 +261,69 @@ def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
 def test_statements_in_the_warm_up_are_not_counted(load: Load, tmp_path: Path) -> None:
     found = run(load, tmp_path, 'replay.warmup="500 ms"').summary
     assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
+
+
+def test_clients_that_do_not_get_through_are_stopped_and_behind(load: Load, tmp_path: Path) -> None:
+    """They go round until the time of the recording is over, so what was not done is nobody's latency."""
+    found = run(load, tmp_path, latency="50 ms").summary
+    done = found["replay"]["transactions"]
+    assert 0 < done < TRANSACTIONS
+    assert found["latency_ns"]["transaction"]["count"] == done
+    assert found["verdict"]["load"] == "behind"
+    in_time = found["throughput_per_s"]["transactions"]["value"] * load.span_ns / NS_PER_S
+    assert found["throughput_shortfall_pct"] == pytest.approx(100 * (1 - in_time / TRANSACTIONS), abs=1)
+    assert found["replay"]["counted_ns"]["until"] == load.span_ns
+
+
+def test_the_time_of_the_recording_comes_behind_the_warm_up(load: Load, tmp_path: Path) -> None:
+    """Of clients that go round; the timeline covers both."""
+    found = run(load, tmp_path, 'replay.warmup="200 ms"', latency="20 ms")
+    counted = found.summary["replay"]["counted_ns"]
+    assert counted == {"from": 200 * NS_PER_MS, "until": 200 * NS_PER_MS + load.span_ns}
+    timeline = found.timeline.to_pylist()
+    ends = [one["end_ns"] for one in timeline if one["class"] == "transaction"]
+    assert counted["until"] <= ends[-2] < counted["until"] + 240  # one interval more takes what ends later
+    assert not any(
+        one["arrivals"] for one in timeline if one["class"] == "transaction" and one["end_ns"] < counted["from"]
+    )
+    count = found.summary["latency_ns"]["transaction"]["count"]
+    rate = found.summary["throughput_per_s"]["transactions"]["value"]
+    assert rate == pytest.approx(count / load.span_ns * NS_PER_S, rel=0.1)
+
+
+def test_a_result_shows_the_log_and_the_pool_over_time(load: Load, tmp_path: Path) -> None:
+    found = run(load, tmp_path)
+    log, database = found.summary["log"], found.database
+    assert log["commits"] == TRANSACTIONS
+    assert 1 <= log["commits_per_flush"] == log["commits"] / log["flushes"]
+    assert log["sync_mean_ns"] >= 400_000  # a write and a flush
+    assert database is not None
+    rows = database.to_pylist()
+    assert sum(row["log_bytes"] for row in rows) <= log["bytes"]
+    assert sum(row["transactions"] for row in rows) == pytest.approx(TRANSACTIONS, abs=4)
+    assert {row["checkpoint_phase"] for row in rows} == {"none"}
+    assert max(row["dirty_pages"] for row in rows) > 0
+    assert (found.summary["checkpoints"], found.summary["checkpoint_impact"]) == ([], None)
+    target = tmp_path / "made.result"
+    save_result(found, target, {})
+    kept = load_result(target).database
+    assert kept is not None
+    assert kept.equals(database)
+
+
+def test_checkpoints_are_in_the_result(load: Load, tmp_path: Path) -> None:
+    """By time: the last one began 299.9 s before the run."""
+    found = run(load, tmp_path, "engine.checkpoint_timeout=300s", "replay.since_checkpoint=299.9s").summary
+    (checkpoint,) = found["checkpoints"]
+    assert checkpoint["start_ns"] == 100 * NS_PER_MS
+    assert checkpoint["trigger"] == "time"
+    assert 0 < checkpoint["written_pages"] <= checkpoint["pages"]
+    impact = found["checkpoint_impact"]
+    transactions = found["latency_ns"]["transaction"]["count"]
+    assert sum(impact[side]["latency_ns"]["transaction"]["count"] for side in impact) == pytest.approx(
+        transactions, abs=4
+    )
+    assert impact["inside"]["duration_ns"] + impact["outside"]["duration_ns"] <= load.span_ns
 
 
 def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:

@@ -18,6 +18,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
+from tiersim.units import format_ns
 
 
 def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = None) -> dict[str, Any]:
@@ -156,3 +157,19 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
     assert "but for 1 of 4: late by up to 30 s at the end" in load.explanation
+
+
+@pytest.mark.parametrize(("slower", "verdict"), [(1.04, "steady"), (1.2, "behind"), (3.0, "behind")])
+def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, verdict: str) -> None:
+    """They end with the recording, or a pause sooner; what they did in its time says how long all of it would have taken."""
+    span_ns = 100_000_000_000
+    metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span_ns // 240))
+    metrics.completions[:240, 0] = metrics.arrivals[:240, 0] = round(100 / slower)
+    builder = PlantBuilder(1)
+    add_server(builder, "disk", 1, 1_000_000)
+    sessions = Sessions(1.0, 4, 0, np.zeros(4, np.int64), stopped=True)
+    load = judge_waiting(metrics, builder.stations, span_ns, span_ns - 5_000_000, 24_000, sessions)
+    assert load.verdict == verdict
+    assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
+    if verdict == "behind":
+        assert f"{format_ns(span_ns * 100 / round(100 / slower) - span_ns)} more were needed" in load.explanation

@@ -119,7 +119,7 @@ SUBJECTS: Mapping[str, Subject] = {
             "clients threads seconds transactions failed transactions_per_s mean_ms stddev_ms rate_per_s lag_mean_ms "
             "lag_max_ms scale"
         ),
-        _words("script mode"),
+        _words("script mode statements"),
     ),
     "device": Subject(
         "name",

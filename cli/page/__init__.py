@@ -24,6 +24,7 @@ _REPORT = (
     "report_head",
     "report_pools",
     "report_queries",
+    "report_database",
     "report_latency",
     "report_load",
     "report_pair",

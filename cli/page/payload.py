@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.checkpoints import checkpoint_payload
+from tiersim.cli.page.database import database_payload
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.pools import pool_bytes, tier_name, tiers
-from tiersim.cli.page.queries import parts, query_payload, transaction_us, without_queries
+from tiersim.cli.page.queries import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.ratios import all_ratios
 from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
 from tiersim.simulator.categories import REQUEST_CATEGORIES
@@ -34,7 +35,7 @@ _COPIED = (
     "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version",
 )  # fmt: skip
 #: Further parts of results of statements.
-_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "caveats")
+_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "caveats", "log")
 
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
@@ -48,7 +49,9 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     names = {index: name for tier in grouped for index, name in zip(tier["members"], tier["names"], strict=True)}
     scenarios = [_scenario(result, names[index], merged) for index, result in enumerate(drawn)]
     for scenario, result, found in zip(scenarios, results, asked, strict=True):
-        scenario |= {"queries": found, "transaction_us": transaction_us(result)} if found else {}
+        scenario |= (
+            {"queries": found, "transaction_us": transaction_us(result), "commits": commits(result)} if found else {}
+        )
     traces = _traces(results)
     present = {purpose for scenario in scenarios for purpose in scenario["latency_ns"]}
     return {
@@ -139,6 +142,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "completed_per_s": _completed_per_s(summary, time),
         "time": time,
         "checkpoints": checkpoint_payload(summary, result.timeline),
+        "database": database_payload(result, merged),
         "stations": stations(result, merged),
         "toml": result.scenario_toml,
     }

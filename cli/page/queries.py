@@ -54,9 +54,9 @@ def transaction_us(result: Result) -> list[float] | None:
     figures = result.summary["latency_ns"].get("transaction")
     if not _queries(result) or _saturated(result) or not figures or not figures["count"]:
         return None
+    counted = [*_queries(result).values(), *_commits(result)]
     each = [
-        sum((one["breakdown_ns"].get(part) or 0.0) * one["count"] for one in _queries(result).values())
-        / figures["count"]
+        sum((one["breakdown_ns"].get(part) or 0.0) * one["count"] for one in counted) / figures["count"]
         for part in parts()[:-1]
     ]
     mean = figures["mean"]["value"]
@@ -66,6 +66,35 @@ def transaction_us(result: Result) -> list[float] | None:
 def _queries(result: Result) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = finite(result.summary.get("queries") or {})
     return found
+
+
+def commits(result: Result) -> dict[str, Any] | None:
+    """Commits as a query of their own, whose latency stands among those of purposes; None where the result does not divide their time."""
+    found = _commits(result)
+    if not found:
+        return None
+    (one,) = found
+    timed = {} if _saturated(result) else _timed(one, _total_ns(result))
+    return {"count": one["count"], "per_s": _digits(one["count"] * _per_s(result)), "reads": None, **timed}
+
+
+def _commits(result: Result) -> list[dict[str, Any]]:
+    figures, spent = (result.summary.get(key, {}) for key in ("latency_ns", "commit_breakdown_ns"))
+    return (
+        [{"count": figures["commit"]["count"], "breakdown_ns": finite(spent)}] if spent and "commit" in figures else []
+    )
+
+
+def _total_ns(result: Result) -> float:
+    """Time of all queries and commits."""
+    return sum(map(_time_ns, (*_queries(result).values(), *_commits(result))))
+
+
+def _per_s(result: Result) -> float:
+    """A second's share of what was counted."""
+    transactions = (result.summary["latency_ns"].get("transaction") or {}).get("count")
+    rate = (result.summary["throughput_per_s"].get("transactions") or {}).get("value")
+    return float(rate / transactions if transactions and rate else 1e9 / max(result.summary["trace"]["span_ns"], 1))
 
 
 def _saturated(result: Result) -> bool:
@@ -91,14 +120,9 @@ def _described(name: str, one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, Any]:
-    summary, queries = result.summary, _queries(result)
-    trace = summary["trace"]
-    transactions = (summary["latency_ns"].get("transaction") or {}).get("count")
-    rate = (summary["throughput_per_s"].get("transactions") or {}).get("value")
-    per_s = rate / transactions if transactions and rate else 1e9 / max(trace["span_ns"], 1)
-    total_ns = sum(_time_ns(one) for one in queries.values())
+    queries, per_s, total_ns = _queries(result), _per_s(result), _total_ns(result)
     return {
-        str(place[trace["hash"], name]): {
+        str(place[result.summary["trace"]["hash"], name]): {
             "count": one["count"],
             "per_s": _digits(one["count"] * per_s),
             "reads": _digits(one["physical_reads_per_call"]),
@@ -109,7 +133,7 @@ def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, A
 
 
 def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
-    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all queries."""
+    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all queries and commits."""
     breakdown = one["breakdown_ns"]
     return {
         "share": _digits(_time_ns(one) / total_ns) if total_ns else None,

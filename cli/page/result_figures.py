@@ -88,8 +88,8 @@ def latency_over_time(results: Result | Sequence[Result], purpose: str | None = 
         if found:
             key = "p99_us" if "p99_us" in found else "mean_us"
             name = f"{scenario['name']}: {key.removesuffix('_us')}"
-            traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(name), "x": _middles(scenario["time"]), "y": found[key]})  # fmt: skip
-    return figure(traces, f"Latency over time: {purpose}", _SECONDS, _LATENCY, shapes=_checkpoints(payload))
+            traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(name), "x": middles(scenario["time"]), "y": found[key]})  # fmt: skip
+    return figure(traces, f"Latency over time: {purpose}", _SECONDS, _LATENCY, shapes=checkpoint_shapes(payload))
 
 
 def throughput(results: Result | Sequence[Result]) -> Figure:
@@ -104,14 +104,14 @@ def throughput(results: Result | Sequence[Result]) -> Figure:
                 "name": "arrivals",
                 "y": _per_second(payload, time, "arrivals"),
             }
-            traces.append({"type": "scatter", "mode": "lines", "x": _middles(time), **arrived})
-        traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": _middles(time), "y": _per_second(payload, time, "completions")})  # fmt: skip
+            traces.append({"type": "scatter", "mode": "lines", "x": middles(time), **arrived})
+        traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": middles(time), "y": _per_second(payload, time, "completions")})  # fmt: skip
     return figure(
         traces,
         "Requests completed",
         _SECONDS,
         {"ticksuffix": "/s", "rangemode": "tozero"},
-        shapes=_checkpoints(payload),
+        shapes=checkpoint_shapes(payload),
     )
 
 
@@ -130,7 +130,7 @@ def utilisation(results: Result | Sequence[Result]) -> Figure:
         "The busiest part of each",
         _SECONDS,
         {"ticksuffix": " %", "rangemode": "tozero"},
-        shapes=_checkpoints(payload),
+        shapes=checkpoint_shapes(payload),
     )
 
 
@@ -164,7 +164,8 @@ def comparison(a: Result, b: Result) -> Figure:
     )
 
 
-def _middles(time: dict[str, Any]) -> list[float]:
+def middles(time: dict[str, Any]) -> list[float]:
+    """Middles of intervals, in seconds."""
     return [(start + end) / 2 for start, end in zip(time["start_s"], time["end_s"], strict=True)]
 
 
@@ -174,7 +175,8 @@ def _per_second(payload: dict[str, Any], time: dict[str, Any], key: str) -> list
     return [sum(one[i] for one in counted) / width for i, width in enumerate(widths)]
 
 
-def _checkpoints(payload: dict[str, Any]) -> list[dict[str, Any]]:
+def checkpoint_shapes(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Checkpoints of the first result, shaded."""
     found = payload["scenarios"][0]["checkpoints"]
     return [
         {"type": "rect", "layer": "below", "yref": "paper", "y0": 0, "y1": 1, "x0": start, "x1": end, "fillcolor": "#f1e9d8", "line": {"width": 0}}

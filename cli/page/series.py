@@ -36,9 +36,17 @@ def intervals_to_merge(results: Sequence[Result]) -> int:
     return max(1, math.ceil(numbers / MOST_NUMBERS))
 
 
-def _closed(timeline: pa.Table, span_ns: int) -> pa.Table:
-    """The intervals within the recording: the one after it is open, as long as the last requests took."""
-    inside = timeline.filter(timeline["start_ns"].to_numpy() < span_ns)
+def counted_ns(summary: dict[str, Any]) -> tuple[int, int]:
+    """Begin and end of the time that a result counts: the recording's, behind a warm-up."""
+    counted = (summary.get("replay") or {}).get("counted_ns")
+    return (counted["from"], counted["until"]) if counted else (0, summary["trace"]["span_ns"])
+
+
+def _closed(timeline: pa.Table, summary: dict[str, Any]) -> pa.Table:
+    """The intervals that are counted: the one after the recording is open, as long as the last requests took."""
+    from_ns, until_ns = counted_ns(summary)
+    start_ns = timeline["start_ns"].to_numpy()
+    inside = timeline.filter((start_ns >= from_ns) & (start_ns < until_ns))
     return inside if inside.num_rows else timeline
 
 
@@ -111,7 +119,7 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
     """
     import numpy as np
 
-    timeline = _closed(result.timeline, result.summary["trace"]["span_ns"])
+    timeline = _closed(result.timeline, result.summary)
     if not timeline.num_rows:
         return {"start_s": [], "end_s": [], "by_class": {}, "outstanding": [], "of": "requests"}
     start_ns = timeline["start_ns"].to_numpy()

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import COUNTED_FROM, READ_NS, Database
+from tiersim.simulator.database.tables import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.schema import DATA_READ
@@ -22,6 +23,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
+#: A session with less than this share of the statements of the busiest one is none of those that the load was measured by.
+_TAKES_PART = 0.1
 #: A processor that is busy for so much of the time limits what is done in a second.
 _BUSY = 0.95
 
@@ -106,12 +109,14 @@ def _pause_ns(found: Differences) -> int | None:
 def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
 
-    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice does.
+    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a session does. What the
+    log takes of the processors, behind each write and each flush, goes before all that waits.
     """
     slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)
-    queued_ns = (waited_ns - processor_ns) / max(slices, 1)
     log = database.log[0]
+    of_log_ns = 2 * int(log["flushes"]) * int(database.costs[LOG_IO_NS])
+    queued_ns = (waited_ns - processor_ns + of_log_ns) / max(slices, 1)
     return Pace(
         transactions_per_s=_transactions_per_s(database),
         read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,
@@ -123,11 +128,18 @@ def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
     return int(metrics.completions[:, category].sum()), int(metrics.latency_sum_ns[:, category].sum())
 
 
+def loop_sessions(database: Database) -> NDArray[np.int64]:
+    """Return the last statement of each session that takes part in the load: others do little beside it, or help."""
+    ends = database.sessions["end"][: database.first_helper[0]].astype(np.int64)
+    statements = np.diff(np.sort(ends), prepend=0)
+    last: NDArray[np.int64] = np.sort(ends)[statements >= _TAKES_PART * statements.max(initial=0)] - 1
+    return last
+
+
 def _transactions_per_s(database: Database) -> float | None:
     """Return how many ended in a second, from when all sessions have begun to count until the first has no more to do."""
     ends = database.ends > 0
-    own = database.sessions["end"][: database.first_helper[0]]  # helpers have no statements
-    last = own.astype(np.int64) - 1
+    last = loop_sessions(database)
     until = int(database.done_ns[last].min()) if len(last) else 0
     since = int(database.counted_ns[COUNTED_FROM])
     count = int((ends & (database.done_ns > since) & (database.done_ns <= until)).sum())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NEVER
+from tiersim.devices.tables import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
 from tiersim.scenarios.calibration.popularity.tables import levels
@@ -17,25 +17,40 @@ from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.simulator.database.build import Host, Relation, add_database
-from tiersim.simulator.database.tables import Database
-from tiersim.simulator.database.warm import fill, warm
+from tiersim.simulator.database.tables import UNTIL, Database
+from tiersim.simulator.database.warm import clean_all, fill, warm
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
 
+#: Places for requests that a run begins with; there are more when it needs them.
+_SLOTS = 1024
+
 
 @dataclass(frozen=True)
 class Assembled:
-    """A database on its plant; ``builder.build()`` makes the plant. It can run once."""
+    """A database on its plant, which ``builder`` made. It can run once."""
 
     builder: PlantBuilder
+    plant: Plant
     database: Database
     load: Load
     settings: Settings
     program: Program
     frames: int
+    cache_state: str  # of the pool when it begins
     warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
+
+    @property
+    def stops(self) -> bool:
+        """Tell whether clients go round until the time of the recording is over, and then begin nothing more."""
+        return int(self.database.counted_ns[UNTIL]) != NEVER
+
+    @property
+    def timeline_ns(self) -> int:
+        """Return when the timeline ends: with the recording's time, behind the warm-up of clients that go round."""
+        return int(self.database.counted_ns[UNTIL]) if self.stops else self.span_ns
 
 
 def assemble(
@@ -83,8 +98,17 @@ def assemble(
         program.category,
         INTERVALS,
     )
-    warmed = _fill(scenario, load, database)
-    return Assembled(builder, database, load, settings, program, frames, warmed, load.span_ns)
+    plant = builder.build(_SLOTS)
+    state = cache_state_of(scenario, load)
+    warmed = _fill(scenario, state, load, database, plant)
+    if settings.checkpoints is not None:
+        clean_all(database)
+    return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
+
+
+def cache_state_of(scenario: NamedScenario, load: Load) -> str:
+    """Return how the pool begins: as the scenario says; else as it was recorded if it was filling then, else warm."""
+    return scenario.model.replay.cache_state or ("recorded" if load.fitted.unused else "warm")
 
 
 def _until_ns(load: Load, scenario: NamedScenario) -> int:
@@ -94,15 +118,14 @@ def _until_ns(load: Load, scenario: NamedScenario) -> int:
     return replay.warmup + load.span_ns if goes_round else NEVER
 
 
-def _fill(scenario: NamedScenario, load: Load, database: Database) -> bool:
-    """Fill the pool as ``cache_state`` says; tell whether it is as it is in the long run."""
-    state = scenario.model.replay.cache_state
+def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant) -> bool:
+    """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in the long run."""
     if state == "cold":
         return False
     frames = len(database.page_of)
     held = frames if state == "warm" else _held(scenario, load, frames)
     if held == frames:
-        return warm(database).stationary
+        return warm(database, plant).stationary
     fill(database, held)
     return False
 

@@ -16,18 +16,20 @@ from tiersim.scenarios.calibration.processor import (
     ProcessorCosts,
     Run,
     calibrate_processor,
+    loop_sessions,
     pace_of,
     recorded_pace,
 )
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.load import Load, begins
+from tiersim.scenarios.statements.assembly import assemble, cache_state_of
+from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
+from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import UNTIL, Database
+from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
@@ -42,9 +44,9 @@ _EXECUTIONS = 80_000
 TRANSACTIONS = "transaction"
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
+#: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
+_READS = 0.01
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
-#: Places for requests that a run begins with.
-_SLOTS = 256
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
@@ -62,9 +64,11 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does not have; import its '
             'output, too, or write "elsewhere"'
         )
-    model = _Model(_first(load, _EXECUTIONS), recorded_on, recorded.pause_ns if here else None)
+    warm = cache_state_of(recorded_on, load) == "warm"
+    part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
+    model = _Model(part, recorded_on, recorded.pause_ns if here else None)
     found = calibrate_processor(recorded, model.start, model.run)
-    return replace(found, statement_ns=statement_ns(load, found.costs))
+    return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns))
 
 
 def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:
@@ -94,7 +98,7 @@ def _measured(load: Load) -> dict[str, _Mean]:
     calls = np.bincount(load.query, minlength=len(load.queries))
     took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
-        if calls[code]:
+        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
             found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), float(read[code] / calls[code]))
     return found
 
@@ -161,31 +165,35 @@ def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], bas
     return Figure(value=ratio, low=min(ratio, shifted), high=max(ratio, shifted), resolved=True, basis=basis)
 
 
-def statement_ns(load: Load, costs: Costs) -> dict[str, int]:
+def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float]) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
-    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in it.
+    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in it, but what an
+    execution waits for rows that others have locked: *locked_ns* by query.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
     reads = np.bincount(load.query, load.physical_reads, len(load.queries))
     measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
-    own_ns = np.maximum(cpu_ns - measured * reads * costs.read_ns, 0) / np.maximum(calls, 1)
+    locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
+    taken_off = np.where(measured, reads * costs.read_ns, locked)
+    own_ns = np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
 class _Model:
-    """The load on the recorded hardware: a pool that was warmed once, and runs with other costs."""
+    """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = assemble(load, scenario).settings.costs
         self.start = ProcessorCosts(
-            statement_ns(load, costs), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
+            statement_ns(load, costs, {}), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
         )
+        self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
         self._load = load
         self._assembled = assemble(load, scenario, self.start)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
-        self._plant = self._assembled.builder.build(_SLOTS)
+        self._plant = self._assembled.plant
 
     def run(self, costs: ProcessorCosts) -> Run:
         """Run the load once, with *costs*."""
@@ -193,13 +201,14 @@ class _Model:
         database = _copied(self._assembled.database)
         database.costs[:] = costs.costs
         database.client_ns[program.executed] = costs.client_ns
-        own_ns = statement_ns(self._load, costs.costs)
-        by_class = np.array([own_ns.get(program.names[name], -1) for name in program.category])[
-            database.statement_class
-        ]
-        database.cpu_ns[by_class >= 0] = by_class[by_class >= 0]
+        own_ns = statement_ns(self._load, costs.costs, self.locked_ns)
+        names = np.array(program.category)[database.statement_class]
+        for place, name in enumerate(program.names):
+            if name in own_ns:
+                database.cpu_ns[names == place] = spread(database.cpu_ns[names == place], own_ns[name])
         metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
         plant, outcome = engine.run_database(_copied(self._plant), database, metrics)
+        self.locked_ns = _locked_ns(program, database)
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
@@ -207,10 +216,20 @@ class _Model:
             pace=pace_of(database, metrics, worked_ns),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,
-            sessions=len(database.sessions),
+            sessions=len(loop_sessions(database)),
             reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
         )
+
+
+def _locked_ns(program: Program, database: Database) -> dict[str, float]:
+    """Return how long an execution of each query waited for locked rows, and then for a processor."""
+    names = len(program.names)
+    calls = np.maximum(np.bincount(np.array(program.category)[database.statement_class], minlength=names), 1)
+    locked, queued = (np.bincount(program.category, database.spent[:, part], names) for part in (FOR_LOCK, FOR_CPU))
+    reads = np.bincount(program.category, database.pages_read, names) >= _READS * calls
+    waits = (locked + np.where(reads, 0, np.minimum(queued, locked))) / calls
+    return dict(zip(program.names, waits.tolist(), strict=True))
 
 
 def _copied(arrays: _Arrays) -> _Arrays:
@@ -241,8 +260,6 @@ def _refuse_changes(scenario: NamedScenario) -> None:
         changed.append(f"replay.load = {replay.load}")
     if replay.clients is not None:
         changed.append(f"replay.clients = {replay.clients}")
-    if replay.cache_state == "cold":
-        changed.append('replay.cache_state = "cold"')
     if changed:
         raise ScenarioError(
             f"{scenario.name}: {changed[0]}: a scenario of the recorded hardware runs the recorded load; leave it out"

@@ -17,6 +17,7 @@ from tiersim.scenarios.statements.log_volume import log_volume
 from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import differences
+from tiersim.traces.query_text import tokens
 from tiersim.traces.statements import read_queries, read_statements
 from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
@@ -120,6 +121,14 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
     asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
+    checkpoints = np.isin(
+        columns["query"], [code for code, query in enumerate(queries) if is_checkpoint(texts.get(query))]
+    )
+    if checkpoints.any():
+        columns["cpu_ns"][checkpoints] = 0
+        said.append(
+            f"{int(checkpoints.sum()):,} executions of CHECKPOINT take no processor time: they wait for the checkpointer"
+        )
     unknown = columns["cpu_ns"] < 0
     if unknown.any():
         said.append(f"processor time of {int(unknown.sum()):,} executions is not known and taken to be none")
@@ -167,6 +176,11 @@ def _commit_wait_ns(
     if not flushes or flush_ms * NS_PER_MS <= commits_ns:
         return 0.0
     return (flush_ms + write_ms) * NS_PER_MS / flushes
+
+
+def is_checkpoint(text: str | None) -> bool:
+    """Tell whether a statement is a CHECKPOINT."""
+    return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
 
 
 def _texts(path: Path) -> dict[str, str]:

@@ -205,7 +205,9 @@ def _executions(
         name, asked = load.queries[code], load.asked[code]
         chosen, variants = _drawn(asked, len(rows), draws.about(name))
         fixed = None if processor is None else processor.statement_ns.get(name)
-        own_ns = load.cpu_ns[execution[rows]] if fixed is None else np.full(len(rows), fixed)
+        own_ns = load.cpu_ns[execution[rows]]
+        if fixed is not None:
+            own_ns = spread(own_ns, fixed)
         own_ns = np.rint(own_ns / settings.core_speed).astype(np.int64)
         charged_ns = np.zeros(len(rows), np.int64)
         if fixed is None:  # it holds what the model charges by itself
@@ -221,6 +223,17 @@ def _executions(
         kind[rows] = np.array(codes)[chosen]
         cpu_ns[rows] = np.maximum(own_ns - charged_ns - np.array(costs_ns)[chosen], 0)
     return kind, cpu_ns
+
+
+def spread(cpu_ns: Column, mean_ns: float) -> Column:
+    """Return times of so much on average, each as much longer or shorter than others as *cpu_ns* are.
+
+    >>> spread(np.array([1, 3]), 10)
+    array([ 5, 15])
+    """
+    mean = float(cpu_ns.mean()) if len(cpu_ns) else 0.0
+    found: Column = np.rint(cpu_ns * (mean_ns / mean) if mean else np.full(len(cpu_ns), mean_ns)).astype(np.int64)
+    return found
 
 
 _Variant = tuple[tuple[int, ...], tuple[int, ...], bool]
@@ -293,7 +306,8 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
             sums[used] += place[rows].sum()
             counts[used] += rows.sum()
     order = np.argsort(sums / np.maximum(counts, 1), kind="stable")
-    return np.argsort(order, kind="stable").tolist()
+    ranks: list[int] = np.argsort(order, kind="stable").tolist()
+    return ranks
 
 
 def _charge(demands: Sequence[Demand], rows: int, pages: int, settings: Settings) -> int:

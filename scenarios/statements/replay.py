@@ -27,9 +27,6 @@ from tiersim.traces.statements import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
 from tiersim.traces.statistics import PARTS, read_snapshots
 
-#: Places for requests that a run begins with; there are more when it needs them.
-_SLOTS = 1024
-
 
 def load_of(path: Path, seed: int) -> Load:
     """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by *seed*.
@@ -38,7 +35,7 @@ def load_of(path: Path, seed: int) -> Load:
     """
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
-    fitted = fit(accesses.tables, accesses.frames)
+    fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
     return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
 
 
@@ -111,12 +108,10 @@ def replay_statements(
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
     assembled = assemble(load, scenario, processor, seed)
-    interval_ns = max(-(-assembled.span_ns // INTERVALS), 1)
+    interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    plant, outcome = engine.run_database(
-        assembled.builder.build(_SLOTS), assembled.database, metrics, progress=progress
-    )
+    plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=progress)
     return summarise_statements(scenario, assembled, plant, metrics, outcome, _trace(load))
 
 

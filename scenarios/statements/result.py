@@ -11,10 +11,18 @@ from tiersim.devices.token_bucket import balances
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
+from tiersim.scenarios.statements.checkpoint_results import (
+    Course,
+    checkpoints_of,
+    database_table,
+    impact_of,
+    log_of,
+)
+from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
-from tiersim.simulator.categories import CATEGORIES, OF_DATABASES, REQUESTS, TRANSACTION
+from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.tables import COUNTED_FROM, SPENT
 from tiersim.simulator.figures import Figure
@@ -54,13 +62,16 @@ def summarise_statements(
     ran = min(
         max(-(-outcome.end_ns // interval_ns), 1), intervals
     )  # a closed loop may be over sooner than the recording was
-    flow, late_ns = _flow(assembled, intervals, interval_ns)
-    judged = _judge(scenario, assembled, metrics, outcome, flow, late_ns)
+    judged = _judge(scenario, assembled, metrics, outcome)
     balance = balances(plant, outcome.end_ns)
     busiest = max(to_blame(utilisation(metrics, stations, 0, ran - 1), stations), default=(0.0, 0, 0))
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
     names[names.index("statement")] = ""  # commits that nobody counted are among them
     own = [name if name == COMMIT else f"query {name}" for name in program.names]
+    course = _course(assembled, metrics, outcome)
+    done = assembled.database.done_ns > 0  # who goes round does not come to all of it
+    transactions = int((done & (program.statements.ends == 1)).sum())
+    first = -(-course.from_ns // interval_ns)  # that is counted
     figures = latencies(metrics, judged, [*names, *own])
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
@@ -75,7 +86,7 @@ def summarise_statements(
         "verdict": {
             "load": judged.verdict,
             "calibration": "none",
-            "cache": _cache(scenario, assembled, metrics, ran),
+            "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
             "arrivals": "synthetic" if load.synthetic else "recorded",
             "locks": "modelled" if program.locks_rows else "not modelled",
         }
@@ -92,11 +103,13 @@ def summarise_statements(
             "resource": stations[busiest[1]].resources[busiest[2]],
             "utilisation": busiest[0],
         },
-        "commands": int(program.executed.sum()),
-        "throughput_per_s": _throughput(assembled, metrics, outcome),
+        "commands": int((program.executed & done).sum()),
+        "throughput_per_s": _throughput(assembled, metrics, course),
+        "throughput_over_time": curve(load.path, assembled.database, assembled.span_ns),
         "throughput_shortfall_pct": judged.shortfall_pct,
-        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": None},
+        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
+        "commit_breakdown_ns": _breakdown(assembled, COMMIT, figures.get(COMMIT)),
         "queries": {name: _query(assembled, name, found) for name, found in queries.items() if found is not None},
         "stations": figures_of_stations,
         "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
@@ -108,9 +121,12 @@ def summarise_statements(
             "mode": scenario.model.replay.mode,
             "load": scenario.model.replay.load,
             "sessions": assembled.program.sessions,
-            "transactions": program.transactions,
+            "transactions": transactions,
+            "counted_ns": {"from": course.from_ns, "until": course.until_ns},
         },
-        "checkpoints": [],
+        "checkpoints": checkpoints_of(course),
+        "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
+        "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
         "assumed": parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
@@ -124,45 +140,70 @@ def summarise_statements(
         timeline=timeline(metrics, [*names, *own]),
         stations=station_timeline(metrics, stations),
         scenario_toml=scenario.to_toml(),
+        database=database_table(course, outcome.end_ns),
     )
 
 
-def _flow(assembled: Assembled, intervals: int, interval_ns: int) -> tuple[Flow, Column]:
-    """Return when transactions come and are done, and how much later than by the clock the last one of each session is done."""
+def _course(assembled: Assembled, metrics: Metrics, outcome: Outcome) -> Course:
+    """Return what tells of checkpoints, over the time that is counted: the recording's, or the run's if that was over sooner."""
     program, database = assembled.program, assembled.database
-    ends = np.flatnonzero(program.statements.ends)
-    begins = np.flatnonzero(program.statements.begins)
-    done_ns = database.done_ns[ends]
-    start_ns = program.statements.start_ns[begins]
+    from_ns = int(database.counted_ns[COUNTED_FROM])
+    until_ns = max(min(assembled.timeline_ns, outcome.end_ns), from_ns)
+    done_ns = database.done_ns[program.statements.ends == 1]
+    classes = {"transaction": TRANSACTION, COMMIT: FIRST_CLASS + program.names.index(COMMIT)}
+    return Course(database, metrics, classes, np.sort(done_ns[done_ns > from_ns]), from_ns, until_ns)
+
+
+def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
+    """Return when transactions come, and when those that end behind *from_ns* are done; some may never have begun."""
+    intervals, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
+    statements, done_ns = assembled.program.statements, assembled.database.done_ns
 
     def by_interval(times_ns: Column) -> Column:
         return np.bincount(np.minimum(times_ns // interval_ns, intervals), minlength=intervals + 1)[:intervals]
 
-    last = np.array(program.statements.session_ends) - 1
-    of_last = np.searchsorted(ends, last)
-    late_ns = database.done_ns[last] - start_ns[of_last] - program.length_ns[of_last]
-    return Flow("transactions", by_interval(start_ns), by_interval(done_ns)), late_ns
+    done_ns = done_ns[(statements.ends == 1) & (done_ns > from_ns)]
+    return Flow("transactions", by_interval(statements.start_ns[statements.begins == 1]), by_interval(done_ns))
 
 
-def _judge(
-    scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome, flow: Flow, late_ns: Column
-) -> Load:
+def _late_ns(assembled: Assembled) -> Column:
+    """Return how much later than by the clock the last transaction of each session is done.
+
+    Of a session that was stopped before, that is when it would have been done had it gone on as it did.
+    """
+    program, done_ns = assembled.program, assembled.database.done_ns
+    statements = program.statements
+    behind = np.array(statements.session_ends)
+    ends = np.flatnonzero(statements.ends)
+    session = np.searchsorted(behind, ends, "right")
+    planned = np.bincount(session, minlength=len(behind))
+    done = np.bincount(session[done_ns[ends] > 0], minlength=len(behind))
+    ended_ns = np.where(done < planned, assembled.timeline_ns * planned / np.maximum(done, 1), done_ns[behind - 1])
+    last = np.searchsorted(ends, behind - 1)
+    due_ns = statements.start_ns[statements.begins == 1][last] + program.length_ns[last]
+    late_ns: Column = np.rint(ended_ns - due_ns).astype(np.int64)
+    return late_ns
+
+
+def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> Load:
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
     if by_the_clock(load, replay.mode):
-        return judge(metrics, stations, span_ns, outcome.end_ns, flow)
-    if replay.clients is not None:  # they have no recorded times to be late against
-        late_ns = np.zeros(0, np.int64)
+        return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
+    # clients that are given have no recorded times to be late against
+    late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
     recorded = round(load.transactions * (1.0 if replay.clients is not None else replay.load))
-    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns)
-    return judge_waiting(metrics, stations, span_ns, outcome.end_ns, recorded, sessions, flow)
+    stopped = bool((assembled.database.done_ns == 0).any())
+    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns, stopped)
+    from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it
+    flow = _flow(assembled, metrics, from_ns)
+    return judge_waiting(metrics, stations, span_ns, outcome.end_ns - from_ns, recorded, sessions, flow)
 
 
-def _throughput(assembled: Assembled, metrics: Metrics, outcome: Outcome) -> dict[str, Figure]:
+def _throughput(assembled: Assembled, metrics: Metrics, course: Course) -> dict[str, Figure]:
     """Requests, statements and transactions a second over the recording's time, or the run's if that was over sooner."""
     program, done_ns = assembled.program, assembled.database.done_ns
-    from_ns = int(assembled.database.counted_ns[COUNTED_FROM])
-    until_ns = min(from_ns + assembled.span_ns, outcome.end_ns)
+    from_ns, until_ns = course.from_ns, course.until_ns
     inside = (done_ns > from_ns) & (done_ns <= until_ns)
     counts = {
         "requests": int(metrics.completions[:-1, REQUESTS].sum()),
@@ -188,35 +229,56 @@ def _hit_ratio(assembled: Assembled) -> float | None:
     return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
 
 
+def _classes(assembled: Assembled, name: str) -> Column:
+    return np.flatnonzero(np.array(assembled.program.category) == assembled.program.names.index(name))
+
+
+def _breakdown(assembled: Assembled, name: str, found: dict[str, Any] | None) -> dict[str, float]:
+    """Return where the time of a call of a query goes, or of a commit, on average; nothing of what was never called."""
+    if found is None:
+        return {}
+    spent = assembled.database.spent[_classes(assembled, name)].sum(axis=0)
+    return {part: float(spent[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
+
+
+def _os_hit_ratio(assembled: Assembled) -> float | None:
+    """Return the share of the pages that the pool missed that the operating system had."""
+    for row in assembled.database.page_cache:
+        return int(row["hit_pages"]) / int(row["read_pages"]) if row["read_pages"] else None
+    return None
+
+
 def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Add to the latency of a query where its time went, what it read, and what it is."""
-    program, database, load = assembled.program, assembled.database, assembled.load
-    classes = np.flatnonzero(np.array(program.category) == program.names.index(name))
-    calls = max(found["count"], 1)
-    spent = database.spent[classes].sum(axis=0)
+    load, read = assembled.load, assembled.database.pages_read[_classes(assembled, name)]
     return {
         **found,
-        "breakdown_ns": {part: float(spent[place]) / calls for place, part in enumerate(SPENT)},
-        "physical_reads_per_call": float(database.pages_read[classes].sum()) / calls,
+        "breakdown_ns": _breakdown(assembled, name, found),
+        "physical_reads_per_call": float(read.sum()) / max(found["count"], 1),
         "text": None if name == OTHERS else load.texts.get(name),
         "executions": "synthesised from counters" if load.synthetic else "recorded",
         "cpu": load.cpu_basis.get(name, "recorded"),
     }
 
 
-def _cache(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, ran: int) -> str:
-    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run."""
-    if scenario.model.replay.cache_state == "cold":
+def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
+    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run.
+
+    The run is that from the interval *first* to before *ran*.
+    """
+    if assembled.cache_state == "cold":
         return "cold"
+    if assembled.cache_state == "recorded" and not assembled.warmed:
+        return "as recorded"
     if not assembled.warmed:
         return "not warmed"
-    third = max(ran // 3, 1)
-    parts = (slice(0, third), slice(ran - third, ran))
+    third = max((ran - first) // 3, 1)
+    parts = (slice(first, first + third), slice(ran - third, ran))
     reads = [int(metrics.completions[part, DATA_READ].sum()) for part in parts]
     transactions = [max(int(metrics.completions[part, TRANSACTION].sum()), 1) for part in parts]
-    first, last = (read / count for read, count in zip(reads, transactions, strict=True))
+    before, after = (read / count for read, count in zip(reads, transactions, strict=True))
     noise = sum(read / count**2 for read, count in zip(reads, transactions, strict=True)) ** 0.5
-    return "not warmed" if first - last > max(_FALLS * last, _DEVIATIONS * noise) else "warm"
+    return "not warmed" if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
 
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:

@@ -5,14 +5,20 @@ from pathlib import Path
 
 from tiersim.scenarios.validation import (
     backup,
+    checkpoint_arithmetic,
     commits,
     demerits,
     depth_sweep,
     flash_drive,
     halves,
+    log_volume,
     mqsim,
     perc6,
+    pgbench_nvme,
+    pgbench_raid0,
     point_reads,
+    shared_spindles,
+    updates,
     write_amplification,
 )
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -27,6 +33,12 @@ NAMES = (
     "flash",
     "commits",
     "point-reads",
+    "updates",
+    "shared-spindles",
+    "log-volume",
+    "checkpoint-arithmetic",
+    "pgbench-nvme",
+    "pgbench-raid0",
     "halves",
 )
 
@@ -43,6 +55,12 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "flash": flash_drive.experiment,
         "commits": commits.experiment,
         "point-reads": point_reads.experiment,
+        "updates": updates.experiment,
+        "shared-spindles": shared_spindles.experiment,
+        "log-volume": log_volume.experiment,
+        "checkpoint-arithmetic": checkpoint_arithmetic.experiment,
+        "pgbench-nvme": pgbench_nvme.experiment,
+        "pgbench-raid0": pgbench_raid0.experiment,
         "halves": lambda: halves.experiment(traces),
     }
     for name in names:

@@ -77,14 +77,13 @@ def finish_checkpointer(p: Plant, d: Database, slot: int) -> int:
         return _go_on(p, d, slot, 0, request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS))
     if op == FLUSH and request["offset_bytes"] != c["begun"]:  # another has begun since this timer was set
         return 0
+    now, trigger = request["accepted_ns"] + PASS_ON_NS, BY_LOG
     if op == FLUSH:
-        now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
-    else:
-        now = request["accepted_ns"] + PASS_ON_NS
+        now, trigger = max(c["due_ns"], now), BY_TIME
     if c["state"] != IDLE:
-        c["wanted"] = 1 + (BY_TIME if op == FLUSH else BY_LOG)
+        c["wanted"] = 1 + trigger
         return 0
-    return _begin(p, d, slot, now, BY_TIME if op == FLUSH else BY_LOG)
+    return _begin(p, d, slot, now, trigger)
 
 
 @kernel

@@ -111,7 +111,7 @@ def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
         hold["phase"] = _BEGINS
         return int((now // log["writer_delay_ns"] + 1) * log["writer_delay_ns"])
     op = request["op"]
-    if op == PREFETCH or op == AWAIT:
+    if op in (PREFETCH, AWAIT):
         hold["phase"] = _ASKS
         return now + PASS_ON_NS
     hold["phase"] = _FOLLOWS
@@ -237,7 +237,7 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
         return add_child(p, 0, d.stations[AT_LOG], READ, p.requests[slot]["offset_bytes"], 0)
     if phase == _SENT:
         return 0
-    if phase == _WRITES or phase == _FLUSHES:
+    if phase in (_WRITES, _FLUSHES):
         hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
         if d.costs[LOG_IO_NS] > 0:
             return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])

@@ -65,7 +65,7 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     if is_background(p, slot):
         return (now // _FLUSHER_NS + 1) * _FLUSHER_NS if op == _FLUSHER else now + PASS_ON_NS
     p.holds[slot]["phase"] = _BEGINS
-    if (op == WRITE or op == FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
+    if op in (WRITE, FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
         queue.append(p, waiting, slot)
         return WAIT
     return now + PASS_ON_NS
@@ -107,7 +107,7 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
         return _read_missing(p, d, slot)
     elif op == AWAIT:
         return _write_range(p, d, slot)
-    elif op == FLUSH or op == FILL:
+    elif op in (FLUSH, FILL):
         p.holds[slot]["position"] = request["offset_bytes"]
         return _write_next(p, d, slot)
     elif c["flusher"] == 0:

@@ -208,6 +208,13 @@ def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> Non
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
 
 
+def clean_all(d: Database) -> None:
+    """Let no page be changed, as at the end of a checkpoint."""
+    used = int(d.pool_state[UNUSED])
+    d.dirty[:used] = 0
+    d.pool_state[DIRTY_PAGES] = 0
+
+
 def _transactions(d: Database) -> NDArray[np.int64]:
     """Return where transactions begin, statements outside of any by themselves, and the end of the last."""
     begins = d.begins.astype(np.bool_)

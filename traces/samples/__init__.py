@@ -19,7 +19,21 @@ def reads(folder: Path) -> Path:
     exponent 1.05 over a fixed permutation, 256 MiB of shared buffers, direct IO. ``counters`` is what was recorded, ``host/recorded.toml`` a
     scenario of the hardware. Recorded for this project.
     """
-    packed = (files("tiersim.traces.samples") / "reads.tar.xz").read_bytes()
+    return _unpacked("reads", folder)
+
+
+def updates(folder: Path) -> Path:
+    """Unpack a PostgreSQL server's counters before and after 75 s of updates into *folder*; returns the folder ``updates`` in it.
+
+    The same server and rows as of :func:`reads`, with 512 MiB of shared buffers: 323,428 transactions of an UPDATE and a SELECT of a row,
+    committed one by one, on a device that nothing limited; checkpoints every 60 s, the last one 10 s before. ``counters`` and
+    ``host/recorded.toml`` as there. Recorded for this project.
+    """
+    return _unpacked("updates", folder)
+
+
+def _unpacked(name: str, folder: Path) -> Path:
+    packed = (files("tiersim.traces.samples") / f"{name}.tar.xz").read_bytes()
     with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
         archive.extractall(folder, filter="data")
-    return folder / "reads"
+    return folder / name

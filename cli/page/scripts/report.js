@@ -28,7 +28,7 @@ function draw() {
   drawComparison();
   drawKnown();
   const overTime = Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').map(([, one]) => one());
-  return Promise.all([drawPool(), drawQueries(), drawPair(), drawPercentiles(), ...overTime]);
+  return Promise.all([drawPool(), drawQueries(), drawDatabase(), drawPair(), drawPercentiles(), ...overTime]);
 }
 
 /** Changes the state; a scenario that is chosen as both changes places with the one it was set against. */
@@ -51,6 +51,7 @@ function start() {
   const names = scenarios().map((scenario, i) => [i, scenario.name]);
   const measure = element('select', { id: 'measure', ariaLabel: 'Shown for stations' });
   addQueries();
+  addDatabase();
   addPool();
   addFigure('ratios', { into: 'pair-figures' });
   addFigure('blame', { into: 'pair-figures' });

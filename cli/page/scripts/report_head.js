@@ -36,7 +36,7 @@ function headlinePurposes() {
 }
 
 /** What the first screen tells of a scenario: `[purpose, statistic]`, the most telling first. */
-const headlines = scenario => (ofStatements(scenario) ? [['transaction', 'p95'], ['transaction', 'mean']] : headlinePurposes().map(purpose => [purpose, 'p99']));
+const headlines = scenario => (ofStatements(scenario) ? [['transaction', 'p95'], ['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])] : headlinePurposes().map(purpose => [purpose, 'p99']));
 
 /** The part of each scenario that is busiest; those that nearly idle are told in one breath. */
 function sentenceOfBlame() {
@@ -115,6 +115,13 @@ const rateOf = scenario => scenario.throughput_per_s[ofStatements(scenario) ? 't
 const hitRatio = share => (known(share) ? `${(100 * share).toFixed(share >= 0.9 ? 2 : 1)}${NBSP}%` : '–');
 const isCached = scenario => known(scenario.hit_ratio?.pool);
 
+/** How many checkpoints ran, and how far throughput fell in them. */
+function checkpointsOf({ checkpoints }) {
+  if (!checkpoints?.rows) return ['none'];
+  const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `at worst −${percent(dip / 100)}`) : null];
+}
+
 function card(scenario, index) {
   const { bottleneck, load } = scenario;
   const rate = rateOf(scenario);
@@ -136,6 +143,7 @@ function card(scenario, index) {
       scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Found in the pool', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
+      scenario.database && !isSaturated(scenario) ? row('Checkpoints', checkpointsOf(scenario)) : null,
       busiest ? row('Busiest part', busiest) : null),
     element('p', { className: 'explanation' }, load.explanation));
 }

@@ -64,7 +64,7 @@ const MODES = {
 /** What a replay says of itself, in sentences; keys without words stand as they are. */
 function replayWords(replay, what) {
   const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
-    waits_for_foreground, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, ...others } = replay;
+    waits_for_foreground, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
     played ? `Played at the recorded times: ${why}.` : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
@@ -73,6 +73,7 @@ function replayWords(replay, what) {
     known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Taken for writers that nobody waits for: ${list(writer_names)}.` : null,
     journal_names?.length ? `Taken for journals: ${list(journal_names)}.` : null,
+    counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,
     known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
     Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
   ].filter(known);
@@ -103,7 +104,7 @@ function knownLists(scenario) {
       ...(trace.inferred ?? []).map(text => [text, 'concluded on import, not recorded']),
       ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded for the run, not recorded']),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
-      checkpoints ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
+      checkpoints && !checkpoints.rows ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
     Synthesised: [
       scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), 'the run'],

@@ -168,15 +168,17 @@ function latencyTimeNumbers() {
 // Checkpoints of the selected scenario, shaded on every chart over time.
 function checkpointShapes() {
   const factor = timeUnit(spanShown())[1];
-  return (selected().checkpoints?.spans_s ?? []).map(([from, to]) => ({
-    type: 'rect', layer: 'below', xref: 'x', yref: 'paper', x0: from / factor, x1: to / factor, y0: 0, y1: 1, fillcolor: css('--shade'), line: { width: 0 },
+  const shaded = (spans, colour) => (spans ?? []).map(([from, to]) => ({
+    type: 'rect', layer: 'below', xref: 'x', yref: 'paper', x0: from / factor, x1: to / factor, y0: 0, y1: 1, fillcolor: css(colour), line: { width: 0 },
   }));
+  return [...shaded(selected().checkpoints?.spans_s, '--shade'), ...shaded(selected().checkpoints?.syncing_s, '--sync')];
 }
 
 function checkpointLegend() {
   const found = selected().checkpoints;
   if (!found) return [];
   const basis = [...new Set(found.basis.map(text => text.split(':')[0]))]; // all of it stands in the list of what is known
+  if (found.syncing_s) return [legendItem(area(css('--shade')), 'checkpoint: writing'), ...(found.syncing_s.length ? [legendItem(area(css('--sync')), 'syncing')] : [])];
   return [legendItem(area(css('--shade')), `checkpoint${basis.length ? ` (${shortened(list(basis), 60)})` : ''}`)];
 }
 

@@ -1,5 +1,5 @@
 // Results at several sizes of the buffer pool: a slider that moves the whole page, and latency against size.
-const queryName = query => (query === ALL ? 'transactions' : `“${shortened(data.queries[query].label, 60)}”`);
+const queryName = query => (query === ALL ? 'transactions' : query === COMMITS ? 'commits' : `“${shortened(data.queries[query].label, 60)}”`);
 
 function addPool() {
   if (!POOLS.length) return;
@@ -13,7 +13,7 @@ function addPool() {
   const query = element('select', { id: 'pool-query', ariaLabel: 'Latency of' });
   addFigure('latency-pool', { into: 'pool-figures', className: 'wide', control: element('div', { className: 'choices' }, query, statistic) });
   fillSelect('pool-statistic', Object.entries(STATISTICS), value => select({ statistic: value }));
-  fillSelect('pool-query', [[ALL, 'Transactions'], ...data.queries.map((one, i) => [i, shortened(one.label, 60)])], value => select({ query: Number(value) }));
+  fillSelect('pool-query', [[ALL, 'Transactions'], ...(ANY_COMMITS ? [[COMMITS, 'Commits']] : []), ...data.queries.map((one, i) => [i, shortened(one.label, 60)])], value => select({ query: Number(value) }));
 }
 
 function syncPool() {
@@ -118,7 +118,7 @@ function drawPool() {
       xaxis: axis({ type: 'log', range, tickvals: sizes, ticktext: sizes.map(bytes), anchor: 'y2', fixedrange: true }),
       yaxis: { ...yaxis, domain: [0.38, 1], fixedrange: true },
       yaxis2: axis({ domain: [0, 0.26], range: [Math.max(lowest - (100 - lowest) * 0.15, 0), 100 + (100 - lowest) * 0.08], ticksuffix: ' %', nticks: 4, fixedrange: true }),
-      annotations: [label(`${STATISTICS[state.statistic]} of ${state.query === ALL ? 'transactions' : 'the query'}`, 1), label('pages found in the pool', 0.26)],
+      annotations: [label(`${STATISTICS[state.statistic]} of ${state.query in WHOLE ? queryName(state.query) : 'the query'}`, 1), label('pages found in the pool', 0.26)],
       shapes: [{ type: 'line', x0: POOLS[state.pool], x1: POOLS[state.pool], yref: 'paper', y0: 0, y1: 1, layer: 'below', line: { color: css('--faint'), width: 1.5, dash: 'dot' } }],
     }) : nothing('No figure is resolved at any size.'),
   });

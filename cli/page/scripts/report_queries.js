@@ -8,8 +8,9 @@ const partWord = part => PART_WORDS[part] ?? part;
 const queryScenarios = () => scenarios().filter(scenario => scenario.queries);
 const transactionsPerS = scenario => scenario.throughput_per_s.transactions?.value;
 
-/** One query, or all of them, as a scenario ran it; undefined where it did not. */
+/** One query, all of them, or commits, as a scenario ran it; undefined where it did not. */
 function asRun(scenario, query) {
+  if (query === COMMITS) return scenario.commits ?? undefined;
   if (query !== ALL) return scenario.queries[query];
   const rate = transactionsPerS(scenario);
   const reads = Object.values(scenario.queries).reduce((sum, one) => sum + (one.reads ?? 0) * (one.per_s ?? 0), 0);
@@ -33,10 +34,13 @@ function latencyLine(scenario, query, statistic) {
 /** One line for each scenario. */
 const lines = content => queryScenarios().map(scenario => element('div', { className: 'line' }, content(scenario)));
 
+/** What is no query. */
+const WHOLE = { [ALL]: 'Whole transactions', [COMMITS]: 'Commits' };
+
 function queryRow(query) {
   const one = data.queries[query];
   const choose = element('button', { type: 'button', className: 'query', onclick: () => select({ query }) },
-    query === ALL ? 'Whole transactions' : element('bdi', {}, one.label));
+    WHOLE[query] ?? element('bdi', {}, one.label));
   choose.setAttribute('aria-pressed', query === state.query);
   const cell = column => element('td', {}, lines(scenario => {
     const found = asRun(scenario, query);
@@ -83,11 +87,11 @@ function drawQueryTable() {
   const found = orderedQueries();
   const most = listing.all || printing() || found.length <= FEW_QUERIES + 2 ? found.length : FEW_QUERIES;
   const shown = found.slice(0, most);
-  if (state.query !== ALL && found.includes(state.query) && !shown.includes(state.query)) shown.push(state.query);
+  if (!(state.query in WHOLE) && found.includes(state.query) && !shown.includes(state.query)) shown.push(state.query);
   $('query-table').replaceChildren(
     element('caption', { className: 'unseen' }, 'Queries by scenario'),
     element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Query'), element('th', { scope: 'col', className: 'text' }, 'Scenario'), Object.entries(COLUMNS).map(columnHead))),
-    element('tbody', {}, ...(listing.wanted ? [] : [queryRow(ALL)]), ...shown.map(queryRow),
+    element('tbody', {}, ...(listing.wanted ? [] : [queryRow(ALL), ...(ANY_COMMITS ? [queryRow(COMMITS)] : [])]), ...shown.map(queryRow),
       ...(found.length ? [] : [element('tr', {}, element('td', { className: 'text', colSpan: 2 + Object.keys(COLUMNS).length }, 'No query holds this text.'))])));
   labelCells($('query-table'));
   $('query-more').hidden = shown.length >= found.length;
@@ -98,7 +102,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by what ${by} shows. Of the time: a query’s share of the time of all queries. Reads per call: pages that were not in the pool. Small figures are the 80 % interval, where it is wider than the digits shown.`,
+    `Sorted by what ${by} shows. Of the time: a query’s share of the time of all queries and commits. Reads per call: pages that were not in the pool. Small figures are the 80 % interval, where it is wider than the digits shown.`,
     kinds.length ? `Executions are ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.verdict.arrivals === 'synthetic') ? 'Their arrivals are synthetic.' : '',
     queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: none of them waits for another’s row.' : '',
@@ -128,14 +132,14 @@ function drawSpent() {
   const most = Math.max(...sides.map(({ us }) => us?.reduce((a, b) => a + b, 0) ?? 0), 0);
   const [unit, factor] = unitOf(most);
   const names = sides.map(({ scenario }) => `${plain(shortened(scenario.name, narrow() ? 14 : 24))} `);
-  const per = state.query === ALL ? 'a transaction' : 'a call';
+  const per = { [ALL]: 'a transaction', [COMMITS]: 'a commit' }[state.query] ?? 'a call';
   const traces = places.map(i => ({
     type: 'bar', orientation: 'h', name: partWord(data.parts[i]), y: sides.map((_, k) => k), x: sides.map(({ us }) => (us ? us[i] / factor : null)),
     marker: { color: css(PART_COLOURS[i]), line: { color: css('--page'), width: 1 } },
     text: sides.map(({ us }) => (us ? duration(us[i]) : '')), textposition: 'none', hovertemplate: `${plain(partWord(data.parts[i]))}: %{text}<extra></extra>`,
   }));
   return show('spent', {
-    title: `Where the time of ${state.query === ALL ? 'a transaction' : 'a call'} goes`, traces, reading: spentReading(sides), height: Math.max(170, 44 * sides.length + 60),
+    title: `Where the time of ${per} goes`, traces, reading: spentReading(sides), height: Math.max(170, 44 * sides.length + 60),
     legend: places.map(i => legendItem(area(css(PART_COLOURS[i])), partWord(data.parts[i]))),
     layout: most ? layout({
       barmode: 'stack', bargap: 0.35, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 6, b: 36 },
@@ -152,10 +156,14 @@ function drawSpent() {
 /** The chosen query in full, as text. */
 function drawQueryText() {
   const one = data.queries[state.query];
-  const title = element('h3', {}, one ? 'The query' : 'Whole transactions');
-  if (!one) return $('query-text').replaceChildren(title, element('p', { className: 'reading' }, 'Choose a query in the table to see its text and where its own time goes.'));
-  const facts = [`id ${one.id}`, one.executions ? `executions ${one.executions}` : null, one.cpu ? `CPU time: ${one.cpu}` : null].filter(known).join(' · ');
+  const title = element('h3', {}, WHOLE[state.query] ?? 'The query');
   const back = element('button', { type: 'button', className: 'copy', onclick: () => select({ query: ALL }) }, 'Back to whole transactions');
+  if (!one) {
+    const said = state.query === ALL ? 'Choose a query in the table to see its text and where its own time goes.'
+      : 'A commit waits until its part of the log is durable. Commits that come while another is being made so share the next flush.';
+    return $('query-text').replaceChildren(element('div', { className: 'section-head' }, title, ...(state.query === ALL ? [] : [back])), element('p', { className: 'reading' }, said));
+  }
+  const facts = [`id ${one.id}`, one.executions ? `executions ${one.executions}` : null, one.cpu ? `CPU time: ${one.cpu}` : null].filter(known).join(' · ');
   const text = element('pre', { tabIndex: 0, dir: 'auto', ariaLabel: 'Text of the query' }, one.text ?? 'Its text was not recorded.');
   const cut = one.left_out ? element('small', {}, `The first ${whole.format([...one.text].length)} characters; ${whole.format(one.left_out)} more are not in this page.`) : null;
   return $('query-text').replaceChildren(element('div', { className: 'section-head' }, title, back), element('small', { className: 'source' }, facts), text, ...[cut].filter(known));

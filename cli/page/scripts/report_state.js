@@ -3,6 +3,7 @@ const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p9
 const MEASURES = { busy_pct: 'utilisation', outstanding: 'outstanding requests' };
 const NOTHING = -1;
 const ALL = -1; // queries: whole transactions
+const COMMITS = -3; // queries: commits
 const RECORDED = -2; // what the trace measured on the hardware that it was recorded on
 
 // A tier is one storage, with a result at one or at several sizes of the buffer pool: `state.scenario` and `state.compare` are tiers,
@@ -18,6 +19,7 @@ const usualPool = () => Math.max(POOLS.findIndex(size => TIERS.every(tier => !at
 
 const ofStatements = scenario => scenario.level === 'statements';
 const ALL_STATEMENTS = data.scenarios.every(ofStatements);
+const ANY_COMMITS = data.scenarios.some(scenario => scenario.commits);
 const usualStatistic = data.queries.length ? 'p95' : 'p99';
 Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: usualStatistic, stations: 'busy_pct', pool: usualPool(), query: ALL });
 
@@ -46,7 +48,7 @@ function readState() {
   const index = name => scenarios().findIndex(scenario => scenario.name === wanted.get(name));
   const pool = POOLS.indexOf(Number(wanted.get('pool')));
   state.pool = pool < 0 ? usualPool() : pool;
-  state.query = wanted.has('query') ? data.queries.findIndex(query => query.id === wanted.get('query')) : ALL;
+  state.query = wanted.get('query') === 'commits' && ANY_COMMITS ? COMMITS : data.queries.findIndex(query => query.id === wanted.get('query'));
   state.scenario = Math.max(index('scenario'), 0);
   const special = { nothing: NOTHING, recorded: isMeasured(selected()) ? RECORDED : NOTHING }[wanted.get('against')];
   const other = index('compare');
@@ -62,7 +64,7 @@ function writeState() {
   else shown.against = state.compare === RECORDED ? 'recorded' : 'nothing';
   if (state.statistic !== usualStatistic) shown.latency = state.statistic;
   if (POOLS.length) shown.pool = POOLS[state.pool];
-  if (state.query !== ALL) shown.query = data.queries[state.query].id;
+  if (state.query !== ALL) shown.query = state.query === COMMITS ? 'commits' : data.queries[state.query].id;
   if (state.stations !== 'busy_pct') shown.stations = state.stations;
   writeAddress(shown);
 }
@@ -105,9 +107,9 @@ function bounds(figure) {
 /** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
 const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);
 
-/** The same of a query, or of transactions. */
+/** The same of a query, of transactions, or of commits. */
 function queryLatency(scenario, query, statistic) {
-  if (query === ALL) return latency(scenario, 'transaction', statistic);
+  if (query === ALL || query === COMMITS) return latency(scenario, query === ALL ? 'transaction' : 'commit', statistic);
   const found = scenario.queries?.[query]?.ns;
   const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high]]) => [key, { value, low, high, resolved: known(value) }]));
   return figureAt(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);

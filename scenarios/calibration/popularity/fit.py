@@ -39,6 +39,7 @@ class Fitted:
     residuals: tuple[Residual, ...] = ()
     said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
     other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
+    unused: int = 0  # frames of the recorded pool that held nothing when the recording began
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -46,24 +47,35 @@ class Fitted:
         return tuple(law.exponent for law in self.laws)
 
 
-def fit(tables: Sequence[AccessedTable], frames: int, *, others: Sequence[OtherSize] = (), seed: int = 1) -> Fitted:
+def fit(
+    tables: Sequence[AccessedTable],
+    frames: int,
+    *,
+    unused: int = 0,
+    others: Sequence[OtherSize] = (),
+    seed: int = 1,
+) -> Fitted:
     """Fit the laws of *tables* to what a pool of *frames* pages missed and held, and what *others* did of the same tables.
 
+    So many of the frames were *unused* when it was recorded first; those of *others* were full.
     All tables share the pool, so all exponents are halved into their places together, more than once. Raises TraceError when there is
     nothing to fit.
     """
     used = tuple(table for table in tables if table.accesses and table.rows and table.heap_pages)
     if not used:
         raise TraceError("no table was accessed by rows, so nothing is known of which are hot; record a longer time")
-    evidence = Evidence(used, frames, others, seed)
-    laws = evidence.halved([Law() for _ in used])
+    evidence = Evidence(used, frames, unused, others, seed)
+    unknown = [place for place, table in enumerate(used) if not table.even]
+    laws = evidence.halved([Law() for _ in used], unknown)
     bounded = [
         table.name
         for table, law in zip(used, laws, strict=True)
-        if table.index_missed + table.heap_missed and at_its_edge(law)
+        if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
+    laws = evidence.evened(laws, [place for place in unknown if used[place].name not in bounded])
     said = []
-    for place, table in enumerate(used):
+    for place in unknown:
+        table = used[place]
         against = contradictions(evidence.residuals(laws, place))
         rounds = evidence.rounds(laws)
         if against and rounds < 1:
@@ -84,7 +96,9 @@ def fit(tables: Sequence[AccessedTable], frames: int, *, others: Sequence[OtherS
             )
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
-    return Fitted(used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:])
+    return Fitted(
+        used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused
+    )
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:

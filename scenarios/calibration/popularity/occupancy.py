@@ -5,10 +5,13 @@ by Poisson's law, so that its usage count is a Markov chain in x alone: it enter
 one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a share of M x / (M x + 1)
 of the time. T is where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
 
+A pool that has unused frames misses each page once, when it is asked for first: after n accesses all but a share exp(-p n) of the pages have come. When
+they fill it, it goes on as in the long run. What it held when it was recorded first is taken for what the same accesses had brought.
+
 Large tables are looked at by a sample of their ranks and pages, in a pool that is as much smaller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -33,13 +36,15 @@ _HALVINGS, _POINTS = 26, 6
 
 @dataclass(frozen=True)
 class Expected:
-    """Of one table: pages missed in an access, pages held by usage count 0 to 5, and accesses from visit to visit of the hand."""
+    """Of one table: pages missed in an access, pages held in the long run by usage count 0 to 5; how often the hand came round while
+    it was recorded.
+    """
 
     index_missed: float
     heap_missed: float
     index_held: NDArray[np.float64]
     heap_held: NDArray[np.float64]
-    round_accesses: float  # to all tables together
+    rounds: float
 
 
 class Pool:
@@ -47,22 +52,57 @@ class Pool:
 
     def __init__(self, tables: Sequence[AccessedTable], seed: int) -> None:
         """Draw where the rows of *tables* lie."""
-        accesses = sum(table.accesses for table in tables)
-        self._tables = [_Sample(table, table.accesses / accesses, seed + place) for place, table in enumerate(tables)]
+        self._accesses = sum(table.accesses for table in tables)
+        self._tables = [
+            _Sample(table, table.accesses / self._accesses, seed + place) for place, table in enumerate(tables)
+        ]
 
-    def expected(self, laws: Sequence[Law], frames: int) -> list[Expected]:
-        """Return what a warm pool of *frames* pages holds and misses of each table, by *laws* in their order."""
+    def expected(self, laws: Sequence[Law], frames: int, unused: int = 0) -> list[Expected]:
+        """Return what a pool of *frames* pages misses of each table while all accesses are made, by *laws* in their order.
+
+        Of the frames so many are *unused* when they begin; the pool holds in the end what it holds in the long run.
+        """
         pages = [table.asked(law) for table, law in zip(self._tables, laws, strict=True)]
-        low, high = np.log(1e-3), np.log(1e18)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            held = sum(
-                table.each * float(level.pages @ np.interp(level.log_chance + middle, _LOG_X, table.curves[:, 0]))
+
+        def together(share: Callable[[_Sample, _Pages], NDArray[np.float64]]) -> float:
+            return sum(
+                table.each * float(level.pages @ share(table, level))
                 for table, asked in zip(self._tables, pages, strict=True)
                 for level in asked
             )
-            low, high = (middle, high) if held < frames else (low, middle)
-        return [table.expected(asked, low) for table, asked in zip(self._tables, pages, strict=True)]
+
+        visited = _where(
+            lambda log_time: together(lambda t, l: np.interp(l.log_chance + log_time, _LOG_X, t.curves[:, 0])), frames
+        )
+
+        def brought(log_accesses: float) -> float:
+            return together(lambda _, level: level.come(log_accesses))
+
+        begun = ended = 0.0
+        if unused:
+            begun = float(np.exp(_where(brought, frames - unused)))
+            ended = min(float(np.exp(_where(brought, frames))), begun + self._accesses)
+        return [
+            table.expected(asked, visited, _Filling(begun, ended, self._accesses))
+            for table, asked in zip(self._tables, pages, strict=True)
+        ]
+
+
+def _where(held: Callable[[float], float], frames: float) -> float:
+    """Return the logarithm of the time after which so many frames are held."""
+    low, high = np.log(1e-3), np.log(1e18)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if held(middle) < frames else (low, middle)
+    return float(low)
+
+
+class _Filling(NamedTuple):
+    """From which access to which the pool fills, counted from when it held nothing, and of how many recorded ones."""
+
+    begins: float
+    ends: float
+    accesses: float
 
 
 class _Pages(NamedTuple):
@@ -70,6 +110,11 @@ class _Pages(NamedTuple):
 
     log_chance: NDArray[np.float64]  # that an access asks for one of them
     pages: NDArray[np.float64]  # how many
+
+    def come(self, log_accesses: float) -> NDArray[np.float64]:
+        """Return the share of each that has been asked for after so many accesses."""
+        share: NDArray[np.float64] = -np.expm1(-np.exp(self.log_chance + log_accesses))
+        return share
 
 
 class _Sample:
@@ -105,16 +150,24 @@ class _Sample:
             found.append(_Pages((there + steps.min()) * _ALIKE, counts[there].astype(np.float64)))
         return found
 
-    def expected(self, asked: Sequence[_Pages], log_time: float) -> Expected:
+    def expected(self, asked: Sequence[_Pages], log_time: float, filling: _Filling) -> Expected:
         """Return what is missed and held of pages that are asked for so often, when the hand comes by after such a time."""
         missed = []
         held = []
+        full = filling.accesses - (filling.ends - filling.begins)
         for level in asked:
             curves = np.stack([np.interp(level.log_chance + log_time, _LOG_X, curve) for curve in self.curves.T])
-            missed.append(self.each * float(level.pages @ (np.exp(level.log_chance) * (1 - curves[0]))) / self._share)
+            first = level.come(_log(filling.ends)) - level.come(_log(filling.begins))
+            each = (first + full * np.exp(level.log_chance) * (1 - curves[0])) / filling.accesses
+            missed.append(self.each * float(level.pages @ each) / self._share)
             held.append(self.each * (level.pages * curves[0] * curves[1:]).sum(axis=1))
         nothing = np.zeros(MOST + 1)
-        return Expected(sum(missed[:-1]), missed[-1], sum(held[:-1], nothing), held[-1], float(np.exp(log_time)))
+        rounds = full / float(np.exp(log_time))
+        return Expected(sum(missed[:-1]), missed[-1], sum(held[:-1], nothing), held[-1], rounds)
+
+
+def _log(accesses: float) -> float:
+    return float(np.log(max(accesses, 1e-9)))
 
 
 @cache

@@ -1,6 +1,7 @@
 """From a bundle's counters to the tables that were accessed, and the pool that was asked for their pages."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,21 +11,24 @@ from tiersim.scenarios.calibration.popularity.tables import AccessedTable, level
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Change, Differences, differences
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import Snapshot, read_snapshots
 
 #: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.
 FINDS = 0.05
+#: A pool of which a smaller share holds nothing is full: relations that are dropped leave frames behind.
+_FILLING = 0.1
 #: Of all pages that were missed; tables with a smaller share of them are not fitted, and keep the place that they have.
 _MATTERS = 0.01
 
 
 @dataclass(frozen=True)
 class Accesses:
-    """What a recorded pool was asked for, of the tables that it missed pages of."""
+    """What a recorded pool was asked for, of the tables that it missed pages of or whose rows were changed."""
 
     tables: tuple[AccessedTable, ...]
     frames: int  # of the pool, those left out that other relations lay in
     inferred: tuple[str, ...]
+    unused: int = 0  # frames that held nothing when the recording began
 
 
 def recorded_accesses(path: Path) -> Accesses:
@@ -48,8 +52,28 @@ def recorded_accesses(path: Path) -> Accesses:
             "pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
     tables = [_with_pages_held(table, found) for table in tables]
+    tables += _changed(found, {table.name for table in tables}, said)
     others = _pages_of_others(found, {table.name for table in tables})
-    return Accesses(tuple(tables), max(pool_bytes // page_bytes - others, 1), tuple(said))
+    frames = max(pool_bytes // page_bytes - others, 1)
+    unused = min(unused_frames(read_snapshots(path)), frames)
+    if unused < _FILLING * frames:
+        unused = 0
+    if unused:
+        said.append(
+            f"the pool was filling: {unused:,} of its {frames:,} pages for these tables held nothing when the recording began"
+        )
+    return Accesses(tuple(tables), frames, tuple(said), unused)
+
+
+def unused_frames(snapshots: Iterable[Snapshot]) -> int:
+    """Return how many pages of the pool held nothing when somebody first looked; 0 if nobody did."""
+    for snapshot in snapshots:
+        pool = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
+        if pool:
+            of_nobody = (values.get("pages") for entity, values in pool.items() if "unused" in entity)
+            counted = [*of_nobody, *(values.get("pages_unused") for values in pool.values())]
+            return max((int(float(count)) for count in counted if count is not None), default=0)
+    return 0
 
 
 def _count(change: Change, counter: str) -> int:
@@ -83,7 +107,7 @@ def _table(
             f"{name}: {scans:,.1f} scans of the whole table are taken off its accesses, and what they missed off its misses"
         )
     if index is not None and index_pages:
-        looked_up = (_count(index, "pages_hit") + index_missed) / len(levels(index_pages))
+        looked_up = _lookups(index, index_pages)
     else:
         looked_up = _count(change, "pages_hit") + _count(change, "pages_read") - scanned
     if looked_up < 1:
@@ -103,6 +127,41 @@ def _table(
         touches,
         grows=_count(change, "rows_inserted") > 0,
     )
+
+
+def _lookups(index: Change, pages: int) -> float:
+    """Return how many rows were looked up through an index: its scans, if each found a row at most; else its pages by its levels.
+
+    An entry that is added for a new version of a row asks for pages, too, and is no lookup.
+    """
+    scans, rows = index.number("index_scans"), index.number("index_rows")
+    if scans and rows is not None and rows <= scans:
+        return float(scans)
+    return _asked(index) / len(levels(pages))
+
+
+def _changed(found: Differences, fitted: set[str], said: list[str]) -> list[AccessedTable]:
+    """Return the tables that hardly a page was missed of and whose rows were changed: who changes one keeps it from others."""
+    changes = {
+        name: _count(change, "rows_updated") + _count(change, "rows_deleted")
+        for name, change in sorted(found.of("relation").items())
+        if change.last.get("kind") == "table"
+    }
+    least = _MATTERS * max(changes.values(), default=0)
+    tables = []
+    for name, count in changes.items():
+        index = _index_of(name, found)
+        rows, pages = (_count(found.of("relation")[name], counter) for counter in ("rows", "pages"))
+        if name in fitted or count <= least or rows < 1 or pages < 1:
+            continue
+        index_pages = 0 if index is None else _count(index, "pages")
+        if index is not None and _count(index, "index_scans") < count:  # its rows are found by scans
+            index_pages = 0
+        tables.append(AccessedTable(name, rows, pages, index_pages, count, 0, 0, even=True))
+        said.append(
+            f"{name}: hardly a page of it was missed, so nothing tells which of its rows are hot: they are taken to be changed alike"
+        )
+    return tables
 
 
 def _scans(change: Change, rows: int) -> float:

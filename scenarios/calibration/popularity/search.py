@@ -29,6 +29,8 @@ _EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2),
 _UNKNOWNS, _CLOSER = 3, 0.7
 #: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
 _AS_WELL = 7.8
+#: Accesses that are spread evenly explain as well where they are no more than so much above: the same with one unknown.
+_AS_WELL_EVENLY = 3.84
 #: They are said where the largest has so many times the rows of the smallest.
 _DIFFERENT = 1.1
 
@@ -42,41 +44,42 @@ def at_its_edge(law: Law) -> bool:
 class Evidence:
     """What was recorded of tables that share a pool, of one size or several."""
 
-    def __init__(self, tables: Sequence[AccessedTable], frames: int, others: Sequence[OtherSize], seed: int) -> None:
-        """Take *tables* as a pool of *frames* pages was asked for them; of *others* the same tables count."""
+    def __init__(
+        self, tables: Sequence[AccessedTable], frames: int, unused: int, others: Sequence[OtherSize], seed: int
+    ) -> None:
+        """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others* the same tables
+        count, whose pools were full.
+        """
         self._recorded = [(tables, frames), *((_matched(tables, there), size) for there, size in others)]
         self._pools = [Pool(there, seed) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
+        self._unused = (unused, *(0 for _ in others))
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
         """Return what laws predict of a recorded pool."""
-        return self._pools[size].expected(laws, self.sizes[size])
+        return self._pools[size].expected(laws, self.sizes[size], self._unused[size])
 
     def residuals(self, laws: Sequence[Law], place: int) -> list[Residual]:
         """Hold all that was recorded of a table against its law."""
         return [
             one
             for size, (tables, frames) in enumerate(self._recorded)
-            if tables[place].accesses
+            if tables[place].accesses and not tables[place].even
             for one in residuals(tables[place], frames, self.expected(laws, size)[place])
         ]
 
     def rounds(self, laws: Sequence[Law]) -> float:
         """Return how often the hand came round while it was recorded, of the size where it did so least."""
-        return min(
-            sum(table.accesses for table in tables) / self.expected(laws, size)[0].round_accesses
-            for size, (tables, _) in enumerate(self._recorded)
-        )
+        return min(self.expected(laws, size)[0].rounds for size in range(len(self.sizes)))
 
     def is_alone(self, place: int) -> bool:
         """Tell whether nothing but misses in one pool is known of a table."""
         table = self._recorded[0][0][place]
         return not (table.heap_held or table.index_held or sum(bool(t[place].accesses) for t, _ in self._recorded) > 1)
 
-    def halved(self, laws: Sequence[Law], places: Sequence[int] | None = None) -> list[Law]:
-        """Return *laws* with the exponents by which tables, all or those at *places*, miss as many pages as were recorded."""
+    def halved(self, laws: Sequence[Law], moved: Sequence[int]) -> list[Law]:
+        """Return *laws* with the exponents by which the tables at the places *moved* miss as many pages as were recorded."""
         tables, found = self._recorded[0][0], list(laws)
-        moved = range(len(tables)) if places is None else places
         wanted = [(table.index_missed + table.heap_missed) / table.accesses for table in tables]
         middle = dict.fromkeys(moved, _STEEPEST / 2)
         for width, halvings in ((_STEEPEST, _HALVINGS), *(_AGAIN if len(moved) > 1 else ())):
@@ -90,6 +93,15 @@ class Evidence:
                 for place in moved:
                     too_many = expected[place].index_missed + expected[place].heap_missed > wanted[place]
                     (low if too_many else high)[place] = middle[place]
+        return found
+
+    def evened(self, laws: Sequence[Law], places: Sequence[int]) -> list[Law]:
+        """Return *laws* with exponents of 0 for those of the tables at *places* of which the recording cannot tell that they are higher."""
+        found = list(laws)
+        for place in places:
+            even = [*found[:place], replace(found[place], exponent=0.0), *found[place + 1 :]]
+            if score(self.residuals(even, place)) <= score(self.residuals(found, place)) + _AS_WELL_EVENLY:
+                found = even
         return found
 
     def better(self, laws: Sequence[Law], place: int) -> tuple[list[Law], list[str]]:

@@ -1,6 +1,6 @@
 """When every execution runs: at the times of logged transactions, or at synthetic ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.synthesis.counted import Interval
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.logged_transactions import Logged, LoggedTimetable
+from tiersim.scenarios.calibration.synthesis.order import Place
 from tiersim.scenarios.calibration.synthesis.population import Population
 from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Turns, Work
 from tiersim.scenarios.calibration.synthesis.texts import Role
@@ -17,7 +18,15 @@ from tiersim.scenarios.calibration.synthesis.transactions import Grouping, group
 class Schedule:
     """Lays out intervals from the last to the first, and remembers what they add up to."""
 
-    def __init__(self, who: Population, logged: Logged, role: Callable[[str], Role], *, only: bool) -> None:
+    def __init__(
+        self,
+        who: Population,
+        logged: Logged,
+        role: Callable[[str], Role],
+        order: Mapping[str, Place],
+        *,
+        only: bool,
+    ) -> None:
         """Begin; *only*: there is one interval."""
         self.sessions = 0  # that were needed for all but logged transactions
         self.logged_transactions = 0
@@ -27,7 +36,7 @@ class Schedule:
         self.spare_ns = 0
         self.pauses_ns = 0.0  # behind transactions
         self.bases: dict[str, None] = {}  # what transactions were taken from
-        self._who, self._logged, self._role, self._only = who, logged, role, only
+        self._who, self._logged, self._role, self._order, self._only = who, logged, role, order, only
         self._timetable, self._logged_timetable = Timetable(), LoggedTimetable(logged)
 
     def lay_out(
@@ -40,7 +49,7 @@ class Schedule:
         sessions = self._who.sessions[interval.number]
         group = grouping(interval.queries, self._role, interval.transactions, sessions)
         self.bases[group.basis] = None
-        work = Work(duration_ns, *grouped(interval.queries, self._role, group, draws))
+        work = Work(duration_ns, *grouped(interval.queries, self._role, self._order, group, draws))
         self.executions += len(work)
         self.transactions += work.transactions
         logged = self._logged.ended(interval.start_ns, interval.end_ns)

@@ -22,6 +22,7 @@ class Names:
     queries: dict[str, str] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     of_the_recording: set[str] = field(default_factory=set)
 
     def query(self, entity: str) -> str:
@@ -47,6 +48,7 @@ def names_of(path: Path) -> Names:
             continue
         names.queries[entity] = query
         if text is not None:
+            names.texts[entity] = text
             names.roles[entity], names.kinds[entity] = role_of(text), kind_of(text)
             if is_of_the_recording(text):
                 names.of_the_recording.add(entity)

@@ -15,6 +15,7 @@ from tiersim.scenarios.calibration.synthesis.counted import Counted, intervals
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.executions import draw_executions
 from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
+from tiersim.scenarios.calibration.synthesis.order import places
 from tiersim.scenarios.calibration.synthesis.population import population
 from tiersim.scenarios.calibration.synthesis.schedule import Schedule
 from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
@@ -68,7 +69,8 @@ def synthesise(path: Path, seed: int) -> Synthesis:
     logged = logged_transactions(path)
 
     page_bytes, draws = _page_bytes(found), Draws(seed)
-    assembly, schedule = Assembly(), Schedule(who, logged, names.role, only=len(kept) == 1)
+    order = places(entities, names, found)
+    assembly, schedule = Assembly(), Schedule(who, logged, names.role, order, only=len(kept) == 1)
     codes = {entity: code for code, entity in enumerate(entities)}
     spreads = {entity: _Spread() for entity in entities}
     for interval in reversed([interval for interval in kept if interval.queries]):

@@ -1,7 +1,7 @@
 """Which executions make up a transaction, and in which order."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.counted import Counted
 from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.order import Place
 from tiersim.scenarios.calibration.synthesis.texts import Role
 
 #: Statements exceed transactions by more than this share before transactions of several statements are inferred from it:
@@ -75,15 +76,19 @@ def _as_often(calls: Sequence[int], transactions: int) -> int:
 
 
 def grouped(
-    queries: Sequence[Counted], role: Callable[[str], Role], found: Grouping, draws: Draws
+    queries: Sequence[Counted],
+    role: Callable[[str], Role],
+    order: Mapping[str, Place],
+    found: Grouping,
+    draws: Draws,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for all executions, query after query, the number of their transaction and their place in it.
+    """Return for all executions, query after query, the number of their transaction and their place in it, as *order* sorts them.
 
     A query that runs in explicit transactions runs as evenly in them as its calls allow. Which statements stand alone is
     chosen first among queries whose calls are no multiple of the transactions: the others are part of each.
     """
     alone = _alone(queries, role, found)
-    places = _places(queries, role)
+    places = _places(queries, role, order)
     numbers, ranks = [], []
     next_single = found.explicit
     for query in queries:
@@ -124,9 +129,11 @@ def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Group
     return alone
 
 
-def _places(queries: Sequence[Counted], role: Callable[[str], Role]) -> dict[str, int]:
-    """Return the place of each query in a transaction: in the order in which they were first seen, else by name."""
-    ordered = sorted(queries, key=lambda query: (query.since, query.entity))
+def _places(
+    queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]
+) -> dict[str, int]:
+    """Return the place of each query in a transaction."""
+    ordered = sorted(queries, key=lambda query: order[query.entity])
     places = {query.entity: place for place, query in enumerate(ordered)}
     ends = {Role.OPENS: _FIRST, Role.COMMITS: _LAST, Role.ROLLS_BACK: _LAST}
     return {entity: ends.get(role(entity), place) for entity, place in places.items()}

@@ -47,12 +47,18 @@ def relation(row: Row) -> Row:
     return more
 
 
+#: What stands for the pages of the pool that hold nothing; those of other databases' relations, which have no name, are among them.
+UNUSED = "//unused"
+
+
 def buffers(row: Row) -> Row:
     """Say whose pages they are, and whether they are clean."""
     name = row.get("relname") or _number(row)
     unused = (row.get("usagecount") or row.get("usage_count")) is None
     dirty = (row.get("isdirty") or "f").lower() in _TRUE
     schema = _first(row, "schemaname", "nspname")
+    if not name and "usagecount" not in row and "usage_count" not in row:  # all pages of a relation in one row
+        return row | {"relation": UNUSED}
     return row | {
         "relation": _named(schema, name) if name else "",
         "usagecount": None if unused else _first(row, "usagecount", "usage_count"),

@@ -1,0 +1,70 @@
+"""pgbench on one NVMe drive: rates at three scales, of two scripts.
+
+T. Vondra, wal-segment-size-tests (2017: version 10 in development, 4 hours each, segments of 16 MB, flushing as by default). Told are two
+E5-2620 v4 of 8 cores, 32 GB of memory, and an Intel SSD 750 of 400 GB. Not told, and assumed: clients (32; range 18 .. 64: at 52,700 a second
+no transaction of a second took less than 0.33 to 0.55 ms), shared_buffers (4 GiB, as large a part of the memory as on his later hosts; 4 .. 8 GiB),
+checkpoints (as on his later host of 16 cores; 5 .. 30 min), and that the drive had been written over for long.
+"""
+
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.volume import Volume
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.log_volume import log_bytes_of_run, record_bytes
+from tiersim.scenarios.validation.pgbench import Script, Server, rate
+from tiersim.units import NS_PER_S
+
+_GIB = 1 << 30
+_CORES, _CLIENTS = 16, 32
+#: What the kernel and the processes have of the memory: assumed, 1 .. 3 GiB.
+_POOL_BYTES, _OTHERS_BYTES, _MEMORY_BYTES = 4 * _GIB, 2 * _GIB, 32 * _GIB
+#: Transactions a second by scale. The scale at which the processors are all that bounds the script comes first: its CPU is fitted to that one.
+_MEASURED: dict[Script, dict[int, float]] = {
+    "simple-update": {50: 52_720, 300: 50_366, 2000: 19_867},
+    "tpcb-like": {300: 33_512, 50: 31_347, 2000: 17_304},
+}
+#: Records of the updates of a teller and of a branch, beside those of simple-update: an update that stays on its page logs what changed
+#: (access/heapam_xlog.h); assumed, 60 .. 90 bytes each.
+_MORE_BYTES: dict[Script, int] = {"simple-update": 0, "tpcb-like": 150}
+#: Until write-back has begun and the drive's buffer is full, and from then on.
+_SETTLE_S, _MEASURE_S = 14, 6
+_SHORT_SETTLE_S, _SHORT_MEASURE_S = 0.5, 1.0
+_SMALL = 300  # the largest scale that fits into the memory
+_ROUNDS = 3  # of rate and log, which depend on each other
+
+
+def experiment() -> Experiment:
+    """Both scripts at the scales that were not fitted."""
+    return Experiment(
+        "pgbench-nvme",
+        "pgbench on an NVMe drive: fitted at one scale, predicted at the others",
+        "T. Vondra, wal-segment-size-tests (hardware told; clients, shared_buffers and checkpoints assumed)",
+        "CPU of a transaction of each script, where only the processors bound it",
+        tuple(claim for script in _MEASURED for claim in _claims(script)),
+    )
+
+
+def _claims(script: Script) -> list[Claim]:
+    measured = _MEASURED[script]
+    fitted = next(iter(measured))
+    cpu_ns = _CORES * NS_PER_S / measured[fitted]
+    return [
+        Claim(
+            f"{script}, scale {scale:,}", "per s", per_s, _predicted_per_s(script, scale, cpu_ns), 25, scale == fitted
+        )
+        for scale, per_s in measured.items()
+    ]
+
+
+def _predicted_per_s(script: Script, scale: int, cpu_ns: float) -> float:
+    volume = Volume("nvme", load_device("intel-750-400"), 1, "single", 1)
+    server = Server(_CORES, _CLIENTS, _POOL_BYTES, _MEMORY_BYTES - _POOL_BYTES - _OTHERS_BYTES, volume)
+    most_per_s = per_s = _CORES * NS_PER_S / cpu_ns
+    records = record_bytes() + _MORE_BYTES[script]
+    small = scale <= _SMALL
+    for _ in range(1 if small else _ROUNDS):
+        per_s = rate(
+            server, script, scale, cpu_ns, log_bytes_of_run("xeon", scale, per_s, records),
+            settle_s=_SHORT_SETTLE_S if small else _SETTLE_S, measure_s=_SHORT_MEASURE_S if small else _MEASURE_S,
+            most_per_s=most_per_s,
+        ).per_s  # fmt: skip
+    return per_s

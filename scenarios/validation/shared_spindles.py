@@ -1,0 +1,112 @@
+"""Founding document 004: what a checkpoint does to transactions on one pool of disks, beside a log on disks of its own, on flash.
+
+The document's charts are lost; it says in words that transactions a second collapsed on the pool, would fall moderately if the log had disks of its own
+while its latency stayed as it was, and hardly moved on flash. Its server wrote checkpoints in a burst, so the checkpoints here have a completion
+target of 0 and leave writing to the page cache. The workload is not described: a transaction that finds ten rows and changes one, on
+a pool that holds nine tenths of the tables, is assumed; so are 24 disks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.pgbench import closed_loop, relations
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, add_database
+from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.log import Log
+from tiersim.simulator.database.tables import COMPUTE, LOCK, LOG, LOOKUP
+from tiersim.simulator.database.warm import clean_all, warm
+from tiersim.simulator.metrics import new_metrics
+from tiersim.units import NS_PER_S
+
+_SCALE, _CLIENTS, _CORES, _CPU_NS = 100, 48, 16, 3_000_000
+_HELD, _CACHED = 0.9, 0.6  # of the tables: by the pool, by the page cache
+_TIMEOUT_S, _SPAN_S, _BIN_S = 60, 120, 5
+_DISKS, _STRIPE_BYTES = 24, 64 << 10
+_MOST_PER_S = 6000
+
+
+@dataclass(frozen=True)
+class Run:
+    """Transactions in each 5 s over their mean, and how long a sync of the log took in each, in ns."""
+
+    relative_rate: tuple[float, ...]
+    log_sync_ns: tuple[float, ...]
+
+    @property
+    def lowest(self) -> float:
+        """The lowest rate over the mean."""
+        return min(self.relative_rate)
+
+
+def simulate(storage: str) -> Run:
+    """Run two minutes of transactions on ``"pool"``, ``"separate"`` log disks, or ``"flash"``; a checkpoint begins after one."""
+    builder = PlantBuilder(1)
+    disk = load_device("seagate-cheetah-15k7-300")
+    if storage == "flash":
+        data = log = add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 4, "raid10", _STRIPE_BYTES))
+    elif storage == "pool":
+        data = log = add_volume(builder, Volume("pool", disk, _DISKS, "raid10", _STRIPE_BYTES))
+    else:
+        data = add_volume(builder, Volume("data", disk, _DISKS - 2, "raid10", _STRIPE_BYTES))
+        log = add_volume(builder, Volume("log", disk, 2, "raid1", _STRIPE_BYTES))
+    tables = relations(_SCALE, data)
+    pages = sum(sum(table.level_pages) for table in tables)
+    host = Host(
+        cores=_CORES,
+        frames=round(pages * _HELD),
+        log_station=log,
+        log=Log(),
+        until_ns=_SPAN_S * NS_PER_S,
+        checkpoints=Checkpoints(
+            timeout_ns=_TIMEOUT_S * NS_PER_S, completion_target=0.0, segments=10_000, flush_after_pages=0
+        ),
+        os_cache_pages=round(pages * _CACHED),
+    )
+    does = [
+        Demand(COMPUTE),
+        *[Demand(LOOKUP)] * 10,
+        Demand(LOCK, dirties=True, log_bytes=100),
+        Demand(LOG, log_bytes=100),
+    ]
+    statements = closed_loop(_CLIENTS, _SPAN_S * _MOST_PER_S // _CLIENTS, _CPU_NS)
+    database = add_database(builder, host, tables, [does], statements)
+    plant = builder.build()
+    warm(database, plant)
+    clean_all(database)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, _SPAN_S // _BIN_S + 1, _BIN_S * NS_PER_S)
+    engine.run_database(plant, database, metrics)
+    bins = _SPAN_S // _BIN_S
+    done = np.bincount(database.done_ns[database.done_ns > 0] // (_BIN_S * NS_PER_S), minlength=bins)[:bins]
+    syncs = metrics.latency_sum_ns[:bins, LOG_SYNC] / metrics.latency_over_time[:bins, LOG_SYNC].sum(axis=1)
+    return Run(tuple((done / done.mean()).tolist()), tuple(syncs.tolist()))
+
+
+def experiment() -> Experiment:
+    """Collapse on the pool, a dip beside separate log disks, next to nothing on flash."""
+    pool, separate, flash = (simulate(storage) for storage in ("pool", "separate", "flash"))
+    first = _TIMEOUT_S // _BIN_S
+    inside = separate.log_sync_ns[first] / float(np.mean(separate.log_sync_ns[first // 2 : first]))
+    return Experiment(
+        "shared-spindles",
+        "A checkpoint on shared disks, beside a log of its own, on flash",
+        "founding document 004, in words; its charts are lost",
+        "nothing; the workload and the number of disks are assumed",
+        (
+            Claim("one pool: transactions left in the worst 5 s", "%", 50, 100 * pool.lowest, 0, at_most=True),
+            Claim("log on its own disks: dip", "%", 50, 100 * (1 - separate.lowest), 0, at_most=True),
+            Claim(
+                "log on its own disks: dip over that of the pool", "%", 50,
+                100 * (1 - separate.lowest) / (1 - pool.lowest), 0, at_most=True,
+            ),
+            Claim("log on its own disks: sync in the checkpoint over before", "", 1, inside, 20),
+            Claim("flash: dip", "%", 10, 100 * (1 - flash.lowest), 0, at_most=True),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,184 @@
+"""The write-ahead log: who waits for which flush, what is written, what follows a checkpoint."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.log import Log, Replica
+from tiersim.simulator.database.tables import COMPUTE, LOCK, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.metrics import Metrics, new_metrics
+
+pytestmark = pytest.mark.kernels
+
+_IO_NS = 200_000
+
+
+def run(
+    sessions: int,
+    commits: int,
+    *,
+    log: Log | None = None,
+    cpu_ns: int = 1000,
+    log_bytes: int = 100,
+    costs: Costs | None = None,
+    demands: list[Demand] | None = None,
+    frames: int = 64,
+    pages: int = 16,
+    checkpoints: Checkpoints | None = None,
+) -> tuple[Database, Metrics, Plant]:
+    """Let sessions commit one after the other on a log of 0.2 ms for a write and for a flush, with cores for all of them."""
+    builder = PlantBuilder(1)
+    disk = add_server(builder, "disk", 8, 1_000_000)
+    volume = add_server(builder, "log volume", 1, _IO_NS)
+    count = sessions * commits
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    loads = Statements(
+        [(place + 1) * commits for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
+        nothing, nothing, np.full(count, cpu_ns), flags, flags,
+    )  # fmt: skip
+    host = Host(sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints)
+    does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
+    relations = [Relation(pages * 10, (pages,), station=disk)]
+    database = add_database(builder, host, relations, [does], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    return database, metrics, plant
+
+
+def test_commits_that_come_during_a_flush_share_the_next() -> None:
+    """Two batches alternate: the one that is flushed, and all others, which came meanwhile."""
+    database, metrics, _ = run(8, 100)
+    assert database.log[0]["commits"] == 800
+    assert database.log[0]["flushes"] == pytest.approx(800 / 4, rel=0.05)
+    took = int(metrics.latency_sum_ns[:, LOG_SYNC].sum()) / 800
+    assert took == pytest.approx(2 * 2 * _IO_NS, rel=0.05)  # the flush under way, and one's own
+
+
+def test_one_session_alone_flushes_each_commit() -> None:
+    database, _, _ = run(1, 50)
+    assert (database.log[0]["flushes"], database.log[0]["flushed"]) == (50, 5000)
+    assert int(database.done_ns[-1]) == pytest.approx(50 * (1000 + 2 * _IO_NS), abs=300)
+
+
+def test_whole_blocks_are_written_and_the_last_again() -> None:
+    database, _, _ = run(1, 10, log_bytes=3000)
+    ends = np.arange(1, 11) * 3000
+    begins = (ends - 3000) // 8192
+    assert database.log[0]["written_bytes"] == int((-(-ends // 8192) - begins).sum()) * 8192
+
+
+def test_the_end_of_a_segment_is_flushed_by_itself() -> None:
+    database, _, _ = run(1, 3, log=Log(segment_bytes=16384), log_bytes=40_000)
+    # 120,000 bytes end 7 segments, and 3 commits
+    assert database.log[0]["flushes"] == 7 + 3
+
+
+def test_a_delay_lets_others_come_along_if_enough_are_active() -> None:
+    """Commits that come within the delay after one another share a flush."""
+    alone, _, _ = run(8, 50, cpu_ns=500_000)
+    delayed, _, _ = run(8, 50, cpu_ns=500_000, log=Log(commit_delay_ns=2_000_000, commit_siblings=1))
+    lonely, _, _ = run(8, 50, cpu_ns=500_000, log=Log(commit_delay_ns=2_000_000, commit_siblings=8))
+    assert delayed.log[0]["flushes"] < 0.7 * alone.log[0]["flushes"]
+    assert lonely.log[0]["flushes"] == alone.log[0]["flushes"]
+
+
+def test_without_synchronous_commit_nobody_waits_and_the_log_writer_flushes() -> None:
+    database, metrics, _ = run(2, 1000, cpu_ns=1_000_000, log=Log(synchronous_commit=False))
+    assert int(metrics.latency_max_ns[LOG_SYNC]) <= 2
+    assert database.log[0]["flushes"] == pytest.approx(1.0 / 0.2, abs=1)  # each 200 ms of the second that it took
+
+
+def test_a_replica_confirms_after_the_flush_here() -> None:
+    """It is sent what is durable here: a message there and back and its flush come on top; its flushes share, too."""
+    replica = Replica(round_trip_ns=600_000, flush_ns=300_000)
+    database, _, _ = run(1, 10, log=Log(replica=replica))
+    assert int(database.done_ns[-1]) == pytest.approx(10 * (1000 + 2 * _IO_NS + 900_000), abs=100)
+    _, metrics, _ = run(16, 50, log=Log(replica=replica))
+    worst = 2 * 2 * _IO_NS + 600_000 + 2 * 300_000
+    assert int(metrics.latency_max_ns[LOG_SYNC]) <= worst + 10_000
+
+
+def test_cpu_between_write_and_flush_delays_all_who_wait() -> None:
+    without, _, _ = run(4, 50)
+    with_cpu, _, _ = run(4, 50, costs=Costs(log_io_ns=100_000))
+    took = [int(one.done_ns.max()) for one in (without, with_cpu)]
+    assert took[1] / took[0] == pytest.approx((2 * _IO_NS + 200_000) / (2 * _IO_NS), rel=0.05)
+
+
+def test_full_buffers_are_written_by_who_inserts() -> None:
+    change = [Demand(COMPUTE), *[Demand(LOOKUP, dirties=True, log_bytes=4000)] * 8, Demand(LOG, log_bytes=50)]
+    roomy, _, _ = run(1, 20, demands=change, log=Log(full_page_writes=False))
+    tight, _, _ = run(1, 20, demands=change, log=Log(full_page_writes=False, buffer_bytes=8192))
+    assert int(tight.done_ns[-1]) > int(roomy.done_ns[-1])
+    assert int(tight.log[0]["flushes"]) == int(roomy.log[0]["flushes"]) == 20
+    assert tight.log[0]["inserted"] == roomy.log[0]["inserted"] == 20 * (8 * 4000 + 50)
+
+
+_CHANGE = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=200), Demand(LOG, log_bytes=50)]
+
+
+def test_the_first_change_of_a_page_brings_its_image() -> None:
+    database, _, _ = run(1, 400, demands=_CHANGE)
+    assert database.log[0]["images"] == 16
+    assert database.log[0]["inserted"] == 400 * 250 + 16 * 8100
+
+
+def test_a_checkpoint_brings_images_again() -> None:
+    database, _, _ = run(1, 4000, demands=_CHANGE, checkpoints=Checkpoints(timeout_ns=400_000_000))
+    begun = int(database.checkpointer[0]["begun"])
+    assert begun >= 3
+    assert database.log[0]["images"] == 16 * (1 + begun)
+
+
+def test_without_full_page_writes_there_are_no_images() -> None:
+    database, _, _ = run(1, 100, demands=_CHANGE, log=Log(full_page_writes=False))
+    assert (database.log[0]["images"], database.log[0]["inserted"]) == (0, 100 * 250)
+
+
+def test_a_page_that_has_to_go_waits_for_the_log() -> None:
+    """Nobody commits: it is evictions alone that flush the log, before they write."""
+    change = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=200)]
+    database, _, _ = run(1, 200, demands=change, frames=2, pages=50)
+    log = database.log[0]
+    assert log["commits"] == 0
+    assert log["flushes"] > 50
+    left = database.page_position[database.frame_of == 0]
+    assert (left <= log["flushed"]).all()
+
+
+def test_rows_stay_locked_until_the_commit_is_durable() -> None:
+    """All change the same row: no flush is shared, each transaction has to wait for all before it."""
+    one_row = [
+        Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=100), Demand(LOG, log_bytes=50)
+    ]  # fmt: skip
+    builder = PlantBuilder(1)
+    disk, volume = add_server(builder, "disk", 8, 1000), add_server(builder, "log volume", 1, _IO_NS)
+    flags, nothing = np.ones(20, np.uint8), np.zeros(20, np.int64)
+    loads = Statements(
+        [5, 10, 15, 20], np.zeros(20, np.int32), np.full(20, OWN, np.uint8), nothing, nothing, nothing, flags, flags
+    )
+    database = add_database(
+        builder, Host(4, 4, log_station=volume), [Relation(1, (1,), station=disk)], [one_row], loads
+    )
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert database.log[0]["flushes"] == 20
+    assert int(database.done_ns.max()) >= 20 * 2 * _IO_NS
+    assert (np.diff(np.sort(database.done_ns)) >= 2 * _IO_NS).all()
+
+
+def test_longer_logs_never_make_commits_faster() -> None:
+    took = []
+    for log_bytes in (100, 10_000, 100_000):
+        database, _, _ = run(4, 30, log=replace(Log(), segment_bytes=1 << 20), log_bytes=log_bytes)
+        took.append(int(database.done_ns.max()))
+    assert took == sorted(took)
