@@ -9,7 +9,7 @@ from benchmarks.real_postgres import checkpoints
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.plan import cells, read_plan
-from benchmarks.real_postgres.predict import Checkpoint, Run, table
+from benchmarks.real_postgres.predict import KINDS, Checkpoint, Run, measured, table
 from tiersim.errors import ScenarioError
 
 PLANS = Path(__file__).parents[1] / "benchmarks" / "real_postgres"
@@ -112,3 +112,13 @@ def test_predictions_are_compared_with_the_mean_of_the_repeats() -> None:
     assert lines[0] == "| direct | throughput | 110 /s | 20 | 110 | +0.0% |"
     assert lines[3] == "| direct | pages of a checkpoint | 10  | 0 | 10 | +0.0% |"
     assert lines[-1].startswith("| direct | dip to | ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_measured_is_kept(kind: str) -> None:
+    repeats = [run for _, run in measured(kind, PLANS / "results")]
+    assert len(repeats) == 3
+    assert sum(len(run.dips) for run in repeats) >= 5
+    for run in repeats:
+        assert run.windows_per_s.mean() == pytest.approx(run.transactions_per_s, rel=0.01)
+        assert all(0.6 < dip < 0.9 for dip in run.dips)

@@ -29,6 +29,7 @@ VIEWS = {
     "pg_stat_bgwriter": "SELECT * FROM pg_stat_bgwriter",
     "pg_stat_wal": "SELECT * FROM pg_stat_wal",
     "pg_stat_database": f"SELECT * FROM pg_stat_database WHERE datname = '{DATABASE}'",
+    "pg_stat_user_tables": "SELECT * FROM pg_stat_user_tables",
     "pg_statio_user_tables": "SELECT * FROM pg_statio_user_tables",
     "pg_statio_user_indexes": "SELECT * FROM pg_statio_user_indexes",
     "pg_class": "SELECT relname, relkind, relpages, reltuples, pg_relation_size(oid) AS bytes "

@@ -137,9 +137,7 @@ def _scenarios(
     """Return the recorded host, and that with the cap, as long as it was measured."""
     for file in HOST.iterdir():
         (folder / file.name).write_text(file.read_text())
-    iops, cell = document["cell"]["iops"], document["cell"]
-    device = (folder / "device.toml").read_text().replace("iops = 10000000", f"iops = {iops}")
-    (folder / "capped.toml").write_text(device)
+    cell = document["cell"]
     cache_mb = mean(recorded["device"]["page_cache_mb"])
     cache = [] if cell["memory_bytes"] is None else [f"engine.os_cache={cache_mb:.0f} MB"]
     changes = [
@@ -164,7 +162,7 @@ def table(kind: str, runs: list[Run], prediction: Run) -> list[str]:
     ):
         found = mean(values)
         lines.append(
-            f"| {kind} | {name} | {found:.4g} {unit} | {scatter(values):.2g} | {foreseen:.4g} | {foreseen / found - 1:+.1%} |"
+            f"| {kind} | {name} | {_number(found)} {unit} | {_number(scatter(values))} | {_number(foreseen)} | {foreseen / found - 1:+.1%} |"
         )
     found, foreseen = 100 * mean(mean(run.dips) for run in runs), 100 * mean(prediction.dips)
     apart = 100 * scatter([mean(run.dips) for run in runs])
@@ -172,6 +170,10 @@ def table(kind: str, runs: list[Run], prediction: Run) -> list[str]:
         f"| {kind} | dip to | {found:.1f} % of the mean | {apart:.1f} | {foreseen:.1f} | {foreseen - found:+.1f} points |"
     )
     return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _mean_pages(run: Run) -> float:
