@@ -58,13 +58,20 @@ def _rows(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str
     ]
 
 
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
 def _checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of the log and of checkpoints, if there were any."""
     found = [summary["checkpoints"] for summary in summaries]
     rows = []
     if any(summary["log"]["flushes"] for summary in summaries):
         each = [summary["log"]["commits_per_flush"] for summary in summaries]
-        rows.append(["commits a flush", *("" if ratio is None else f"{ratio:.2f}" for ratio in each)])
+        rows.append(["commits a flush", *map(_ratio, each)])
+        relative = [summary["log"].get("relative_commits_per_flush") for summary in summaries]
+        if any(relative):
+            rows.append(["commits a flush, relative", *map(_ratio, relative)])
     if not any(found):
         return rows
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])

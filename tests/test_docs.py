@@ -72,7 +72,7 @@ def test_every_key_of_a_host_and_an_engine_is_documented() -> None:
     for model in (HostModel, EngineModel, CostsModel):
         for key in model.model_fields:
             assert f"`{key}`" in text, key
-    for key in ("cache_state", "warmup"):
+    for key in ("cache_state", "warmup", "since_checkpoint"):
         assert f"\n{key} = " in text, key
 
 

@@ -29,7 +29,8 @@ def filling(tmp_path_factory: pytest.TempPathFactory) -> Load:
 def test_a_pool_begins_as_it_was_recorded_if_it_was_filling(filling: Load, tmp_path: Path) -> None:
     made = scenario(tmp_path)
     assert cache_state_of(made, filling) == "recorded"
-    assert np.count_nonzero(assemble(filling, made).database.frame_of) == FRAMES - 90
+    held = np.count_nonzero(assemble(filling, made).database.frame_of)
+    assert FRAMES - 90 <= held <= FRAMES - 90 + 3  # the last row that was looked up brought its pages
     full = replace(filling, fitted=law())
     assert cache_state_of(made, full) == "warm"
     assert np.count_nonzero(assemble(full, made).database.frame_of) == FRAMES

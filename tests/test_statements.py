@@ -266,7 +266,7 @@ def test_statements_in_the_warm_up_are_not_counted(load: Load, tmp_path: Path) -
 def test_clients_that_do_not_get_through_are_stopped_and_behind(load: Load, tmp_path: Path) -> None:
     """They go round until the time of the recording is over, so what was not done is nobody's latency."""
     found = run(load, tmp_path, latency="50 ms").summary
-    done = found["replay"]["transactions"]
+    done = found["replay"]["transactions_done"]
     assert 0 < done < TRANSACTIONS
     assert found["latency_ns"]["transaction"]["count"] == done
     assert found["verdict"]["load"] == "behind"
@@ -431,8 +431,9 @@ def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> 
         True,
         True,
     ]
-    with pytest.raises(ScenarioError, match="this one replays requests"):
-        refuse_keys_of_statements(scenario(tmp_path, "replay.cache_state=cold"))
+    for key in ("cache_state=cold", "warmup=1s", "since_checkpoint=1s"):
+        with pytest.raises(ScenarioError, match="this one replays requests"):
+            refuse_keys_of_statements(scenario(tmp_path, f"replay.{key}"))
 
 
 def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Load, tmp_path: Path) -> None:

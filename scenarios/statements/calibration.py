@@ -18,6 +18,7 @@ from tiersim.scenarios.calibration.processor import (
     calibrate_processor,
     loop_sessions,
     pace_of,
+    recorded_flushes,
     recorded_pace,
 )
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
@@ -42,6 +43,8 @@ from tiersim.units import NS_PER_MS
 _EXECUTIONS = 80_000
 #: Name of transactions among the classes that are compared; the others are queries.
 TRANSACTIONS = "transaction"
+#: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
+_FOR_COMMITS = 0.5
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
@@ -75,7 +78,8 @@ def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Res
     """Say in *results* how well *baseline*, a run of *load* on the model of the recorded hardware, agrees with the recording."""
     measured = _measured(load)
     found = _compared(measured, baseline.summary)
-    return [_stamped(result, baseline, measured, found) for result in results]
+    shared = _commits_per_flush(load)
+    return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,22 @@ def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], fo
             relative[name] = {"mean": _relative(one.mean_ns, here, there, baseline.summary["name"])}
     summary["relative_latency_ns"] = relative
     return replace(result, summary=summary)
+
+
+def _commits_per_flush(load: Load) -> float | None:
+    """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes were not theirs."""
+    durable = np.array([one.durable for one in load.asked])[load.query]
+    commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
+    flushes = recorded_flushes(load.path)
+    return commits / flushes if flushes and commits >= _FOR_COMMITS * flushes else None
+
+
+def _with_log(result: Result, baseline: Result, measured: float | None) -> Result:
+    """Say how many commits would share a flush, relative to how many did."""
+    here, there = (one.summary["log"]["commits_per_flush"] for one in (result, baseline))
+    relative = measured * here / there if measured and here and there else None
+    log = result.summary["log"] | {"measured_commits_per_flush": measured, "relative_commits_per_flush": relative}
+    return replace(result, summary=result.summary | {"log": log})
 
 
 def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], baseline: str) -> Figure:

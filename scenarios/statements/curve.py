@@ -34,6 +34,9 @@ def curve(path: Path, database: Database, span_ns: int) -> dict[str, Any]:
 
 
 def _rates(ends_ns: Column, step_ns: int, span_ns: int) -> list[float]:
-    steps = span_ns // step_ns
-    counts = np.bincount(ends_ns // step_ns, minlength=steps)[:steps]
-    return [float(count) * NS_PER_S / step_ns for count in counts]
+    """Return what ends in a second of each step; one that lacks less than a twentieth is whole."""
+    starts_ns = np.arange((span_ns + step_ns // 20) // step_ns) * step_ns
+    lengths_ns = np.minimum(step_ns, span_ns - starts_ns)
+    counts = np.bincount(ends_ns[ends_ns < span_ns] // step_ns, minlength=len(starts_ns))[: len(starts_ns)]
+    rates: list[float] = (counts * NS_PER_S / lengths_ns).tolist()
+    return rates

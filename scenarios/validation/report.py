@@ -18,6 +18,7 @@ from tiersim.scenarios.validation import (
     pgbench_raid0,
     point_reads,
     shared_spindles,
+    start,
     updates,
     write_amplification,
 )
@@ -34,6 +35,7 @@ NAMES = (
     "commits",
     "point-reads",
     "updates",
+    "start",
     "shared-spindles",
     "log-volume",
     "checkpoint-arithmetic",
@@ -56,6 +58,7 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "commits": commits.experiment,
         "point-reads": point_reads.experiment,
         "updates": updates.experiment,
+        "start": start.experiment,
         "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,
         "checkpoint-arithmetic": checkpoint_arithmetic.experiment,

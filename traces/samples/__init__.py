@@ -32,6 +32,16 @@ def updates(folder: Path) -> Path:
     return _unpacked("updates", folder)
 
 
+def start(folder: Path) -> Path:
+    """Unpack a PostgreSQL server's counters before and after 25 s that followed its start into *folder*; returns the folder ``start`` in it.
+
+    PostgreSQL 15.18 on 2 cores, the 8 clients of pgbench (scale 50) beside it, 64 MiB of shared buffers, buffered IO, both caches empty; a
+    CHECKPOINT by hand in the middle. ``select`` is a run of pgbench's lookups, 117,849 of them, ``tpcb`` one of its TPC-B, 17,039 transactions;
+    ``host/recorded.toml`` is a scenario of the hardware, tables and log on a device each. Recorded for this project.
+    """
+    return _unpacked("start", folder)
+
+
 def _unpacked(name: str, folder: Path) -> Path:
     packed = (files("tiersim.traces.samples") / f"{name}.tar.xz").read_bytes()
     with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:

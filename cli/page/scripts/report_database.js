@@ -60,6 +60,7 @@ function databaseReading() {
   ].filter(known);
   return [
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
+    rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} is under way when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips), dips.length) : '',
     log?.flushes ? `A flush of the log carries ${count(log.commits_per_flush)} commits and takes, with its write, ${duration(log.sync_mean_ns / 1e3)} on average.` : '',
     known(log?.bytes_per_transaction) ? `A transaction leaves ${bytes(log.bytes_per_transaction)} of log.` : '',

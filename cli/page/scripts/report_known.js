@@ -8,6 +8,7 @@ const MEANINGS = {
   cache: {
     'not modelled': 'The cache is not modelled: only the requests that missed it were recorded, and they stay the same.',
     'not warmed': 'The cache was not warm when the run ended.', warm: 'The cache starts warm.', cold: 'The cache starts cold.',
+    'as recorded': 'The cache starts as full as it was when the recording began.',
   },
   arrivals: {
     recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Arrivals are synthetic.',
@@ -126,8 +127,8 @@ function knownLists(scenario) {
 function settingsTable(scenario) {
   const rows = Object.entries(scenario.settings_from ?? {}).map(([setting, source]) => {
     const [part, key] = setting.split('.');
-    const size = scenario[part]?.[`${key}_bytes`];
-    const value = known(size) ? bytes(size) : scenario[part]?.[key];
+    const [size, ns] = ['bytes', 'ns'].map(unit => scenario[part]?.[`${key}_${unit}`]);
+    const value = known(size) ? bytes(size) : known(ns) ? duration(ns / 1e3) : scenario[part]?.[key];
     return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
   });
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });

@@ -38,7 +38,9 @@ def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping
 
 def _script(found: Differences) -> dict[str, int]:
     """Return the place of queries in the script of the one load generator that told it."""
-    told = [str(change.last["statements"]).split() for change in found.of("client").values() if "statements" in change.last]
+    told = [
+        str(change.last["statements"]).split() for change in found.of("client").values() if "statements" in change.last
+    ]
     return {query: place for place, query in reversed(list(enumerate(told[0])))} if len(told) == 1 else {}
 
 

@@ -129,9 +129,7 @@ def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Group
     return alone
 
 
-def _places(
-    queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]
-) -> dict[str, int]:
+def _places(queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
     """Return the place of each query in a transaction."""
     ordered = sorted(queries, key=lambda query: order[query.entity])
     places = {query.entity: place for place, query in enumerate(ordered)}
