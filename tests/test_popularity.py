@@ -167,15 +167,16 @@ def test_a_pool_that_fills_misses_what_a_sweep_does_that_began_empty(law: Law, a
     """Half full at the end, just full, and full since long."""
     truth = filled_from_nothing(accesses, law)
     (expected,) = Pool([truth], 1).expected([law], 2_000, 2_000)
-    assert expected.index_missed == pytest.approx(truth.index_missed / accesses, rel=0.03, abs=0.01)
-    assert expected.heap_missed == pytest.approx(truth.heap_missed / accesses, rel=0.03, abs=0.01)
+    for missed, found in ((truth.index_missed, expected.index_missed), (truth.heap_missed, expected.heap_missed)):
+        chance = 3 * (found * (1 - found) / accesses) ** 0.5
+        assert found == pytest.approx(missed / accesses, rel=0.03, abs=max(chance, 0.01))
 
 
 @needs_jit
 @pytest.mark.parametrize("exponent", [0.8, 1.2])
 def test_the_exponent_is_found_again_from_a_pool_that_filled(exponent: float) -> None:
-    """20,000 accesses fill 2,000 frames; without knowing that the fit sees a colder table."""
-    table = filled_from_nothing(20_000, Law(exponent))
+    """5,000 accesses fill 2,000 frames; without knowing that the fit sees a colder table."""
+    table = filled_from_nothing(5_000, Law(exponent))
     assert fit([table], 2_000, unused=2_000).exponents[0] == pytest.approx(exponent, abs=0.04)
     assert fit([table], 2_000).exponents[0] < exponent - 0.05
 
@@ -195,15 +196,6 @@ def test_frames_that_held_pages_at_first_are_filled_no_more() -> None:
         Pool([table], 1).expected([Law(0.8)], 2_000, unused) for unused in (2_000, 1_000, 0)
     )
     assert nothing.heap_missed > half.heap_missed > full.heap_missed
-
-
-def test_rows_that_may_be_asked_for_alike_are() -> None:
-    """The misses of even accesses, and of such that miss 1 % fewer."""
-    (expected,) = Pool([replace(MADE_UP, accesses=400_000)], 1).expected([Law()], 2_000)
-    for share, even in ((1.0, True), (0.99, True), (0.9, False)):
-        index, heap = (round(400_000 * share * missed) for missed in (expected.index_missed, expected.heap_missed))
-        found = fit([replace(MADE_UP, accesses=400_000, index_missed=index, heap_missed=heap)], 2_000)
-        assert (found.exponents[0] == 0) == even, share
 
 
 def test_a_table_that_is_not_fitted_is_asked_for_evenly() -> None:

@@ -58,5 +58,4 @@ def test_a_folder_of_all_that_was_recorded_says_as_much(tmp_path: Path, name: st
     printed = (AB / f"{name}_read400_1" / "pgbench.out").read_text()
     measured = [float(rate) for rate in re.findall(r"progress: [\d.]+ s, ([\d.]+) tps", printed)]
     found = np.array(result.summary["throughput_over_time"]["transactions_per_s"])
-    assert result.summary["verdict"]["calibration"] == "calibrated"
     assert found == pytest.approx(measured, rel=0.1)

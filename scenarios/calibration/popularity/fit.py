@@ -72,7 +72,6 @@ def fit(
         for table, law in zip(used, laws, strict=True)
         if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
-    laws = evidence.evened(laws, [place for place in unknown if used[place].name not in bounded])
     said = []
     for place in unknown:
         table = used[place]

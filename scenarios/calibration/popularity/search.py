@@ -29,8 +29,6 @@ _EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2),
 _UNKNOWNS, _CLOSER = 3, 0.7
 #: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
 _AS_WELL = 7.8
-#: Accesses that are spread evenly explain as well where they are no more than so much above: the same with one unknown.
-_AS_WELL_EVENLY = 3.84
 #: They are said where the largest has so many times the rows of the smallest.
 _DIFFERENT = 1.1
 
@@ -93,15 +91,6 @@ class Evidence:
                 for place in moved:
                     too_many = expected[place].index_missed + expected[place].heap_missed > wanted[place]
                     (low if too_many else high)[place] = middle[place]
-        return found
-
-    def evened(self, laws: Sequence[Law], places: Sequence[int]) -> list[Law]:
-        """Return *laws* with exponents of 0 for those of the tables at *places* of which the recording cannot tell that they are higher."""
-        found = list(laws)
-        for place in places:
-            even = [*found[:place], replace(found[place], exponent=0.0), *found[place + 1 :]]
-            if score(self.residuals(even, place)) <= score(self.residuals(found, place)) + _AS_WELL_EVENLY:
-                found = even
         return found
 
     def better(self, laws: Sequence[Law], place: int) -> tuple[list[Law], list[str]]:
