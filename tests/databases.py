@@ -82,7 +82,7 @@ class DatabaseCase:
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, ramp_pages=self.ramp_pages, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
             ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
-            background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages)
+            background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages, flush_after_pages=self.writer_pages - 1)
             if self.writer_pages and self.policy == SWEEP else None,
         )  # fmt: skip
         statements = Statements(

@@ -27,6 +27,7 @@ def database_of(
     cpu_ns: list[int],
     think_ns: list[int] | None = None,
     writer: BackgroundWriter | None = None,
+    os_cache_pages: int = 0,
 ) -> tuple[PlantBuilder, Database, int]:
     """One session that looks up a page, any of them, in each statement; its disk takes a microsecond."""
     builder = PlantBuilder(1)
@@ -37,7 +38,7 @@ def database_of(
         [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing,
         nothing if think_ns is None else np.array(think_ns), np.array(cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(1, frames, background_writer=writer or BackgroundWriter())
+    host = Host(1, frames, background_writer=writer or BackgroundWriter(), os_cache_pages=os_cache_pages)
     database = add_database(builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads)  # fmt: skip
     return builder, database, disk
 
@@ -68,6 +69,20 @@ def test_it_writes_100_pages_every_200_ms_and_no_more() -> None:
     assert database.writer[0]["rounds"] == rounds
     assert database.writer[0]["written_pages"] == 100 * rounds
     assert int(plant.stations[disk]["finished"]) > missed + 100 * rounds  # sessions had to write the others
+
+
+def test_what_it_writes_through_the_page_cache_is_written_back_soon() -> None:
+    """Nothing else would be: the cache is not nearly full of dirty pages, and none is 30 s old."""
+    written_back = []
+    for pages in (64, 0):
+        writer = BackgroundWriter(flush_after_pages=pages)
+        builder, database, _ = database_of(3000, 20_000, [2_000_000] * 600, writer=writer, os_cache_pages=40_000)
+        full_of_dirty_pages(database)
+        run(builder, database)
+        assert database.writer[0]["written_pages"] > 200
+        written_back.append(int(database.page_cache[0]["written_back_pages"]))
+    assert written_back[0] >= database.writer[0]["written_pages"] - 200
+    assert written_back[1] == 0
 
 
 def test_sessions_write_nothing_when_it_is_ahead_of_them() -> None:

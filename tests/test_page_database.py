@@ -172,5 +172,9 @@ def test_without_checkpoints_or_a_database_less_is_shown(open_page: Open) -> Non
     assert not page.locator("#checkpoints").is_visible()
     assert "No checkpoint runs on pcie-p3700 in this time." in text(page, "#database-time-reading")
     assert "Checkpoints none" in text(page, ".card >> nth=0")
+    quiet.summary["log"]["commits"] = 0
+    reads = open_page(build_page([quiet], "x"))
+    assert not reads.locator("#database").is_visible()
+    assert "Checkpoints" not in text(reads, ".card >> nth=0")
     requests = open_page(build_page([sample(CARD)], "x"))
     assert not requests.locator("#database").is_visible()

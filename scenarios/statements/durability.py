@@ -102,10 +102,15 @@ def checkpoints_of(
         timeout_ns=timeout_ns,
         completion_target=target,
         segments=distance_segments(number, size, target, segment_bytes=segment_bytes),
-        flush_after_pages=flush_bytes // 8192 if number >= _SORTED else 0,
-        in_file_order=number >= _SORTED,
+        flush_after_pages=flush_bytes // 8192 if hands_on(version) else 0,
+        in_file_order=hands_on(version),
         since_ns=min(since_ns, timeout_ns),
     )
+
+
+def hands_on(version: str | None) -> bool:
+    """Tell whether writers ask the page cache to write back what they have written, and checkpoints write in the order of files."""
+    return version_number(version or _VERSION) >= _SORTED
 
 
 def _basis(given: object, host: Mapping[str, Any], name: str) -> str:

@@ -10,7 +10,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.durability import checkpoints_of, log_of
+from tiersim.scenarios.statements.durability import checkpoints_of, hands_on, log_of
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
@@ -110,7 +110,7 @@ def settings_of(
         os_cache_bytes=_os_cache(engine, recorded, basis),
         policy=_POLICIES[kind],
         ramp_pages=_RAMP_PAGES[kind],
-        background_writer=_background_writer(recorded) if kind == "postgresql" else None,
+        background_writer=_background_writer(recorded, version) if kind == "postgresql" else None,
         log=log_of(engine, recorded.host, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, basis),
         checkpoints=checkpoints_of(engine, recorded.host, version, scenario.model.replay.since_checkpoint, basis)
         if kind == "postgresql"
@@ -202,14 +202,15 @@ def _os_cache(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) ->
     return 0 if direct else engine.os_cache or 0
 
 
-def _background_writer(recorded: Manifest) -> BackgroundWriter | None:
+def _background_writer(recorded: Manifest, version: str | None) -> BackgroundWriter | None:
     """Return PostgreSQL's background writer as it was set; its defaults where that was not recorded."""
     known, default = recorded.host, BackgroundWriter()
     pages = int(known.get("bgwriter_lru_maxpages", default.most_pages))
     delay_s = known.get("bgwriter_delay_s")
     delay_ns = default.delay_ns if delay_s is None else round(float(delay_s) * NS_PER_S)
     multiplier = float(known.get("bgwriter_lru_multiplier", default.multiplier))
-    return BackgroundWriter(delay_ns, pages, multiplier) if pages else None  # 0 pages: it is off
+    handed_on = default.flush_after_pages if hands_on(version) else 0
+    return BackgroundWriter(delay_ns, pages, multiplier, handed_on) if pages else None  # 0 pages: it is off
 
 
 def _slowdown(host: HostModel, cores: int, basis: dict[str, str]) -> tuple[int, ...]:

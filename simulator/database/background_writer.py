@@ -6,7 +6,7 @@ many will be needed follows the number of frames that were taken lately, rising 
 how many frames the hand had to pass for each. The next round begins *delay_ns* after the end of one. A round that has looked at the whole pool while no frame
 was taken is the last, if the one before was such, too; then the next page that is read wakes the writer.
 
-A page is clean when its write begins; if it is changed meanwhile it is dirty again.
+Through the OS page cache it asks for writing back after each *flush_after_pages*. A page is clean when its write begins; if it is changed meanwhile it is dirty again.
 
 A round is a background request of the station to itself. Averages are counted in 2^-16.
 """
@@ -20,6 +20,7 @@ from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, station_of
 from tiersim.simulator.database.tables import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database
+from tiersim.simulator.database.write_backs import BY_WRITER, hand_on, has_enough, note_write_back
 
 #: Rounds that averages go over, the first average of frames that are passed for one that is taken, and the time in which rounds without
 #: need come over the whole pool (BgBufferSync: smoothing_samples, smoothed_density, scan_whole_pool_milliseconds).
@@ -29,11 +30,12 @@ _BITS = 16
 
 @dataclass(frozen=True)
 class BackgroundWriter:
-    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier."""
+    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier, bgwriter_flush_after (on Linux)."""
 
     delay_ns: int = 200_000_000
     most_pages: int = 100
     multiplier: float = 2.0
+    flush_after_pages: int = 64
 
 
 @kernel
@@ -65,6 +67,8 @@ def finish_writer(p: Plant, d: Database) -> int:
 def resume_writer(p: Plant, d: Database) -> int:
     """Write the next page of the round, the log up to it before; if there is none, wait for the next round."""
     w = d.writer[0]
+    if has_enough(d, BY_WRITER):
+        return hand_on(p, d, BY_WRITER, 0)
     while True:
         if w["page_after_log"] > 0:
             page = w["page_after_log"] - 1
@@ -81,6 +85,7 @@ def resume_writer(p: Plant, d: Database) -> int:
         if held > 0 and d.dirty[held - 1]:  # nobody has written it while the log was flushed
             clean(d, held - 1)
             w["written_pages"] += 1
+            note_write_back(d, BY_WRITER, page)
             return add_child(p, 0, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
     if _end_round(d):
         return add_background(p, 0, w["station"], FLUSH, 0, 0)

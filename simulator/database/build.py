@@ -12,7 +12,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NEVER, NONE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
-from tiersim.simulator.database.checkpointer import MOST_FLUSH_AFTER, Checkpoints, checkpointer_fields
+from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.log import Log, log_fields
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
@@ -50,6 +50,7 @@ from tiersim.simulator.database.tables import (
     WRITER,
     Database,
 )
+from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.popularity import Popularity, zipf
 
 FREE_OF_COST = Costs()
@@ -238,6 +239,7 @@ def add_database(
         temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
         log=_row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
         **_checkpointer(builder, host),
+        write_backs=_write_backs(host),
         **_files(relations),
         page_position=np.zeros(pages, wide),
         checkpoint_mark=np.zeros(pages, np.uint8),
@@ -253,21 +255,32 @@ def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
         return {"writer": np.zeros(0, WRITER)}
     if host.policy != SWEEP:
         raise ScenarioError("a background writer goes ahead of PostgreSQL's sweep; leave it out, or choose the sweep")
-    station = builder.station(BACKGROUND_WRITER, 0, "background writer", {}, 2, role="background writer")
+    station = builder.station(
+        BACKGROUND_WRITER, 0, "background writer", {}, MOST_WRITE_BACK + 2, role="background writer"
+    )
     return {"writer": _row(WRITER, writer_fields(host.background_writer, station))}
 
 
 def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     """Put the checkpointer into the plant, if there is one, and return its row and its list."""
     if host.checkpoints is None:
-        none: dict[str, NDArray[Any]] = {"checkpointer": np.zeros(0, CHECKPOINTER_ROW)}
-        return none | {"checkpoints": np.zeros(0, CHECKPOINT), "write_backs": np.zeros(0, np.int64)}
-    station = builder.station(CHECKPOINTER, 0, "checkpointer", {}, MOST_FLUSH_AFTER + 2, role="checkpointer")
+        return {"checkpointer": np.zeros(0, CHECKPOINTER_ROW), "checkpoints": np.zeros(0, CHECKPOINT)}
+    station = builder.station(CHECKPOINTER, 0, "checkpointer", {}, MOST_WRITE_BACK + 2, role="checkpointer")
     return {
         "checkpointer": _row(CHECKPOINTER_ROW, checkpointer_fields(host.checkpoints, station)),
         "checkpoints": np.zeros(_MOST_CHECKPOINTS, CHECKPOINT),
-        "write_backs": np.zeros(MOST_FLUSH_AFTER, np.int64),
     }
+
+
+def _write_backs(host: Host) -> NDArray[np.int64]:
+    """Return empty lists of the checkpointer and of the background writer, with how many pages each hands on together."""
+    enough = (
+        0 if host.checkpoints is None else host.checkpoints.flush_after_pages,
+        0 if host.background_writer is None else host.background_writer.flush_after_pages,
+    )
+    lists = np.zeros((2, MOST_WRITE_BACK + 2), np.int64)
+    lists[:, 1] = np.minimum(enough, MOST_WRITE_BACK)
+    return lists
 
 
 def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:

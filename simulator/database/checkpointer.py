@@ -19,16 +19,16 @@ from tiersim.devices.tables import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.log import must_flush_for
-from tiersim.simulator.database.pages import clean, file_of, station_of, volume_of
+from tiersim.simulator.database.pages import clean, station_of, volume_of
 from tiersim.simulator.database.tables import (
     AT_LOG,
     CHECKPOINT_PENDING,
     DIRTY_PAGES,
-    FILL,
     PAGES_A_FILE,
     UNUSED,
     Database,
 )
+from tiersim.simulator.database.write_backs import BY_CHECKPOINTER, hand_on, has_any, has_enough, note_write_back
 
 #: What the checkpointer does (``state``).
 IDLE, WRITING, SYNCING = range(3)
@@ -38,8 +38,6 @@ BY_TIME, BY_LOG = range(2)
 _NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
 #: CheckpointWriteDelay.
 _NAP_NS = 100_000_000
-#: Pages whose writing back is asked for together are at most so many (checkpoint_flush_after is at most 2 MiB).
-MOST_FLUSH_AFTER = 256
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
     row["trigger"] = trigger
     log["redo"] = log["inserted"]
     c["state"] = WRITING
-    c["next"] = c["processed"] = c["to_write_back"] = 0
+    c["next"] = c["processed"] = 0
     pages = 0
     for frame in range(len(d.page_of)):
         if d.dirty[frame]:
@@ -126,8 +124,8 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     hold = p.holds[slot]
     if hold["phase"] == _WRITES:
         hold["phase"] = _HANDS_ON
-        if c["to_write_back"] > 0 and c["to_write_back"] >= c["flush_after_pages"]:
-            return _hand_on(p, d, made)
+        if has_enough(d, BY_CHECKPOINTER):
+            return hand_on(p, d, BY_CHECKPOINTER, made)
     if hold["phase"] == _HANDS_ON:
         hold["phase"] = _NEXT
         if _is_ahead(d, now):
@@ -141,9 +139,9 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
                 c["state"] = SYNCING
                 c["next"] = 0
                 _row(d)["written_ns"] = now
-                if c["to_write_back"] > 0:
+                if has_any(d, BY_CHECKPOINTER):
                     hold["phase"] = _SYNCS
-                    return _hand_on(p, d, made)
+                    return hand_on(p, d, BY_CHECKPOINTER, made)
                 break
             c["processed"] += 1
             pending = d.checkpoint_mark[page] == CHECKPOINT_PENDING
@@ -192,31 +190,8 @@ def _write(p: Plant, d: Database, made: int, page: int) -> int:
     clean(d, d.frame_of[page] - 1)
     _row(d)["written_pages"] += 1
     c["written_pages"] += 1
-    if d.page_cache.size > 0 and c["flush_after_pages"] > 0:
-        d.write_backs[c["to_write_back"]] = page
-        c["to_write_back"] += 1
+    note_write_back(d, BY_CHECKPOINTER, page)
     return add_child(p, made, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
-
-
-@kernel
-def _hand_on(p: Plant, d: Database, made: int) -> int:
-    """Let the page cache write back the pages that were written last, neighbours together."""
-    c = d.checkpointer[0]
-    size = d.page_bytes[0]
-    first = 0
-    for place in range(1, c["to_write_back"] + 1):
-        if place == c["to_write_back"] or not _is_neighbour(d, d.write_backs[place - 1], d.write_backs[place]):
-            made = add_child(
-                p, made, d.page_cache[0]["station"], FILL, d.write_backs[first] * size, (place - first) * size
-            )
-            first = place
-    c["to_write_back"] = 0
-    return made
-
-
-@kernel
-def _is_neighbour(d: Database, page: int, other: int) -> bool:
-    return bool(other == page + 1 and file_of(d, other) == file_of(d, page))
 
 
 @kernel
@@ -279,6 +254,5 @@ def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:
         "due_ns": first_ns,
         "target": round(settings.completion_target * 1000),
         "segments": settings.segments,
-        "flush_after_pages": min(settings.flush_after_pages, MOST_FLUSH_AFTER),
         "in_file_order": int(settings.in_file_order),
     }

@@ -171,7 +171,6 @@ CHECKPOINTER_ROW = _record(
     "timeout_ns",
     "target",  # share of the time between checkpoints that writing may take, in thousandths
     "segments",  # of the log between checkpoints
-    "flush_after_pages",
     "in_file_order",
     "armed",  # its timer is set
     "due_ns",
@@ -184,7 +183,6 @@ CHECKPOINTER_ROW = _record(
     "processed",
     "next",  # page, frame or file that is looked at next
     "page",  # that is written when the log is flushed up to it
-    "to_write_back",  # how many of `write_backs` are set
     "written_pages",
     "synced_files",
     indices=("station",),
@@ -340,7 +338,7 @@ class Database(NamedTuple):
     checkpoints: NDArray[Any]  # CHECKPOINT
     page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change
     checkpoint_mark: NDArray[np.uint8]  # (pages,)
-    write_backs: NDArray[np.int64]  # pages that the checkpointer has written since it handed some on
+    write_backs: NDArray[np.int64]  # lists of pages, see tiersim.simulator.database.write_backs
     level_file: NDArray[np.int64]  # (levels,): first file of the relation that a level lies in
     file_start: NDArray[np.int64]  # (files + 1,): first page
     written_files: NDArray[np.uint8]  # (files,): 1: written to and not synced

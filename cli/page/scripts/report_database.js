@@ -3,6 +3,8 @@ const fewCheckpoints = () => (narrow() ? 4 : 12);
 const LEAST_DIP = 0.5; // percent; less is called none
 let allCheckpoints = false;
 
+/** Whether anything was changed: of reads alone neither the log nor checkpoints say anything. */
+const isChanged = scenario => scenario.database && (scenario.log?.commits > 0 || scenario.checkpoints);
 const databases = () => scenarios().filter(scenario => scenario.database);
 
 /** What is drawn of a scenario, one below the other: values by interval, how they are written, and what stands above. */
@@ -160,7 +162,7 @@ function drawCheckpointTables() {
 }
 
 function addDatabase() {
-  if (!data.scenarios.some(scenario => scenario.database)) return;
+  if (!data.scenarios.some(isChanged)) return;
   $('database').hidden = false;
   addFigure('database-time', { into: 'database-figures', className: 'wide' });
   $('checkpoint-more').addEventListener('click', () => { allCheckpoints = true; drawCheckpointTables(); });

@@ -143,7 +143,7 @@ function card(scenario, index) {
       scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Found in the pool', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
-      scenario.database && !isSaturated(scenario) ? row('Checkpoints', checkpointsOf(scenario)) : null,
+      isChanged(scenario) && !isSaturated(scenario) ? row('Checkpoints', checkpointsOf(scenario)) : null,
       busiest ? row('Busiest part', busiest) : null),
     element('p', { className: 'explanation' }, load.explanation));
 }

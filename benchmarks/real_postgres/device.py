@@ -1,0 +1,96 @@
+"""A file as a block device with a file system on it, and a cap on its requests.
+
+The cap is ``blkio.throttle`` of the root group of cgroup v1: it holds for whatever is sent to the device, also what the
+kernel writes back by itself, which belongs to no server's group.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.real_postgres.commands import run
+from benchmarks.real_postgres.errors import BenchError
+
+_THROTTLE = Path("/sys/fs/cgroup/blkio")
+_FILES = [_THROTTLE / f"blkio.throttle.{direction}_iops_device" for direction in ("read", "write")]
+#: What ``/sys/block/*/stat`` counts (Documentation/block/stat.rst), by its place there.
+REQUESTS = {"reads": 0, "sectors_read": 2, "writes": 4, "sectors_written": 6, "flushes": 15}
+
+
+def check() -> None:
+    """Raise BenchError where devices cannot be made or capped."""
+    for file in _FILES:
+        if not file.exists():
+            raise BenchError(f"{file} is not there; mount cgroup v1: mount -t cgroup -o blkio none {_THROTTLE}")
+    for program in ("losetup", "mkfs.ext4", "mount", "umount", "findmnt"):
+        if shutil.which(program) is None:
+            raise BenchError(f"{program} is not there; install util-linux and e2fsprogs")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A loop device, mounted."""
+
+    path: str
+    mount: Path
+
+    @property
+    def _system(self) -> Path:
+        return Path("/sys/block") / Path(self.path).name
+
+    def cap(self, iops: int | None) -> None:
+        """Let so many reads and as many writes pass in a second; a flush is a write. None: as many as come."""
+        number = (self._system / "dev").read_text().strip()
+        for file in _FILES:
+            file.write_text(f"{number} {iops or 0}\n")
+
+    def counted(self) -> dict[str, int]:
+        """Requests so far."""
+        fields = (self._system / "stat").read_text().split()
+        return {name: int(fields[place]) for name, place in REQUESTS.items()}
+
+
+def make_image(image: Path, size_bytes: int) -> None:
+    """Make a file with an empty file system that does nothing by itself later on."""
+    with image.open("wb") as file:
+        file.truncate(size_bytes)
+    run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(image)])
+
+
+def copy_image(source: Path, target: Path) -> None:
+    """Copy an image without its holes."""
+    run(["cp", "--sparse=always", str(source), str(target)])
+
+
+@contextmanager
+def attached(image: Path, mount: Path) -> Iterator[Device]:
+    """Mount an image until the block ends; the file behind the device is read and written past the page cache."""
+    mount.mkdir()
+    try:
+        path = run(["losetup", "--find", "--show", "--direct-io=on", str(image)]).strip()
+        device = Device(path, mount)
+        try:
+            run(["mount", "-o", "noatime", path, str(mount)])
+            try:
+                yield device
+            finally:
+                device.cap(None)
+                _unmount(mount)
+        finally:
+            run(["losetup", "--detach", path])
+    finally:
+        mount.rmdir()
+
+
+def _unmount(mount: Path) -> None:
+    for attempt in range(20):
+        try:
+            run(["umount", str(mount)])
+            return
+        except BenchError:
+            if attempt == 19:
+                raise
+            time.sleep(0.5)  # the last process of the server may still be ending

@@ -1,0 +1,86 @@
+"""pgbench: a table, and transactions on it."""
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.real_postgres.commands import run
+from benchmarks.real_postgres.errors import BenchError
+from benchmarks.real_postgres.plan import Load
+from benchmarks.real_postgres.server import DATABASE, Server
+
+_ROWS_PER_SCALE = 100_000  # of pgbench_accounts
+#: Rows by Zipf's law, hot ones scattered over all pages.
+SCRIPT = """\
+\\set drawn random_zipfian(1, {rows}, 1.05)
+\\set row permute(:drawn, {rows}, 42) + 1
+\\set change random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :change WHERE aid = :row;
+SELECT abalance FROM pgbench_accounts WHERE aid = :row;
+END;
+"""
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """When each ended, by the clock, and how long it took."""
+
+    ended_unix_s: NDArray[np.float64]
+    latency_ms: NDArray[np.float64]
+    printed: str
+
+
+def fill(server: Server, load: Load) -> None:
+    """Make the table."""
+    server.sql(f"CREATE DATABASE {DATABASE}", "postgres")
+    run([server.programs.pgbench, *server.connection, "-i", "-q", "-s", str(load.scale), DATABASE])
+    for extension in ("pg_stat_statements", "pg_buffercache"):
+        server.sql(f"CREATE EXTENSION {extension}")
+    server.sql("VACUUM (FREEZE, ANALYZE)")
+
+
+def transact(server: Server, load: Load, seconds: float, each_s: float, watch: Callable[[], None]) -> Transactions:
+    """Run the clients for a time and call *watch* every *each_s* seconds; raises BenchError when pgbench fails."""
+    script = server.folder / "transaction.sql"
+    script.write_text(SCRIPT.format(rows=load.scale * _ROWS_PER_SCALE))
+    command = [
+        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2",
+        "-T", f"{seconds:.0f}", "-P", "1", "-s", str(load.scale), "-f", script.name, "-l", "--log-prefix=transactions", DATABASE,
+    ]  # fmt: skip
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=server.folder,
+        ) as process:
+            try:
+                printed = _watched(process, each_s, watch)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            raise BenchError(f"pgbench failed: {printed[-500:]}")
+        logs = [np.loadtxt(path, usecols=(2, 4, 5), ndmin=2) for path in server.folder.glob("transactions.*")]
+    finally:
+        for path in server.folder.glob("transactions.*"):
+            path.unlink()
+    rows = np.concatenate(logs)
+    ended = rows[:, 1] + rows[:, 2] / 1e6
+    order = np.argsort(ended)
+    return Transactions(ended[order], rows[order, 0] / 1e3, printed)
+
+
+def _watched(process: "subprocess.Popen[str]", each_s: float, watch: Callable[[], None]) -> str:
+    while True:
+        watch()
+        try:
+            return process.communicate(timeout=each_s)[0]
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,0 +1,162 @@
+"""Measuring one server: warm without a cap, a checkpoint, the cap, the run between two looks at its counters."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.real_postgres import device
+from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
+from benchmarks.real_postgres.counters import counted
+from benchmarks.real_postgres.device import REQUESTS, Device
+from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
+from benchmarks.real_postgres.load import Transactions, fill, transact
+from benchmarks.real_postgres.plan import Cell, Plan
+from benchmarks.real_postgres.results import COUNTERS
+from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
+
+VIEWS = {
+    "pg_stat_statements": "SELECT * FROM pg_stat_statements",
+    "pg_stat_io": "SELECT * FROM pg_stat_io",
+    "pg_stat_checkpointer": "SELECT * FROM pg_stat_checkpointer",
+    "pg_stat_bgwriter": "SELECT * FROM pg_stat_bgwriter",
+    "pg_stat_wal": "SELECT * FROM pg_stat_wal",
+    "pg_stat_database": f"SELECT * FROM pg_stat_database WHERE datname = '{DATABASE}'",
+    "pg_stat_user_tables": "SELECT * FROM pg_stat_user_tables",
+    "pg_statio_user_tables": "SELECT * FROM pg_statio_user_tables",
+    "pg_statio_user_indexes": "SELECT * FROM pg_statio_user_indexes",
+    "pg_class": "SELECT relname, relkind, relpages, reltuples, pg_relation_size(oid) AS bytes "
+    "FROM pg_class WHERE relname LIKE 'pgbench%'",
+    "pg_settings": "SELECT name, setting, unit FROM pg_settings WHERE setting NOT LIKE '%/%'",
+    "pg_buffercache_usage": "SELECT c.relname, b.usagecount, b.isdirty, count(*) FROM pg_buffercache b "
+    "LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+}
+#: Beside the recordings: no format that is read.
+_CONTROL = "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()"
+_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
+_PRIORITY = -10  # nice: other work on the machine should wait for the servers
+
+
+def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> None:
+    """Make an image with a filled cluster on it."""
+    device.make_image(image, plan.image)
+    with device.attached(image, folder / "mount") as made:
+        initialize(programs, made.mount / "cluster")
+        with running(programs, made.mount / "cluster", folder, plan.settings) as server:
+            fill(server, plan.load)
+
+
+def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:
+    """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the counters, and the server's log."""
+    os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    image = folder / "image"
+    try:
+        device.copy_image(template, image)
+        settings = cell.settings | {"log_line_prefix": LOG_PREFIX}
+        with (
+            device.attached(image, folder / "mount") as made,
+            running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
+        ):
+            _warm(server, made, cell)
+            say(f"{cell.name}: warm, measuring for {cell.run_s:.0f} s")
+            result = _run(server, made, cell, folder)
+    finally:
+        image.unlink(missing_ok=True)
+    (folder / "result.json").write_text(_compact(result))
+    say(f"{cell.name}: {result['transactions_per_s']:.1f} transactions/s, dips {result['dips']}")
+
+
+def _warm(server: Server, made: Device, cell: Cell) -> None:
+    transact(server, cell.load, cell.load.warm / 1e9, cell.run_s, lambda: None)
+    server.sql("CHECKPOINT")
+    made.cap(cell.iops)
+    transact(server, cell.load, cell.load.settle / 1e9, cell.run_s, lambda: None)
+    server.sql("SELECT pg_stat_statements_reset()")
+    server.sql("SELECT pg_stat_reset()")  # autovacuum counts changes from here on
+
+
+def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, Any]:
+    counters = folder / COUNTERS
+    counters.mkdir()
+    _look(server, counters, "before")
+    samples: list[dict[str, int]] = []
+
+    def sample() -> None:
+        samples.append(made.counted() | server.memory())
+
+    began = time.time()
+    done = transact(server, cell.load, cell.run_s, WINDOW_S, sample)
+    sample()
+    made.cap(None)
+    _look(server, counters, "after")
+    (counters / "pgbench.txt").write_text(done.printed)
+    log = (folder / "server.log").read_text()
+    every = parse(log.splitlines())
+    checkpoints = [one for one in every if one.start_unix_s > began]
+    since_s = began - max(one.start_unix_s for one in every if one.start_unix_s <= began)
+    host = {
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "free_memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"),
+    } | {path.name: int(path.read_text()) for path in sorted(Path("/proc/sys/vm").glob("dirty_*")) if path.is_file()}
+    return _result(cell, done, checkpoints, began) | {
+        "since_checkpoint_s": round(since_s, 3),
+        "counted": counted(counters),
+        "host": host,
+        "device": _per_window(samples),
+    }
+
+
+def _result(cell: Cell, done: Transactions, checkpoints: list[Checkpoint], began: float) -> dict[str, Any]:
+    per_s = throughput(done.ended_unix_s - began, cell.run_s)
+    spans = [
+        Span(one.start_unix_s - began, one.end_unix_s - began) for one in checkpoints if one.end_unix_s is not None
+    ]
+    return {
+        "cell": asdict(cell) | {"load": cell.load.model_dump()},
+        "began_unix_s": round(began, 3),
+        "transactions": len(done.latency_ms),
+        "transactions_per_s": round(len(done.latency_ms) / cell.run_s, 2),
+        "mean_ms": round(float(done.latency_ms.mean()), 4),
+        "quantiles_ms": {str(q): round(float(np.quantile(done.latency_ms, q)), 3) for q in _QUANTILES},
+        "window_s": WINDOW_S,
+        "windows_per_s": [round(float(value), 1) for value in per_s],
+        "checkpoints": [
+            {
+                "start_s": round(one.start_unix_s - began, 3),
+                "end_s": None if one.end_unix_s is None else round(one.end_unix_s - began, 3),
+            }
+            | {name: value for name, value in asdict(one).items() if not name.endswith("_unix_s")}
+            for one in checkpoints
+        ],
+        "dips": [round(value, 4) for value in dips(per_s, spans)],
+    }
+
+
+def _per_window(samples: list[dict[str, int]]) -> dict[str, list[int]]:
+    """Requests in each window, and what the page cache held at its end."""
+    requests = {name: [after[name] - before[name] for before, after in pairwise(samples)] for name in REQUESTS}
+    cache = {
+        f"{name}_mb": [round(one[name] / 1e6) for one in samples[1:]] for name in samples[0] if name not in REQUESTS
+    }
+    return requests | cache
+
+
+def _look(server: Server, counters: Path, when: str) -> None:
+    (counters.parent / f"pg_control_checkpoint.{when}.csv").write_text(server.sql(_CONTROL))
+    for view, query in VIEWS.items():
+        (counters / f"{view}.{when}.csv").write_text(server.sql(query))
+
+
+def _compact(result: dict[str, Any]) -> str:
+    """JSON with a line for each key."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in result.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"

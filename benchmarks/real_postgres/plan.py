@@ -1,0 +1,86 @@
+"""What is to be measured: a file of settings, kinds of servers and rounds."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from benchmarks.real_postgres.dips import WINDOW_S
+from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
+
+
+class Load(StrictModel):
+    """pgbench's update of a row by Zipf's law, and what goes before the measurement."""
+
+    scale: int = Field(gt=0)
+    clients: int = Field(gt=0)
+    warm: Nanoseconds
+    settle: Nanoseconds
+
+
+class Kind(StrictModel):
+    """A kind of server: settings beside those of all, and what memory it may use with its share of the page cache."""
+
+    settings: dict[str, str]
+    memory: Bytes | None = None
+
+
+class Round(StrictModel):
+    """One server of each kind, measured at the same time; without *iops* the device has no cap."""
+
+    name: str
+    kinds: list[str] = Field(min_length=1)
+    run: Nanoseconds = Field(ge=round(WINDOW_S * 1e9))
+    repeats: int = Field(default=1, gt=0)
+    iops: int | None = Field(default=None, gt=0)
+    settings: dict[str, str] = Field(default_factory=dict)
+
+
+class Plan(StrictModel):
+    """All rounds, in their order."""
+
+    image: Bytes
+    load: Load
+    settings: dict[str, str]
+    kinds: dict[str, Kind]
+    rounds: list[Round] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _kinds_are_known(self) -> Self:
+        for kind in {kind for one in self.rounds for kind in one.kinds} - set(self.kinds):
+            raise ValueError(f"rounds: {kind!r} is none of the kinds: {', '.join(self.kinds)}")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One server to measure."""
+
+    name: str
+    kind: str
+    settings: dict[str, str]
+    memory_bytes: int | None
+    load: Load
+    run_s: float
+    iops: int | None
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan; raises ScenarioError."""
+    return read_model(Plan, path)
+
+
+def cells(plan: Plan) -> list[list[Cell]]:
+    """Return the cells; those of one list are measured at the same time."""
+    return [
+        [
+            Cell(
+                f"{kind}-{one.name}" if one.repeats == 1 else f"{kind}-{one.name}-{number}",
+                kind, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory, plan.load, one.run / 1e9, one.iops,
+            )
+            for kind in one.kinds
+        ]
+        for one in plan.rounds
+        for number in range(1, one.repeats + 1)
+    ]  # fmt: skip
