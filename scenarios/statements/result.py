@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.tables import Plant
+from tiersim.devices.tables import NEVER, Plant
 from tiersim.devices.token_bucket import balances
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
@@ -68,10 +68,11 @@ def summarise_statements(
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
     names[names.index("statement")] = ""  # commits that nobody counted are among them
     own = [name if name == COMMIT else f"query {name}" for name in program.names]
-    course = _course(assembled, metrics, outcome)
+    from_ns, until_ns = _counted_time(assembled, outcome)
+    course = _course(assembled, metrics, from_ns, until_ns)
     done = assembled.database.done_ns > 0  # who goes round does not come to all of it
     transactions = int((done & (program.statements.ends == 1)).sum())
-    first = -(-course.from_ns // interval_ns)  # that is counted
+    first = -(-from_ns // interval_ns)  # that is counted
     figures = latencies(metrics, judged, [*names, *own])
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
@@ -104,7 +105,7 @@ def summarise_statements(
             "utilisation": busiest[0],
         },
         "commands": int((program.executed & done).sum()),
-        "throughput_per_s": _throughput(assembled, metrics, course),
+        "throughput_per_s": _throughput(assembled, metrics, from_ns, until_ns),
         "throughput_over_time": curve(load.path, assembled.database, assembled.span_ns),
         "throughput_shortfall_pct": judged.shortfall_pct,
         "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
@@ -123,7 +124,7 @@ def summarise_statements(
             "sessions": assembled.program.sessions,
             "transactions": program.transactions,
             "transactions_done": transactions,
-            "counted_ns": {"from": course.from_ns, "until": course.until_ns},
+            "counted_ns": {"from": from_ns, "until": until_ns},
         },
         "checkpoints": checkpoints_of(course),
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
@@ -145,13 +146,24 @@ def summarise_statements(
     )
 
 
-def _course(assembled: Assembled, metrics: Metrics, outcome: Outcome) -> Course:
-    """Return what tells of checkpoints, over the time that is counted: the recording's, or the run's if that was over sooner."""
+def _counted_time(assembled: Assembled, outcome: Outcome) -> tuple[int, int]:
+    """Return begin and end of the time that is counted: the recording's, or the run's if that was over sooner."""
+    from_ns = int(assembled.database.counted_ns[COUNTED_FROM])
+    return from_ns, max(min(assembled.timeline_ns, outcome.end_ns), from_ns)
+
+
+def _first_out_ns(assembled: Assembled) -> int:
+    """Return when the first of the clients that go round had nothing left to do, which leaves the hardware to the others."""
+    last_ns = assembled.database.done_ns[np.array(assembled.program.statements.session_ends) - 1]
+    return int(last_ns[last_ns > 0].min(initial=NEVER)) if assembled.stops else NEVER
+
+
+def _course(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> Course:
+    """Return what tells of checkpoints, over the time that is counted and in which all clients have something to do."""
     program, database = assembled.program, assembled.database
-    from_ns = int(database.counted_ns[COUNTED_FROM])
-    until_ns = max(min(assembled.timeline_ns, outcome.end_ns), from_ns)
     done_ns = database.done_ns[program.statements.ends == 1]
     classes = {"transaction": TRANSACTION, COMMIT: FIRST_CLASS + program.names.index(COMMIT)}
+    until_ns = max(min(until_ns, _first_out_ns(assembled)), from_ns)
     return Course(database, metrics, classes, np.sort(done_ns[done_ns > from_ns]), from_ns, until_ns)
 
 
@@ -201,10 +213,9 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
     return judge_waiting(metrics, stations, span_ns, outcome.end_ns - from_ns, recorded, sessions, flow)
 
 
-def _throughput(assembled: Assembled, metrics: Metrics, course: Course) -> dict[str, Figure]:
+def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:
     """Requests, statements and transactions a second over the recording's time, or the run's if that was over sooner."""
     program, done_ns = assembled.program, assembled.database.done_ns
-    from_ns, until_ns = course.from_ns, course.until_ns
     inside = (done_ns > from_ns) & (done_ns <= until_ns)
     counts = {
         "requests": int(metrics.completions[:-1, REQUESTS].sum()),
