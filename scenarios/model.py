@@ -225,10 +225,10 @@ def with_units(model: Scenario) -> dict[str, Any]:
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
-    if (
-        model.engine is None and values["replay"]["warmup"] == 0
-    ):  # what it says by default is of no consequence to requests
-        del values["replay"]["warmup"]
+    if model.engine is None:  # what they say by default is of no consequence to requests
+        for key in ("warmup", "since_checkpoint"):
+            if values["replay"][key] == 0:
+                del values["replay"][key]
     units = dict.fromkeys(
         ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"
     )
@@ -240,10 +240,13 @@ def with_units(model: Scenario) -> dict[str, Any]:
         for entry in values.get(table, {}).values():
             _write_units(entry, units)
             _write_units(entry.get("neighbour", {}), units)
-    _write_units(values["replay"], {"dependency_window": "ns", "think": "ns", "warmup": "ns"})
+    _write_units(values["replay"], dict.fromkeys(("dependency_window", "think", "warmup", "since_checkpoint"), "ns"))
     _write_units(values.get("host", {}), {"memory": "B"})
     _write_units(values.get("host", {}).get("costs", {}), dict.fromkeys(CostsModel.model_fields, "ns"))
-    _write_units(values.get("engine", {}), {"buffer_pool": "B", "os_cache": "B"})
+    engine = values.get("engine", {})
+    sizes = ("buffer_pool", "os_cache", "checkpoint_flush_after", "max_wal_size", "wal_buffers")
+    _write_units(engine, dict.fromkeys(sizes, "B") | dict.fromkeys(("checkpoint_timeout", "commit_delay"), "ns"))
+    _write_units(engine.get("replica", {}), dict.fromkeys(("round_trip", "flush"), "ns"))
     return values
 
 

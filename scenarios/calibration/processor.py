@@ -27,6 +27,8 @@ _MOST_RUNS, _NEAR = 24, 0.002
 _TAKES_PART = 0.1
 #: A processor that is busy for so much of the time limits what is done in a second.
 _BUSY = 0.95
+#: Who has read a page waits for a processor to go on, however little it costs.
+_LEAST_READ_NS = 1
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def calibrate_processor(
 def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
     if recorded.read_ns is None or run.pace.read_ns is None:
         return 0.0
-    return max((recorded.read_ns - run.pace.read_ns) / 2, -found.costs.read_ns)
+    return max((recorded.read_ns - run.pace.read_ns) / 2, _LEAST_READ_NS - found.costs.read_ns)
 
 
 def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
