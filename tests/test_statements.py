@@ -461,3 +461,16 @@ def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Lo
         ScenarioError, match=r"host\.cpu: 'xeon-x5571' is not a processor of the catalogue; did you mean"
     ):
         settings("host.cpu=xeon-x5571")
+
+
+def test_a_resolved_scenario_reads_back(tmp_path: Path) -> None:
+    text = """
+[engine]
+checkpoint_timeout = "1 min"
+max_wal_size = "2 GiB"
+commit_delay = "10 us"
+replica = { round_trip = "0.5 ms", flush = "1 ms" }
+"""
+    made = scenario(tmp_path, "replay.since_checkpoint=10 s", "replay.warmup=2 s", text=text)
+    (tmp_path / "again.toml").write_text(made.to_toml())
+    assert load_scenario(str(tmp_path / "again.toml")).model == made.model
