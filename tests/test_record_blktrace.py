@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -93,6 +94,9 @@ def state(device: Path) -> dict[str, str]:
             "current_tracer", "tracing_on", "trace_clock", "buffer_size_kb", "saved_cmdlines_size", "options/bin",
             "options/context-info",
         )  # fmt: skip
+        sizes = tracing / "buffer_size_kb"
+        if "expanded" in sizes.read_text():  # the kernel's own buffer is small until somebody traces for the first time
+            sizes.write_text(re.sub(r".*expanded: (\d+).*", r"\1", sizes.read_text(), flags=re.DOTALL))
         found = {name: (tracing / name).read_text() for name in names}
         found["instances"] = str(sorted(path.name for path in (tracing / "instances").iterdir()))
         found["events"] = (tracing / "events/block/enable").read_text()
