@@ -131,6 +131,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
         if _is_ahead(d, now):
             return add_background(p, made, c["station"], READ, 0, _NAP_NS)
     while c["state"] == WRITING:
+        pending = True
         if hold["phase"] == _LOGS:  # the log is flushed up to the page that is next
             page = c["page"]
         else:
@@ -152,7 +153,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
                 return add_child(p, made, d.stations[AT_LOG], FLUSH, d.page_position[page], 0)
         hold["phase"] = _NEXT
         held = d.frame_of[page]
-        if held > 0 and d.dirty[held - 1]:  # nobody else has written it
+        if pending and held > 0 and d.dirty[held - 1]:  # nobody else has written it, even if it was changed again
             hold["phase"] = _WRITES
             return _write(p, d, made, page)
         if _is_ahead(d, now):

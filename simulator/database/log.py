@@ -194,8 +194,11 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
         return made
     if is_background(p, slot):  # the log writer
         log["writer_awake"] = 0
-        if log["busy"] or log["flushed"] >= log["inserted"]:
+        if log["flushed"] >= log["inserted"]:
             return made
+        if log["busy"]:  # whoever flushes may not come as far as this; look again
+            log["writer_awake"] = 1
+            return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
         log["busy"] = 1
         delay_ns = log["writer_delay_ns"]
         log["began_ns"] = (p.requests[slot]["accepted_ns"] // delay_ns + 1) * delay_ns
