@@ -161,6 +161,4 @@ def test_a_page_that_others_wrote_is_not_written_again_though_it_was_changed_aga
     """A hot table in a pool too small for the rest: what has to go is written by sessions, comes back, and is changed again."""
     database, _, _ = run(5_000, Checkpoints(timeout_ns=10 * _S), pages=300, frames=200)
     row = database.checkpoints[0]
-    assert (
-        row["written_pages"] < 0.7 * row["pages"]
-    )  # 300 pages change places every 0.3 s, so most are written before their turn
+    assert row["written_pages"] < 0.4 * row["pages"]  # most have gone and come again before their turn
