@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
 from tiersim.traces.differences import differences
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
-
-#: A record is at least so long (xlogrecord.h: a header of 24 bytes, a block reference of 20).
-RECORD_BYTES = 44
 
 
 def log_volume(path: Path, page_bytes: int) -> tuple[Mapping[str, float], int | None]:
     """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were counted.
 
-    An image has no more bytes than a page, and records no fewer than their headers.
+    What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.executions`).
     """
     table = read_queries(path)
     queries = dict(zip(table.texts("entity"), table.texts("query"), strict=True))
@@ -27,7 +25,7 @@ def log_volume(path: Path, page_bytes: int) -> tuple[Mapping[str, float], int | 
         )
         if not calls or change.number("log_full_page_images") is None:
             continue
-        of_images = min(count * page_bytes, max(0, log - RECORD_BYTES * own))
+        of_images = bytes_of_images(log, count, own, page_bytes)
         query = queries.get(entity) or entity
         record_bytes[query] = record_bytes.get(query, 0) + log - of_images
         all_calls[query] = all_calls.get(query, 0) + calls

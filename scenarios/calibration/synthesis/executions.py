@@ -79,12 +79,17 @@ def _sizes(query: Counted, draws: Draws) -> NDArray[np.float64] | None:
     return sizes
 
 
+def bytes_of_images(log_bytes: int, images: int, records: int, page_bytes: int) -> int:
+    """Return how much of *log_bytes* is images of pages: none has more bytes than a page, and no record fewer than its headers."""
+    return min(images * page_bytes, max(0, log_bytes - _RECORD_BYTES * records))
+
+
 def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
     """Hand out bytes of the log: images of pages go to some executions, a page each, and what the records are to all."""
     if query.log_bytes is None:
         return np.full(query.calls, NOT_KNOWN, np.int64)
     images = query.log_page_images or 0
-    image_bytes = min(images * page_bytes, max(0, query.log_bytes - _RECORD_BYTES * (query.log_records or 0)))
+    image_bytes = bytes_of_images(query.log_bytes, images, query.log_records or 0, page_bytes)
     records = apportion(query.log_bytes - image_bytes, weights, chance=draws.uniform(query.calls, "log"))
     if not image_bytes:
         return records
