@@ -90,18 +90,19 @@ def recorded_pace(path: Path) -> Pace:
 
 def _log_sync_ns(found: Differences) -> float | None:
     """Return how long a write and a flush of the log took together, where both were timed."""
-    flushes, flush_ms, write_ms = (_of_log(found, name) for name in ("flushes", "flush_ms", "write_ms"))
+    flushes, flush_ms, write_ms = (of_log(found, name) for name in ("flushes", "flush_ms", "write_ms"))
     return (flush_ms + write_ms) * NS_PER_MS / flushes if flushes and flush_ms and write_ms else None
 
 
 def recorded_flushes(path: Path) -> int:
     """Return how often the log of the bundle at *path* was flushed, as far as that was counted."""
-    return int(_of_log(differences(read_snapshots(path)), "flushes"))
+    return int(of_log(differences(read_snapshots(path)), "flushes"))
 
 
-def _of_log(found: Differences, name: str) -> float:
-    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
-    return sum(float(change.number(name) or 0) for change in of_log)
+def of_log(found: Differences, name: str) -> float:
+    """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io from version 18 on."""
+    changes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    return sum(float(change.number(name) or 0) for change in changes)
 
 
 def _pause_ns(found: Differences) -> int | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.processor import of_log
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.statements.log_volume import log_volume
@@ -166,11 +166,7 @@ def _commit_wait_ns(
     A commit waited for that at least: for the flush before it, too, if that was under way.
     """
     found = differences(read_snapshots(path))
-    of_log = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
-    flushes, flush_ms, write_ms = (
-        float(sum((change.number(name) or Decimal(0) for change in of_log), Decimal(0)))
-        for name in ("flushes", "flush_ms", "write_ms")
-    )
+    flushes, flush_ms, write_ms = (of_log(found, name) for name in ("flushes", "flush_ms", "write_ms"))
     commits = [code for code, query in enumerate(queries) if role_of(texts.get(query, "")) is Role.COMMITS]
     commits_ns = int(columns["duration_ns"][np.isin(columns["query"], commits)].sum())
     if not flushes or flush_ms * NS_PER_MS <= commits_ns:
