@@ -277,14 +277,14 @@ def _refuse(host: Host) -> None:
 def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     """Return the log's row, and the ring of blocks if it has such."""
     if isinstance(host.log, LogBlocks):
-        blocks = np.zeros((remembered_blocks(host.log), 3), np.int64)
+        blocks = np.zeros((remembered_blocks(host.log), 5), np.int64)
         return {
             "log": _row(LOG_ROW, log_block_fields(host.log, host.log_station, builder.queue())),
             "log_blocks": blocks,
         }
     return {
         "log": _row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
-        "log_blocks": np.zeros((0, 3), np.int64),
+        "log_blocks": np.zeros((0, 5), np.int64),
     }
 
 

@@ -10,7 +10,7 @@ may come back in any order; a position is durable when all before it are.
 
 Positions count bytes of records since the run began (:func:`tiersim.simulator.database.log.insert`); ``written`` is up to where they are on their way.
 Requests: FLUSH up to a position (their offset); WRITE, so that at most a block waits to be on its way; PREFETCH, which waits for nothing: the block of other
-transactions takes it along, or 60 KB do (DELAYED_DURABILITY; Microsoft, Control transaction durability).
+transactions takes it along, or 60 KB do (DELAYED_DURABILITY; Microsoft, Control transaction durability); READ, made here: write a block whose number is its offset.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,16 @@ from tiersim.devices import queue
 from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import FLUSH, WRITE
+from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.log import arm_checkpointer
 from tiersim.simulator.database.tables import (
     AT_LOG,
     AT_PROCESSORS,
     BLOCK_BEGAN_NS,
+    BLOCK_BYTES,
     BLOCK_DURABLE,
     BLOCK_END,
+    BLOCK_OFFSET,
     LOG_IO_NS,
     PREFETCH,
     URGENT,
@@ -55,6 +57,10 @@ class LogBlocks:
 def accept_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request; who finds his position durable goes on at once."""
     p.holds[slot]["phase"] = _FOLLOWS
+    if p.requests[slot]["op"] == READ:
+        p.holds[slot]["phase"] = _OWNS
+        p.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
+        return now + PASS_ON_NS
     if p.requests[slot]["op"] == PREFETCH or _is_satisfied(p, d, slot):
         return now + PASS_ON_NS
     queue.append(p, d.log[0]["waiting"], slot)
@@ -126,30 +132,34 @@ def _has_room(d: Database) -> bool:
 def _take_block(p: Plant, d: Database, slot: int, began_ns: int) -> None:
     """Give a request the next block."""
     log, hold = d.log[0], p.holds[slot]
-    taken = _block_bytes(d)
     block = d.log_blocks[log["next_block"] % len(d.log_blocks)]
+    taken = _block_bytes(d)
+    length = _on_disk(d, taken)
     log["written"] += taken
     block[BLOCK_END] = log["written"]
+    block[BLOCK_OFFSET] = log["written_bytes"] % log["file_bytes"]
+    block[BLOCK_BYTES] = length
     block[BLOCK_BEGAN_NS] = began_ns
     block[BLOCK_DURABLE] = 0
     hold["phase"] = _OWNS
     hold["position"] = log["next_block"]
-    hold["low_bytes"] = log["written_bytes"] % log["file_bytes"]
-    hold["carried_bytes"] = _on_disk(d, taken)
     log["next_block"] += 1
     log["writes"] += 1
-    log["write_bytes"] += hold["carried_bytes"]
-    log["written_bytes"] += hold["carried_bytes"]
+    log["write_bytes"] += length
+    log["written_bytes"] += length
 
 
 @kernel
 def finish_log_blocks(p: Plant, d: Database, slot: int) -> int:
     """Begin to write the block of a request that has one; another block may take what it asks for beyond that."""
     made = arm_checkpointer(p, d, 0)
+    request = p.requests[slot]
     if p.holds[slot]["phase"] != _OWNS:
         return made
-    if p.requests[slot]["offset_bytes"] > d.log[0]["written"]:
-        made = add_background(p, made, d.stations[AT_LOG], FLUSH, p.requests[slot]["offset_bytes"], 0)
+    if request["op"] == WRITE:  # goes on; nobody waits for the block
+        return add_background(p, made, d.stations[AT_LOG], READ, p.holds[slot]["position"], 0)
+    if request["op"] == FLUSH and request["offset_bytes"] > d.log[0]["written"]:
+        made = add_background(p, made, d.stations[AT_LOG], FLUSH, request["offset_bytes"], 0)
     if d.costs[LOG_IO_NS] > 0:
         p.holds[slot]["phase"] = _ISSUES
         return add_child(p, made, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
@@ -160,7 +170,8 @@ def finish_log_blocks(p: Plant, d: Database, slot: int) -> int:
 def _write(p: Plant, d: Database, slot: int, made: int) -> int:
     hold = p.holds[slot]
     hold["phase"] = _WRITES
-    return add_child(p, made, d.log[0]["volume"], WRITE, hold["low_bytes"], hold["carried_bytes"])
+    block = d.log_blocks[hold["position"] % len(d.log_blocks)]
+    return add_child(p, made, d.log[0]["volume"], WRITE, block[BLOCK_OFFSET], block[BLOCK_BYTES])
 
 
 @kernel
@@ -181,7 +192,7 @@ def resume_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     log["sync_ns"] += now - done[BLOCK_BEGAN_NS]
     log["flushes"] += 1
     log["writes"] -= 1
-    log["write_bytes"] -= hold["carried_bytes"]
+    log["write_bytes"] -= done[BLOCK_BYTES]
     while log["first_block"] < log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:
         log["flushed"] = d.log_blocks[log["first_block"] % blocks, BLOCK_END]
         log["first_block"] += 1

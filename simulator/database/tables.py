@@ -226,8 +226,8 @@ CHECKPOINTER_ROW = _record(
     "latency_ns",  # of all these
     indices=("station",),
 )
-#: Columns of ``log_blocks``: where a block ends, when its write began, whether it is durable.
-BLOCK_END, BLOCK_BEGAN_NS, BLOCK_DURABLE = range(3)
+#: Columns of ``log_blocks``: up to which position a block goes, where it lies on its volume and how long it is there, when its write began, whether it is durable.
+BLOCK_END, BLOCK_OFFSET, BLOCK_BYTES, BLOCK_BEGAN_NS, BLOCK_DURABLE = range(5)
 #: A checkpoint as a result; what has not come yet is 0.
 CHECKPOINT = _record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
 #: State of a page of a checkpoint: it has to write it; another has.
@@ -381,7 +381,7 @@ class Database(NamedTuple):
     temp_state: NDArray[np.int64]
     # the log and the checkpointer
     log: NDArray[Any]  # LOG_ROW
-    log_blocks: NDArray[np.int64]  # (blocks, 3): BLOCK_END and so on, a ring
+    log_blocks: NDArray[np.int64]  # (blocks, 5): BLOCK_END and so on, a ring
     checkpointer: NDArray[Any]  # CHECKPOINTER_ROW; none: no checkpoints
     checkpoints: NDArray[Any]  # CHECKPOINT
     page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change
