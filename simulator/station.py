@@ -5,6 +5,7 @@ from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
 from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
+from tiersim.simulator.database.copies import accept_copies, choose_copies, finish_copies, resume_copies
 from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
 from tiersim.simulator.database.page_cache import (
     accept_page_cache,
@@ -19,6 +20,7 @@ from tiersim.simulator.database.tables import (
     BACKGROUND_WRITER,
     BUFFER_POOL,
     CHECKPOINTER,
+    COPIES,
     LOG_STATION,
     PAGE_CACHE,
     PROCESSORS,
@@ -44,6 +46,8 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_log(p, d, slot, now)
     if kind == CHECKPOINTER:
         return accept_checkpointer(p, d, slot, now)
+    if kind == COPIES:
+        return accept_copies(p, d, slot, now)
     return accept_readers(p, d, slot)
 
 
@@ -61,6 +65,8 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_pool(p, d, station, now)
     if kind == LOG_STATION:
         return choose_log(p, d, now)
+    if kind == COPIES:
+        return choose_copies(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -82,6 +88,8 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_log(p, d, slot)
     if kind == CHECKPOINTER:
         return finish_checkpointer(p, d, slot)
+    if kind == COPIES:
+        return finish_copies(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -103,4 +111,6 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_log(p, d, slot, now)
     if kind == CHECKPOINTER:
         return resume_checkpointer(p, d, slot, now)
+    if kind == COPIES:
+        return resume_copies(p, d, slot)
     return resume_readers(p, d, slot)

@@ -71,7 +71,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     assert (outcome.left, int(database.done_ns.min(initial=1)) > 0) == (case.sessions, True)
     for name in (
         "page_of", "used", "dirty", "state", "pool_state", "sessions", "ring_of", "ring_length", "times_ns", "writer",
-        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read",
+        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read", "over", "copies", "copied",
     ):  # fmt: skip
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
