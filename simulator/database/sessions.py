@@ -108,7 +108,9 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
         place = d.first_demand[d.statement_class[statement]] + d.sessions[leader]["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
         kind = -1 if over else d.demands[place]["kind"]
-        waits = s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL, COPY) or (kind == LOCK and s["step"] == 0)
+        waits = (
+            s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL, COPY) or (kind == LOCK and s["step"] == 0)
+        )
         blocked = over or waits or referred >= BURST
         if blocked and s["charge_ns"] > 0:
             return _ask_processor(d, session)
