@@ -38,7 +38,6 @@ from tiersim.simulator.database.tables import (
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
 
-
 #: The station of a case's log, behind that of its disk.
 LOG_VOLUME = 1
 
