@@ -147,7 +147,7 @@ def test_a_paced_scan_takes_its_time_while_the_pool_fills() -> None:
 def test_a_paced_scan_is_as_fast_as_others_when_the_pool_is_full() -> None:
     host = Host(cores=1, frames=1280, policy=LRU)
     done, other = (run([one], heap=6400, host=host) for one in (PACED, replace(PACED, paced_ns=0)))
-    assert other.done_ms == [pytest.approx(25, rel=0.05)]
+    assert other.done_ms == [pytest.approx(25, rel=0.1)]
     assert done.done_ms[0] == pytest.approx(1280 * 0.05 + other.done_ms[0] * (6400 - 1280) / 6400, rel=0.05)
 
 
