@@ -11,6 +11,7 @@ from tiersim.cli import terminal
 from tiersim.cli.statements import show_statements
 from tiersim.cli.traces import open_trace
 from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_bytes, format_ns
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
+        ),
+    ],
     on: Annotated[
         list[str], typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device. Repeat it.")
     ],
@@ -48,6 +54,7 @@ def replay(
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
     from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.workloads.model import find_workload
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     replayed = [setting for setting in settings or () if setting.startswith("replay.")]
@@ -56,12 +63,38 @@ def replay(
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
+    workload = find_workload(trace)
+    if workload is not None:
+        if recorded_on is not None or requests:
+            option = "--requests" if requests else "--recorded-on"
+            raise ScenarioError(f"{option}: belongs to recordings, and {workload} describes a workload; leave it out")
+        results = run_described(workload, scenarios, targets, force=force)
+        return _print(results, json=json)
     with open_trace(trace) as bundle:
         results = run_all(bundle, scenarios, targets, requests=requests, force=force, baseline=baseline)
+    _print(results, json=json)
+
+
+def _print(results: "list[Result]", *, json: bool) -> None:
     if json:
         terminal.print_json({"schema": results[0].summary["schema"], "scenarios": [r.summary for r in results]})
     else:
         show(results)
+
+
+def run_described(
+    workload: Path, scenarios: "list[NamedScenario]", targets: list[Path], *, force: bool
+) -> "list[Result]":
+    """Run a described workload on every scenario and write its result bundle."""
+    from tiersim.scenarios.workloads.replay import load_workload, run_workload_all
+
+    began = time.time()
+    described = load_workload(workload)
+    compile_if_cold()
+    with terminal.progress_bar("running statements") as progress:
+        results = run_workload_all(described, scenarios, progress)
+    _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": 1}, force=force)
+    return results
 
 
 def run_all(
@@ -81,7 +114,6 @@ def run_all(
     from tiersim.scenarios.replay import replay_all
     from tiersim.scenarios.statements.replay import refuse_keys_of_statements, replay_statements_all, runs_statements
     from tiersim.scenarios.survey import survey
-    from tiersim.simulator.result import save_result
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -109,11 +141,16 @@ def run_all(
             replayed = calibrate(replayed[:-1], replayed[-1])
         made |= {result.summary["name"]: result for result in replayed}
     results = [made[scenario.name] for scenario in scenarios]
-    facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
+    _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
+    return results
+
+
+def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *, force: bool) -> None:
+    from tiersim.simulator.result import save_result
+
     for result, target in zip(results, targets, strict=True):
         make_folder(target.parent)
         save_result(result, target, facts, force=force)
-    return results
 
 
 def _baseline(scenario: "NamedScenario") -> "NamedScenario":
@@ -139,10 +176,19 @@ def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
 def show(results: "list[Result]") -> None:
     """Print the tables of latencies: what ran statements, then what replayed requests."""
     summaries = [result.summary for result in results]
-    for level, print_table in (("statements", show_statements), ("requests", _show_requests)):
-        of_level = [summary for summary in summaries if summary.get("level", "requests") == level]
+    for level, print_table in (
+        ("workload", show_workload),
+        ("statements", show_statements),
+        ("requests", _show_requests),
+    ):
+        of_level = [summary for summary in summaries if _level(summary) == level]
         if of_level:
             print_table(of_level)
+
+
+def _level(summary: dict[str, Any]) -> str:
+    """What a summary is of: requests, statements, or a described workload."""
+    return "workload" if "streams" in summary else str(summary.get("level", "requests"))
 
 
 def _show_requests(summaries: list[dict[str, Any]]) -> None:

@@ -19,37 +19,41 @@ Summary = Mapping[str, Any]
 
 def show_statements(summaries: Sequence[Summary]) -> None:
     """Print the table, and below it what everybody who reads it has to know."""
-    rows = _rows("transaction", [summary["latency_ns"].get("transaction") for summary in summaries])
+    rows = rows_of_latency("transaction", [summary["latency_ns"].get("transaction") for summary in summaries])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary["relative_latency_ns"].get("transaction", {}).get("mean") for summary in summaries]
         rows.insert(1, ["transaction, relative", *map(terminal.figure_text, relative)])
-    rows += _rows("commit", [summary["latency_ns"].get("commit") for summary in summaries])
+    rows += rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries])
     shown = _most_expensive(summaries)
     for number, query in enumerate(shown, 1):
         found = [summary["queries"].get(query) for summary in summaries]
-        rows += _rows(f"query {number}", found)
-        rows.append([f"query {number}, time goes to", *map(_breakdown, found)])
+        rows += rows_of_latency(f"query {number}", found)
+        rows.append([f"query {number}, time goes to", *map(breakdown_of, found)])
         rows.append(
             [f"query {number}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)]
         )
-    rows += _checkpoints(summaries)
-    rows.append(["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)])
-    rows.append(["pool hit ratio", *map(_hit_ratio, summaries)])
-    rows.append(
-        ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)]
-    )
-    rows.append(["busiest part", *map(_bottleneck, summaries)])
-    rows.append(
-        ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)]
-    )
-    rows.append(["load", *(s["verdict"]["load"] for s in summaries)])
+    rows += rows_of_checkpoints(summaries)
+    rows += rows_of_host(summaries)
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}"
     columns = ["latency", *(summary["name"] for summary in summaries)]
-    terminal.show_table(title, columns, rows, "\n".join([*_texts(summaries, shown), *_notes(summaries)]))
+    terminal.show_table(title, columns, rows, "\n".join([*_texts(summaries, shown), *notes_of(summaries)]))
 
 
-def _rows(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str]]:
+def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return rows of how fast all went, and what was busy."""
+    return [
+        ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
+        ["pool hit ratio", *map(_hit_ratio, summaries)],
+        ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
+        ["busiest part", *map(_bottleneck, summaries)],
+        ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
+        ["load", *(s["verdict"]["load"] for s in summaries)],
+    ]
+
+
+def rows_of_latency(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str]]:
+    """Return rows of the mean and percentiles of *what*, none where nothing was found."""
     if not any(found):
         return []
     return [
@@ -62,7 +66,7 @@ def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
+def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of the log and of checkpoints, if there were any."""
     found = [summary["checkpoints"] for summary in summaries]
     rows = []
@@ -112,7 +116,7 @@ def _most_expensive(summaries: Sequence[Summary]) -> list[str]:
     return sorted(spent, key=lambda query: (-spent[query], query))[:_MOST_SHOWN]
 
 
-def _breakdown(query: Mapping[str, Any] | None) -> str:
+def breakdown_of(query: Mapping[str, Any] | None) -> str:
     """Shares of a query's time, the largest first; what is less than a hundredth is left out."""
     if not query:
         return ""
@@ -157,7 +161,8 @@ def _calibration(found: Mapping[str, Any]) -> str:
     )
 
 
-def _notes(summaries: Sequence[Summary]) -> list[str]:
+def notes_of(summaries: Sequence[Summary]) -> list[str]:
+    """Return what everybody who reads the table has to know, a sentence each."""
     notes = [f"{s['name']}: {s['load']['explanation']}" for s in summaries if s["verdict"]["load"] != "steady"]
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append("Executions are synthesised from counters: which ran when, and which together, is not known.")

@@ -18,7 +18,7 @@ from tiersim.toml_files import (
 from tiersim.units import format_bytes
 
 #: Keys of ``[placement]`` besides those of single files and relations; temp and tempdb are the same.
-_PLACES = ("default", "log", "temp", "tempdb")
+_PLACES = ("default", "log", "temp", "tempdb", "backup")
 
 
 class QueueModel(StrictModel):

@@ -29,7 +29,7 @@ from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.pages import touch_in_ring
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
+from tiersim.simulator.database.tables import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
@@ -121,10 +121,11 @@ def _run_sessions() -> None:
             Demand(LOG, log_bytes=1),
         ]
         demands += [
-            Demand(SCAN, depth=1, degree=2),
+            Demand(SCAN, depth=1, degree=2, paced_ns=1),
             Demand(LOOKUPS),
             Demand(LOOKUPS, depth=1, in_order=False),
             Demand(SPILL),
+            Demand(COPY, depth=1, degree=1, page_ns=1, station=disk, restores=True),
         ]
         database = add_database(
             builder,

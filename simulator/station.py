@@ -6,6 +6,7 @@ from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
 from tiersim.simulator.database.bursts import accept_burst, finish_burst, resume_burst
 from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
+from tiersim.simulator.database.copies import accept_copies, choose_copies, finish_copies, resume_copies
 from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
 from tiersim.simulator.database.log_blocks import (
     accept_log_blocks,
@@ -28,6 +29,7 @@ from tiersim.simulator.database.tables import (
     BURSTS,
     CHECKPOINTER,
     LOG_BLOCKS,
+    COPIES,
     LOG_STATION,
     PAGE_CACHE,
     PROCESSORS,
@@ -57,6 +59,8 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_log_blocks(p, d, slot, now)
     if kind == BURSTS:
         return accept_burst(p, d, slot, now)
+    if kind == COPIES:
+        return accept_copies(p, d, slot, now)
     return accept_readers(p, d, slot)
 
 
@@ -76,6 +80,8 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_log(p, d, now)
     if kind == LOG_BLOCKS:
         return choose_log_blocks(p, d, now)
+    if kind == COPIES:
+        return choose_copies(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -101,6 +107,8 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_log_blocks(p, d, slot)
     if kind == BURSTS:
         return finish_burst(p, d, slot)
+    if kind == COPIES:
+        return finish_copies(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -126,4 +134,6 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_log_blocks(p, d, slot, now)
     if kind == BURSTS:
         return resume_burst(p, d, slot, now)
+    if kind == COPIES:
+        return resume_copies(p, d, slot)
     return resume_readers(p, d, slot)

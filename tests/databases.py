@@ -13,14 +13,17 @@ from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log import Log, Replica
 from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.tables import (
+    AFTER,
     AGAIN,
     CLOCK,
     COMPUTE,
+    COPY,
     LOCK,
     LOG,
     LOOKUP,
@@ -37,6 +40,9 @@ from tiersim.simulator.database.tables import (
 )
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
+
+#: The station of a case's log, behind that of its disk.
+LOG_VOLUME = 1
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class DatabaseCase:
     lazy_ticks: int  # interval of the lazy writer, with LRU-2; 0: there is none
     extension_pages: int
     temp: bool  # the second table is of a temporary database
+    phased: int  # sessions from here on begin when some of those before are over; 0: none
 
     @property
     def log(self) -> Log | LogBlocks:
@@ -112,6 +119,11 @@ class DatabaseCase:
             ends=rng.integers(0, 2, count).astype(np.uint8),
             client_ns=rng.integers(0, 3, count) * 600_000,
         )
+        phased = rng.integers(0, self.sessions, self.sessions)  # sessions that begin when others are over
+        for session in range(self.phased, self.sessions):
+            first = session * self.statements
+            if self.phased and self.statements:
+                statements.waits_for[first], statements.start_ns[first] = AFTER, min(phased[session], self.phased)
         database = add_database(builder, host, relations, self.classes, statements, intervals=4)
         database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, len(database.sessions))
         if self.warmed:
@@ -162,16 +174,22 @@ _demands = st.one_of(
 _scans = st.builds(
     Demand, kind=st.just(SCAN), table=st.integers(0, 1), dirties=st.booleans(), pages=st.integers(0, 12),
     start_page=st.integers(0, 3), depth=st.integers(0, 4), block_pages=st.sampled_from((1, 2, 16)), full=st.booleans(),
-    degree=st.integers(1, 3),
+    degree=st.integers(1, 3), page_ns=st.sampled_from((0, 700)), paced_ns=st.sampled_from((0, 0, 30_000)),
 )  # fmt: skip
 _many = st.builds(
     Demand, kind=st.just(LOOKUPS), table=st.integers(0, 1), dirties=st.booleans(), rows=st.integers(1, 12),
     depth=st.integers(0, 4), block_pages=st.sampled_from((1, 2, 16)), in_order=st.booleans(), threshold=st.sampled_from((0, 6)),
 )  # fmt: skip
+_copies = st.builds(
+    Demand, kind=st.just(COPY), table=st.just(0), tables=st.integers(1, 2), depth=st.integers(1, 4), block_pages=st.integers(1, 40),
+    degree=st.integers(1, 3), page_ns=st.sampled_from((0, 90_000)), station=st.sampled_from((NOTHING, LOG_VOLUME)),
+    file_bytes=st.sampled_from((0, 1 << 16)), restores=st.booleans(), ratio=st.sampled_from((0, 330, 1000)),
+)  # fmt: skip
 _demands = st.one_of(
     _demands,
     _scans,
     _many,
+    _copies,
     st.builds(_lock, st.integers(0, 1), st.booleans(), _log_bytes),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
 )
@@ -252,4 +270,5 @@ database_cases = st.builds(
     lazy_ticks=st.sampled_from((0, 20, 200)),
     extension_pages=st.sampled_from((0, 0, 1, 7)),
     temp=st.booleans(),
+    phased=st.sampled_from((0, 0, 1, 3)),
 )

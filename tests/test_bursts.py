@@ -131,7 +131,7 @@ def test_pages_of_a_temporary_database_are_passed_by_and_not_logged() -> None:
 
 def test_an_indirect_checkpoint_goes_round_once_in_its_time() -> None:
     """No page stays changed for longer, and what is written spreads evenly."""
-    database, _ = run(8, IndirectCheckpoints(target_ns=2 * _S), dirty=1000, intervals=9, demands=_CALM + (Demand(LOG, log_bytes=1),))  # fmt: skip
+    database, _ = run(8, IndirectCheckpoints(target_ns=2 * _S), dirty=1000, intervals=9, demands=(*_CALM, Demand(LOG, log_bytes=1)))  # fmt: skip
     dirty = database.history[:, 0]
     assert dirty[0] == pytest.approx(500, abs=60)
     assert dirty[1] == pytest.approx(0, abs=60)

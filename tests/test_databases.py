@@ -14,6 +14,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.pages import draw_row, page_at
 from tiersim.simulator.database.tables import (
+    AFTER,
     ASYNC_READ_NS,
     CHANGE_NS,
     COMPUTE,
@@ -71,7 +72,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     assert (outcome.left, int(database.done_ns.min(initial=1)) > 0) == (case.sessions, True)
     for name in (
         "page_of", "used", "dirty", "state", "pool_state", "sessions", "ring_of", "ring_length", "times_ns", "writer",
-        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read",
+        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read", "over", "copies", "copied",
     ):  # fmt: skip
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
@@ -145,6 +146,19 @@ def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: flo
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
     assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)
+
+
+def test_sessions_begin_when_those_before_them_are_over() -> None:
+    """Three sessions of 2, 3 and 1 ms; two that wait for all of them, one that waits for these, too."""
+    builder = PlantBuilder(1)
+    waits = np.array([OWN, OWN, OWN, AFTER, AFTER, AFTER], np.uint8)
+    over, nothing, ones = np.array([0, 0, 0, 3, 3, 5]), np.zeros(6, np.int64), np.ones(6, np.uint8)
+    cpu_ns = np.array([2, 3, 1, 2, 1, 1]) * 1_000_000
+    loads = Statements(range(1, 7), np.zeros(6, np.int32), waits, over, nothing, cpu_ns, ones, ones)
+    database = add_database(builder, Host(cores=8, frames=1), [Relation(1, (1,))], [[Demand(COMPUTE)]], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    engine.run_database(builder.build(16), database, metrics)
+    assert database.done_ns == pytest.approx(np.array([2, 3, 1, 5, 4, 6]) * 1_000_000, abs=10)
 
 
 def test_a_session_alone_takes_the_sum_of_its_parts() -> None:

@@ -21,6 +21,7 @@ from tiersim.simulator.database.tables import (
     LOG,
     LOOKUP,
     LOOKUPS,
+    LRU,
     OWN,
     SCAN,
     SPENT,
@@ -132,6 +133,32 @@ def test_a_page_that_two_scans_want_is_read_once() -> None:
     alone, both = run([Demand(SCAN, depth=4)]), run([Demand(SCAN, depth=4)], sessions=2)
     assert both.reads == alone.reads
     assert both.done_ms[0] == pytest.approx(alone.done_ms[0], rel=0.01)
+
+
+PACED = Demand(SCAN, depth=4, block_pages=64, full=True, paced_ns=50_000)  # disks alone: 4 x 64 pages a ms
+
+
+def test_a_paced_scan_takes_its_time_while_the_pool_fills() -> None:
+    done = run([PACED], heap=6400, host=Host(cores=1, frames=40_000))
+    assert done.done_ms == [pytest.approx(99 * 64 * 0.05, rel=1e-3)]  # the last block is there by then
+    assert done.spent_ms("data read") == pytest.approx(done.done_ms[0], rel=1e-3)
+
+
+def test_a_paced_scan_is_as_fast_as_others_when_the_pool_is_full() -> None:
+    host = Host(cores=1, frames=1280, policy=LRU)
+    done, other = (run([one], heap=6400, host=host) for one in (PACED, replace(PACED, paced_ns=0)))
+    assert other.done_ms == [pytest.approx(25, rel=0.1)]
+    assert done.done_ms[0] == pytest.approx(1280 * 0.05 + other.done_ms[0] * (6400 - 1280) / 6400, rel=0.05)
+
+
+def test_a_paced_scan_of_pages_that_are_there_waits_for_nothing() -> None:
+    done = run([PACED], heap=6400, statements=2, host=Host(cores=1, frames=40_000, costs=Costs(scan_page_ns=1000)))
+    assert done.done_ms[1] - done.done_ms[0] == pytest.approx(6.4, rel=0.01)
+
+
+def test_pages_of_a_scan_cost_what_is_done_with_them() -> None:
+    done = run([Demand(SCAN, depth=8, page_ns=40_000)], host=Host(cores=1, frames=4000, costs=Costs(scan_page_ns=2000)))
+    assert done.spent_ms("cpu") == pytest.approx(PAGES * 0.042, rel=1e-3)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5, 30])

@@ -1,4 +1,4 @@
-"""Ready scenarios, one TOML file each."""
+"""Ready scenarios and workloads, one TOML file each."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -24,3 +24,13 @@ def path_of(name: str) -> Path:
 def job_of(generator: str) -> str:
     """Text of the job file for a load generator of JOBS."""
     return (_folder() / JOBS[generator]).read_text(encoding="utf-8")
+
+
+def workload_names() -> list[str]:
+    """Names of all ready workloads, sorted."""
+    return sorted(path.stem for path in (_folder() / "workloads").glob("*.toml"))
+
+
+def workload_path_of(name: str) -> Path:
+    """File of a ready workload."""
+    return _folder() / "workloads" / f"{name}.toml"

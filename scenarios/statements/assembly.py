@@ -65,33 +65,12 @@ def assemble(
     found = transactions_of(load)
     program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
     builder = PlantBuilder(seed)
-    entry = scenario.build(builder)
-    if len(entry) < len(scenario.homes):
-        missing = next(name for name in scenario.homes if name not in entry)
-        raise ScenarioError(
-            f'{scenario.name}: volume {missing!r} is device = "{RECORDED}", which only answers requests that were recorded; choose a '
-            "device for statements"
-        )
+    entry = volumes_of(scenario, builder)
     relations, log_volume = _place(scenario, load, settings.page_bytes, entry)
     frames = frames_of(load, settings)
     database = add_database(
         builder,
-        Host(
-            cores=settings.cores,
-            frames=frames,
-            log_station=entry[log_volume],
-            log=settings.log,
-            checkpoints=settings.checkpoints,
-            page_bytes=settings.page_bytes,
-            costs=settings.costs,
-            slowdown=settings.slowdown,
-            counted_from_ns=scenario.model.replay.warmup,
-            until_ns=_until_ns(load, scenario),
-            policy=settings.policy,
-            ramp_pages=settings.ramp_pages,
-            background_writer=settings.background_writer,
-            os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
-        ),
+        host_of(scenario, settings, frames, entry[log_volume], _until_ns(load, scenario)),
         relations,
         program.classes,
         program.statements,
@@ -104,6 +83,38 @@ def assemble(
     if settings.checkpoints is not None:
         clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
+
+
+def volumes_of(scenario: NamedScenario, builder: PlantBuilder) -> dict[str, int]:
+    """Put the scenario's volumes into a plant and return the station of each; raises ScenarioError when one is no device."""
+    entry = scenario.build(builder)
+    if len(entry) < len(scenario.homes):
+        missing = next(name for name in scenario.homes if name not in entry)
+        raise ScenarioError(
+            f'{scenario.name}: volume {missing!r} is device = "{RECORDED}", which only answers requests that were recorded; choose a '
+            "device for statements"
+        )
+    return entry
+
+
+def host_of(scenario: NamedScenario, settings: Settings, frames: int, log_station: int, until_ns: int) -> Host:
+    """Return what the database of *settings* runs on, with so many *frames* for the tables."""
+    return Host(
+        cores=settings.cores,
+        frames=frames,
+        log_station=log_station,
+        log=settings.log,
+        checkpoints=settings.checkpoints,
+        page_bytes=settings.page_bytes,
+        costs=settings.costs,
+        slowdown=settings.slowdown,
+        counted_from_ns=scenario.model.replay.warmup,
+        until_ns=until_ns,
+        policy=settings.policy,
+        ramp_pages=settings.ramp_pages,
+        background_writer=settings.background_writer,
+        os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
+    )
 
 
 def cache_state_of(scenario: NamedScenario, load: Load) -> str:
@@ -140,6 +151,8 @@ def frames_of(load: Load, settings: Settings) -> int:
 
 def is_extrapolated(load: Load, settings: Settings) -> bool:
     """Tell whether the pool is so much larger or smaller than the recorded one that its misses are a guess."""
+    if load.described:
+        return False
     recorded = int(load.manifest.host["shared_buffers_bytes"])
     return extrapolated(load.fitted, round(load.fitted.frames * settings.buffer_pool_bytes / recorded))
 

@@ -16,15 +16,15 @@ _STEPS_S, _MOST_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600), 10
 Column = NDArray[np.int64]
 
 
-def curve(path: Path, database: Database, span_ns: int) -> dict[str, Any]:
-    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where no load generator
-    logged when they ended.
+def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]:
+    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where there is none and where no
+    load generator logged when they ended.
     """
     step_ns = NS_PER_S * next(
         (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]
     )
-    logged = logged_transactions(path)
-    recorded = logged.end_ns - logged.start_ns.min() if len(logged.end_ns) else None
+    logged = None if path is None else logged_transactions(path)
+    recorded = logged.end_ns - logged.start_ns.min() if logged is not None and len(logged.end_ns) else None
     done_ns = database.done_ns[(database.ends > 0) & (database.done_ns > 0)]
     return {
         "step_ns": step_ns,

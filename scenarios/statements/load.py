@@ -62,6 +62,9 @@ class Load:
     pooled: bool
     synthetic: bool
     inferred: tuple[str, ...]
+    described: bool = (
+        False  # nothing was recorded: the workload's description says what runs, and the columns are empty
+    )
 
     def with_said(self, sentences: Sequence[str]) -> "Load":
         """Return the same load with more that was inferred."""

@@ -19,12 +19,13 @@ from tiersim.scenarios.statements.checkpoint_results import (
     log_of,
 )
 from tiersim.scenarios.statements.curve import curve
+from tiersim.scenarios.statements.load import Load as StatementLoad
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.simulator import credits
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.database.tables import COUNTED_FROM, SPENT
+from tiersim.simulator.database.tables import CLOCK, COUNTED_FROM, SPENT
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
@@ -88,7 +89,7 @@ def summarise_statements(
             "load": judged.verdict,
             "calibration": "none",
             "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
-            "arrivals": "synthetic" if load.synthetic else "recorded",
+            "arrivals": _basis(load),
             "locks": "modelled" if program.locks_rows else "not modelled",
         }
         | ({"credits": credits.state(balance)} if balance else {}),
@@ -106,7 +107,7 @@ def summarise_statements(
         },
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": _throughput(assembled, metrics, from_ns, until_ns),
-        "throughput_over_time": curve(load.path, assembled.database, assembled.span_ns),
+        "throughput_over_time": curve(None if load.described else load.path, assembled.database, assembled.span_ns),
         "throughput_shortfall_pct": judged.shortfall_pct,
         "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
@@ -175,8 +176,12 @@ def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
     def by_interval(times_ns: Column) -> Column:
         return np.bincount(np.minimum(times_ns // interval_ns, intervals), minlength=intervals + 1)[:intervals]
 
-    done_ns = done_ns[(statements.ends == 1) & (done_ns > from_ns)]
-    return Flow("transactions", by_interval(statements.start_ns[statements.begins == 1]), by_interval(done_ns))
+    begins, ends = statements.begins == 1, (statements.ends == 1) & (done_ns > from_ns)
+    if assembled.load.described:  # clients that go round come and go as they like
+        owner = np.searchsorted(statements.session_ends, np.arange(len(begins)), "right")
+        clocked = np.isin(owner, owner[statements.waits_for == CLOCK])
+        begins, ends = begins & clocked, ends & clocked
+    return Flow("transactions", by_interval(statements.start_ns[begins]), by_interval(done_ns[ends]))
 
 
 def _late_ns(assembled: Assembled) -> Column:
@@ -201,7 +206,9 @@ def _late_ns(assembled: Assembled) -> Column:
 def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> Load:
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
-    if by_the_clock(load, replay.mode):
+    if load.described and not (assembled.program.statements.waits_for == CLOCK).any():
+        return Load("steady", "clients go on when they are answered: there is no recorded pace to be behind", 0.0)
+    if load.described or by_the_clock(load, replay.mode):
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
@@ -226,6 +233,11 @@ def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: 
     rates = {name: count / seconds[name] if seconds[name] > 0 else 0.0 for name, count in counts.items()}
     basis = "completed within the recording's time"
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
+
+
+def _basis(load: StatementLoad) -> str:
+    """Return where it comes from what ran when."""
+    return "described" if load.described else "synthetic" if load.synthetic else "recorded"
 
 
 def _calls(assembled: Assembled) -> Column:
@@ -268,8 +280,8 @@ def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, 
         "breakdown_ns": _breakdown(assembled, name, found),
         "physical_reads_per_call": float(read.sum()) / max(found["count"], 1),
         "text": None if name == OTHERS else load.texts.get(name),
-        "executions": "synthesised from counters" if load.synthetic else "recorded",
-        "cpu": load.cpu_basis.get(name, "recorded"),
+        "executions": "synthesised from counters" if load.synthetic else _basis(load),
+        "cpu": load.cpu_basis.get(name, "described" if load.described else "recorded"),
     }
 
 

@@ -15,6 +15,7 @@ from tiersim.simulator.database.background_writer import BackgroundWriter, write
 from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
 from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
+from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
 from tiersim.simulator.database.log import Log, log_fields
@@ -30,6 +31,9 @@ from tiersim.simulator.database.tables import (
     CHECKPOINT,
     CHECKPOINTER,
     CHECKPOINTER_ROW,
+    COPIES,
+    COPY,
+    COPY_ROW,
     DEMAND,
     HISTORY,
     INDEPENDENT,
@@ -88,6 +92,13 @@ class Demand:
     degree: int = 1  # sessions that share a scan
     temp_bytes: int = 0
     rank: int = 0  # of LOCK: rows of a transaction are locked in the order of these
+    page_ns: int = 0  # of SCAN and COPY: CPU of each page, besides
+    paced_ns: int = 0  # of SCAN: each page that it reads takes as long at least while the pool fills
+    tables: int = 1  # of COPY: from *table* on; of its other fields see tiersim.simulator.database.copies
+    station: int = NOTHING
+    file_bytes: int = 0
+    restores: bool = False
+    ratio: int = 1000
 
 
 @dataclass(frozen=True)
@@ -191,6 +202,10 @@ def add_database(
     for place, demand in enumerate(demand for one in classes for demand in one):
         demands[place] = astuple(demand)
     locking = len(sessions) if (demands["kind"] == LOCK).any() else 0
+    copying = demands[demands["kind"] == COPY]
+    copies = 0
+    if len(copying):
+        copies = builder.station(COPIES, 0, "copies", {}, int(copying["depth"].max()), role="copies")
     wide = np.int64
     return Database(
         sessions=sessions,
@@ -201,6 +216,8 @@ def add_database(
         io_starts=np.zeros((len(sessions), max(int(demands["depth"].max()), 1)), wide),
         first_helper=np.array([clients], wide),
         idle_helpers=np.array([host.helpers, *range(clients + host.helpers - 1, clients - 1, -1)], wide),
+        over=np.zeros(2, wide),
+        **_copies(builder, len(sessions) if len(copying) else 0, len(level_pages)),
         locks=np.zeros(locking * MOST_LOCKS + 1, LOCKED_ROW),
         lock_heads=np.zeros(1 << (2 * locking).bit_length(), wide),
         locks_passed=np.zeros(1, wide),
@@ -249,7 +266,9 @@ def add_database(
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
-        stations=np.array([processors, pool, log, readers, host.temp_station, host.extension_station], np.uint32),
+        stations=np.array(
+            [processors, pool, log, readers, host.temp_station, copies, host.extension_station], np.uint32
+        ),
         costs=np.array(host.costs, wide),
         temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
         **_log(builder, host),
@@ -303,6 +322,13 @@ def _lazy_writer(host: Host, pages: int) -> dict[str, NDArray[Any]]:
         "extension_place": np.zeros(pages if host.extension_pages else 0, np.uint32),
         "extension_page": np.zeros(host.extension_pages, np.int64),
     }
+
+
+def _copies(builder: PlantBuilder, sessions: int, levels: int) -> dict[str, NDArray[Any]]:
+    """Return what sessions copy: nothing so far."""
+    rows = np.zeros(sessions, COPY_ROW)
+    rows["working"] = [builder.queue() for _ in range(sessions)]
+    return {"copies": rows, "copied": np.zeros((sessions, levels), np.int64)}
 
 
 def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:

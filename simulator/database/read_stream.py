@@ -5,6 +5,9 @@ session comes to, and shrinks by one with every page that was there already; so 
 are not. It is never longer than (reads ahead + 1) blocks, and no longer than a quarter of the pool, or than the ring that a large table is
 read through. Neighbours are read as one, up to a block. Reads that the session has not come to count as under way although they may have ended: what is read ahead is taken in order.
 
+A scan may be held to a pace: while the pool has unused frames, each page that it reads takes so long at least (founding document 002: what SQL Server
+2008 scanned at READ COMMITTED with an empty pool, though the disks could do twice as much).
+
 A scan may be shared. Each of those who share it takes the next pages that nobody has taken, in chunks as PostgreSQL makes them
 (access/table/tableam.c, table_block_parallelscan_nextpage): a 2048th of the table, the last ones shorter and shorter. Here nobody reads ahead
 beyond its chunk.
@@ -28,6 +31,7 @@ from tiersim.simulator.database.tables import (
     SCAN_PAGE_NS,
     SCAN_ROW_NS,
     SWEEP,
+    UNUSED,
     Database,
 )
 
@@ -37,8 +41,9 @@ _CHUNKS, _LAST_CHUNKS, _MOST_CHUNK_PAGES = 2048, 64, 8192
 _MOST_IOS = 64
 #: No read, and no distance, is longer than this part of the pool.
 _POOL_PART = 4
-#: What a session may do next: nothing, all pages are taken; ask the pool, see `want`; go on after the page that it has looked at.
-NO_MORE, WANTS, REFERRED = range(3)
+#: What a session may do next: nothing, all pages are taken; ask the pool, see `want`; go on after the page that it has looked at; go on when
+#: the pages of its next read are due.
+NO_MORE, WANTS, REFERRED, PACED = range(4)
 #: Bits of the number of a page within a demand, where it is drawn.
 _PAGE_BITS = 24
 
@@ -81,6 +86,7 @@ def open_stream(d: Database, session: int, place: int) -> None:
     r["allotted"] = r["position"] = r["ahead"] = r["pending"] = r["end"] = 0
     pages = pages_of(d, place)
     r["chunk_pages"] = pages
+    r["due_ns"] = 0
     if demand["kind"] == SCAN and demand["degree"] > 1:
         chunk = 1
         while chunk * _CHUNKS < pages and chunk < _MOST_CHUNK_PAGES:
@@ -104,7 +110,7 @@ def close_stream(d: Database, session: int) -> None:
 def take_page(d: Database, session: int, leader: int, place: int, counter: int, now: int) -> int:
     """Let a session go on: with the rows of the page in hand, or to the next page; *counter* names the demand among all that draw pages.
 
-    Returns NO_MORE, WANTS or REFERRED.
+    Returns NO_MORE, WANTS, REFERRED or PACED.
     """
     r = d.read_streams[session]
     demand = d.demands[place]
@@ -121,6 +127,10 @@ def take_page(d: Database, session: int, leader: int, place: int, counter: int, 
             continue
         number = r["position"]
         if r["ios"] > 0 and d.io_starts[session, r["first_io"]] == number:
+            if demand["paced_ns"] > 0 and d.pool_state[UNUSED] < len(d.page_of):
+                if now < r["due_ns"]:
+                    return PACED
+                r["due_ns"] = now + demand["paced_ns"] * _pages_read(d, session, place)
             r["ios"] -= 1
             r["first_io"] = (r["first_io"] + 1) % _most_ios(d, place)
             r["distance"] = min(2 * r["distance"], _most_distance(d, session, place))
@@ -134,6 +144,16 @@ def take_page(d: Database, session: int, leader: int, place: int, counter: int, 
             return WANTS
         if demand["dirties"]:
             change(d, page, demand["log_bytes"])
+
+
+@kernel
+def _pages_read(d: Database, session: int, place: int) -> int:
+    """Return how many pages the oldest read is for that was started and not waited for."""
+    r = d.read_streams[session]
+    behind = r["ahead"]
+    if r["ios"] > 1:
+        behind = d.io_starts[session, (r["first_io"] + 1) % _most_ios(d, place)]
+    return int(behind - r["position"])
 
 
 @kernel
@@ -152,7 +172,7 @@ def _look_at_rows(d: Database, session: int, place: int, number: int) -> None:
     if demand["kind"] == SCAN:
         whole, rows = heap_pages(d, demand["table"]), d.rows[demand["table"]]
         on_page = rows * (number + 1) // whole - rows * number // whole
-        s["charge_ns"] += d.costs[SCAN_PAGE_NS] + on_page * d.costs[SCAN_ROW_NS]
+        s["charge_ns"] += d.costs[SCAN_PAGE_NS] + on_page * d.costs[SCAN_ROW_NS] + demand["page_ns"]
     else:
         pages = pages_of(d, place)
         on_page = demand["rows"] * (number + 1) // pages - demand["rows"] * number // pages

@@ -10,13 +10,16 @@ import numpy as np
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
+from tiersim.simulator.database.copies import open_copy
 from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
-from tiersim.simulator.database.locks import lock_row, unlock_rows
+from tiersim.simulator.database.locks import call, lock_row, unlock_rows
 from tiersim.simulator.database.log import has_full_buffers, insert
 from tiersim.simulator.database.lookups import look_up_rows
 from tiersim.simulator.database.pages import change, draw_row, is_there, level_of, page_at, references, touch, want
-from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, close_stream, open_stream, take_page
+from tiersim.simulator.database.read_stream import NO_MORE, PACED, REFERRED, close_stream, open_stream, take_page
 from tiersim.simulator.database.tables import (
+    AFTER,
+    AT_COPIES,
     AT_LOG,
     AT_POOL,
     AT_PROCESSORS,
@@ -28,7 +31,9 @@ from tiersim.simulator.database.tables import (
     CHANGE_NS,
     CLOCK,
     COMPUTE,
+    COPY,
     COUNTED_FROM,
+    FOR_COPY,
     FOR_CPU,
     FOR_EVICTION,
     FOR_LOCK,
@@ -43,8 +48,10 @@ from tiersim.simulator.database.tables import (
     ON_CPU,
     PAGE_NS,
     RAMP_PAGES,
+    RESTING,
     RUNNING,
     SCAN,
+    SESSIONS_OVER,
     SLICE_NS,
     SPENT,
     SPILL,
@@ -56,7 +63,7 @@ from tiersim.simulator.database.tables import (
     Database,
 )
 from tiersim.simulator.metrics import Metrics, record_sync
-from tiersim.traces.schema import DATA_READ, LOG_WRITE, TEMP
+from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 
 #: Answers of ``step`` besides a time: it left a request; its last statement has ended; another session will call it.
 ASKS, OVER, RESTS = -1, -2, -3
@@ -81,9 +88,13 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
         if s["phase"] == BETWEEN:
             if s["next"] == s["end"]:
                 unlock_rows(d, session)
+                _note_over(d)
                 return OVER
+            if _rests(d, session):
+                return RESTS
             start = _start_of(d, session)
             if s["transaction_ns"] < 0 and max(start, now) >= d.counted_ns[UNTIL]:
+                _note_over(d)
                 return OVER
             if start > now:
                 return start
@@ -97,7 +108,9 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
         place = d.first_demand[d.statement_class[statement]] + d.sessions[leader]["demand"]
         over = place == d.first_demand[d.statement_class[statement] + 1]
         kind = -1 if over else d.demands[place]["kind"]
-        waits = s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL) or (kind == LOCK and s["step"] == 0)
+        waits = (
+            s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL, COPY) or (kind == LOCK and s["step"] == 0)
+        )
         blocked = over or waits or referred >= BURST
         if blocked and s["charge_ns"] > 0:
             return _ask_processor(d, session)
@@ -125,6 +138,11 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             answer = _go_through(d, session, leader, place, statement, now)
             if answer == REFERRED:
                 referred += 1
+            elif answer == PACED:
+                if s["charge_ns"] > 0:
+                    return _ask_processor(d, session)
+                s["waits"] = FOR_READ
+                return int(d.read_streams[session]["due_ns"])
             elif answer == NO_MORE and (session != leader or d.read_streams[session]["helpers"] > 0):
                 s["streamed"] = 1
             elif answer == NO_MORE:
@@ -144,10 +162,13 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 _next_demand(d, session)
                 continue
             return _ask_temp(d, session, _temp_blocks(demand["temp_bytes"]))
-        elif kind == LOG:
+        elif kind in (LOG, COPY):
             if s["step"] == 1:
                 _next_demand(d, session)
                 continue
+            s["step"] = 1
+            if kind == COPY:
+                return _ask(d, session, FOR_COPY, AT_COPIES, READ, 0, open_copy(d, session, place), BACKUP)
             return _ask_log(d, session, demand["log_bytes"])
         else:
             referred += _refer(d, session, place, statement, now)
@@ -169,6 +190,31 @@ def _account(d: Database, session: int, now: int) -> None:
     d.spending[session, ON_CPU if waits == FOR_CPU else FOR_EVICTION] += part
     s["part_ns"] = 0
     s["asked_ns"] = now
+
+
+@kernel
+def _rests(d: Database, session: int) -> bool:
+    """Tell whether a session's next statement has to wait until more sessions are over: it is called then."""
+    s = d.sessions[session]
+    if d.waits_for[s["next"]] != AFTER or d.over[SESSIONS_OVER] >= d.start_ns[s["next"]]:
+        return False
+    s["rests"] = 1
+    d.over[RESTING] += 1
+    return True
+
+
+@kernel
+def _note_over(d: Database) -> None:
+    """One more session is over: those that rested until then go on."""
+    d.over[SESSIONS_OVER] += 1
+    if d.over[RESTING] == 0:
+        return
+    for session in range(d.first_helper[0]):
+        s = d.sessions[session]
+        if s["rests"] and d.over[SESSIONS_OVER] >= d.start_ns[s["next"]]:
+            s["rests"] = 0
+            d.over[RESTING] -= 1
+            call(d, session)
 
 
 @kernel
@@ -240,7 +286,7 @@ def _next_demand(d: Database, session: int) -> None:
 
 @kernel
 def _go_through(d: Database, session: int, leader: int, place: int, statement: int, now: int) -> int:
-    """Go on with a demand of many pages; returns NO_MORE, WANTS or REFERRED."""
+    """Go on with a demand of many pages; returns NO_MORE, WANTS, REFERRED or PACED."""
     demand = d.demands[place]
     counter = np.int64(statement) * _MOST_DEMANDS + d.sessions[leader]["demand"]
     opened = d.read_streams[session]["open"]
@@ -375,7 +421,6 @@ def _ramped_up(d: Database, page: int) -> tuple[int, int]:
 def _ask_log(d: Database, session: int, log_bytes: int) -> int:
     """Put the record of the commit into the log, and ask for a flush up to it."""
     log = d.log[0]
-    d.sessions[session]["step"] = 1
     log["commits"] += 1
     return _ask(d, session, FOR_LOG, AT_LOG, log["commit_op"], insert(d, log_bytes), 0, LOG_SYNC)
 

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER, LOG_BLOCKS, BURSTS = range(
-    16, 25
-)
+(
+    PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER, COPIES, LOG_BLOCKS, BURSTS,
+) = range(16, 26)  # fmt: skip
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
 #: same table; LOG the record of a commit, made durable with all before it; SCAN pages of a heap one after the other; LOOKUPS many rows, with
 #: reads ahead; LOCK the row that the session looked up last, until its transaction ends, and change it when it is had; SPILL bytes to temp
-#: blocks, and read them back.
-COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL = range(8)
+#: blocks, and read them back; COPY pages past the pool, see :mod:`tiersim.simulator.database.copies`.
+COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL, COPY = range(9)
 
 #: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one more of the pages
 #: that the session reads ahead has come; (made by the pool) read pages whose frames are there. The log and the page cache have meanings of
@@ -28,8 +28,8 @@ URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
 MOST_PAGES = 64
 
-#: What a statement waits for before it starts: its recorded time, or its session.
-CLOCK, OWN = range(2)
+#: What a statement waits for before it starts: its recorded time; its session; until so many sessions, those before its own, are over.
+CLOCK, OWN, AFTER = range(3)
 
 #: Phase of a session: its next statement has not started, its client works on it, it runs.
 BETWEEN, CALLING, RUNNING = range(3)
@@ -41,9 +41,9 @@ INDEPENDENT, ALIKE, RECENT = range(3)
 FREE, READING, VALID = range(3)
 
 #: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for pages,
-#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks.
-SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp")
-ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP = range(len(SPENT))
+#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks, for copies.
+SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp", "copy")
+ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP, FOR_COPY = range(len(SPENT))
 #: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
 SWEEP, LRU, LRU2 = range(3)
 #: LRU-2: what ``used`` says of a frame whose page is being written so that it can go.
@@ -89,6 +89,7 @@ SESSION = _record(
     "spill_bytes",  # where its temp blocks begin
     "locks",  # rows that it has locked
     "next_waiter",  # session + 1 behind it that waits for the same row
+    "rests",  # until sessions before it are over
     indices=("next", "end", "awaiting"),
 )
 
@@ -239,8 +240,18 @@ HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "check
 
 DEMAND = _record(
     "kind", "table", "dirties", "share", "log_bytes", "pages", "start_page", "rows", "depth", "block_pages", "full", "in_order",
-    "threshold", "degree", "temp_bytes", "rank",
+    "threshold", "degree", "temp_bytes", "rank", "page_ns", "paced_ns", "tables", "station", "file_bytes", "restores", "ratio",
 )  # fmt: skip
+
+#: What a session copies; pages of each level that were taken are in ``copied``.
+COPY_ROW = _record(
+    "place",  # of its demand
+    "turn",  # the volume that pages were taken from, or are for, last
+    "file_bytes",  # how far the file is read or written
+    "working",  # queue of pieces whose pages are to be worked on
+    "busy",  # pieces whose pages are
+    indices=("working",),
+)
 
 #: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted within the demand.
 READ_STREAM = _record(
@@ -257,6 +268,7 @@ READ_STREAM = _record(
     "helpers",  # of a leader: how many share its scan
     "allotted",  # of a leader: pages that have been given to somebody
     "chunk_pages",  # so many are given at a time
+    "due_ns",  # when the pages of the next read may be taken
 )
 
 #: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and sessions count from 1.
@@ -289,8 +301,10 @@ TEMP_POSITION, TEMP_BYTES = range(2)
 COUNTED_FROM, UNTIL = range(2)
 #: Temp files are written and read in blocks of this length.
 TEMP_BLOCK_BYTES = 128 << 10
+#: Places in ``over``: sessions that are, and those that rest until more are.
+SESSIONS_OVER, RESTING = range(2)
 #: Places in ``stations``.
-AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_EXTENSION = range(6)
+AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION = range(7)
 
 
 class Database(NamedTuple):
@@ -306,6 +320,9 @@ class Database(NamedTuple):
     ]  # (sessions, most reads ahead): first page of each read that was started and not waited for
     first_helper: NDArray[np.int64]  # (1,): sessions from here on have no statements, but share the scans of others
     idle_helpers: NDArray[np.int64]  # how many there are, and which
+    over: NDArray[np.int64]  # SESSIONS_OVER, RESTING
+    copies: NDArray[Any]  # COPY_ROW, one for each session; none: nobody copies
+    copied: NDArray[np.int64]  # (copies, levels): pages
     locks: NDArray[Any]  # LOCKED_ROW
     lock_heads: NDArray[np.int64]  # first place of each list in which locked rows are looked up; a power of two
     locks_passed: NDArray[np.int64]  # (1,): row locks that would have been out of order and were not taken

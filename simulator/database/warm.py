@@ -2,7 +2,7 @@
 
 Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that the run does not
 draw. What is missed comes at once; pages are changed and counted as used, and are clean again only after they have gone: checkpoints
-and the background writer do not run meanwhile. Only lookups fill the pool. The operating system's page cache is filled by what the pool misses and
+and the background writer do not run meanwhile. Lookups fill the pool, and scans that are not through a ring. The operating system's page cache is filled by what the pool misses and
 by the changed pages that it gives up, and holds them clean.
 """
 
@@ -18,12 +18,18 @@ from tiersim.random_numbers import WARMING_TRANSACTION, random_below
 from tiersim.simulator.database.extension import extend, has_extension, is_extended
 from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
+from tiersim.simulator.database.read_stream import heap_pages, page_in, pages_of
+from tiersim.simulator.database.rings import scans_in_ring
 from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK_NS,
     DIRTY_PAGES,
     LOOKUP,
+    LOOKUPS,
     ORIGIN_NS,
+    POLICY,
+    SCAN,
+    SWEEP,
     TAKEN,
     UNUSED,
     VALID,
@@ -107,6 +113,18 @@ def _read(p: Plant, d: Database, page: int, changed: int, was_extended: bool) ->
 
 
 @kernel
+def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: int, missed: NDArray[np.int64]) -> int:
+    """Refer to a page of a level; returns how many the volume was read for: 0 or 1."""
+    if touch(d, page, now):
+        if dirties:
+            change(d, page, 0)
+        return 0
+    missed[level] += 1
+    was_extended = is_extended(d, page)
+    return int(_read(p, d, page, _fetch(d, page, dirties, now), was_extended))
+
+
+@kernel
 def walk(
     p: Plant,
     d: Database,
@@ -132,23 +150,23 @@ def walk(
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
                 demand = d.demands[place]
-                if demand["kind"] != LOOKUP and demand["kind"] != AGAIN:
+                kind, table = demand["kind"], demand["table"]
+                if kind == SCAN and not (d.replacement[POLICY] == SWEEP and scans_in_ring(d, heap_pages(d, table))):
+                    for number in range(pages_of(d, place)):
+                        page = page_in(d, place, 0, number)
+                        read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
+                        referred += 1
+                if kind not in (LOOKUP, AGAIN, LOOKUPS):
                     continue
-                table = demand["table"]
-                if demand["kind"] == LOOKUP:
-                    row = draw_row(d, table, table + _ENTITY, referred)
                 pages = references(d, table)
-                for reference in range(pages):
-                    page = page_at(d, table, row % d.rows[table], reference)
-                    dirties = demand["dirties"] if reference + 1 == pages else 0
-                    if touch(d, page, now):
-                        if dirties:
-                            change(d, page, 0)
-                    else:
-                        missed[d.first_level[table] + reference] += 1
-                        was_extended = is_extended(d, page)
-                        read += _read(p, d, page, _fetch(d, page, dirties, now), was_extended)
-                referred += pages
+                for _ in range(demand["rows"] if kind == LOOKUPS else 1):
+                    if kind != AGAIN:
+                        row = draw_row(d, table, table + _ENTITY, referred)
+                    for reference in range(pages):
+                        page = page_at(d, table, row % d.rows[table], reference)
+                        dirties = demand["dirties"] if reference + 1 == pages else 0
+                        read += _look_at(p, d, page, dirties, now, d.first_level[table] + reference, missed)
+                    referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 
 
@@ -169,7 +187,7 @@ def warm(
     counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
     drawn = read = 0
     before, window = -1.0, max(len(d.page_of), _LEAST_REFERENCES)
-    stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN)).any()
+    stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN, LOOKUPS, SCAN)).any()
     while not stationary and counted[_REFERENCES] + window <= most_references:
         missed[:] = 0
         drawn, read = int(counted[_TRANSACTIONS]), int(counted[_READ])

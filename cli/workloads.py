@@ -1,0 +1,51 @@
+"""Tables of runs of described workloads: what each stream and each kind of statement took, one column for each scenario."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tiersim.cli import terminal
+from tiersim.cli.statements import breakdown_of, notes_of, rows_of_checkpoints, rows_of_host, rows_of_latency
+from tiersim.units import format_ns
+
+Summary = Mapping[str, Any]
+
+
+def show_workload(summaries: Sequence[Summary]) -> None:
+    """Print the table: streams, statements in the order of the file, the log, checkpoints, the host."""
+    rows = []
+    for stream in summaries[0]["streams"]:
+        found = [summary["streams"][stream] for summary in summaries]
+        rows.append([f"stream {stream}", *(format_ns(one["elapsed_ns"]) for one in found)])
+        rows.append([f"stream {stream}, transactions/s", *map(_rate, found)])
+    for name in _statements(summaries):
+        found = [summary["queries"].get(name) for summary in summaries]
+        rows.append([f"{name}, took", *_cells(found, lambda query: format_ns(query["took_ns"]))])
+        if any(query and query["count"] > 1 for query in found):
+            rows += [row for row in rows_of_latency(name, found) if row[0].endswith(("p50", "p95"))]
+        rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
+        if any(query and query["bulk_mb_per_s"] for query in found):
+            rows.append([f"{name}, MB/s", *_cells(found, lambda query: f"{query['bulk_mb_per_s']:,.0f}")])
+        if any(query and query["physical_reads_per_call"] for query in found):
+            rows.append(
+                [f"{name}, reads a call", *_cells(found, lambda query: f"{query['physical_reads_per_call']:,.3g}")]
+            )
+    rows += rows_of_latency("commit", [summary["latency_ns"].get("log sync") for summary in summaries])
+    rows += rows_of_checkpoints(summaries)
+    rows += rows_of_host(summaries)
+    trace = summaries[0]["trace"]
+    columns = ["", *(summary["name"] for summary in summaries)]
+    title = f"{trace['name']}: {trace['description'] or 'a described workload'}"
+    terminal.show_table(title, columns, rows, "\n".join(notes_of(summaries)))
+
+
+def _statements(summaries: Sequence[Summary]) -> list[str]:
+    return list(dict.fromkeys(name for summary in summaries for name in summary["queries"]))
+
+
+def _cells(found: Sequence[Mapping[str, Any] | None], text: Callable[[Mapping[str, Any]], str]) -> list[str]:
+    return [text(query) if query else "" for query in found]
+
+
+def _rate(stream: Mapping[str, Any]) -> str:
+    rate = stream["transactions_per_s"]
+    return "" if rate is None else f"{rate:,.3g}"

@@ -1,0 +1,226 @@
+"""A described workload on a scenario: the database above the plant, ready to run."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.tables import NEVER
+from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
+from tiersim.scenarios.statements.load import Load
+from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
+from tiersim.scenarios.workloads.demands import Ground
+from tiersim.scenarios.workloads.model import RelationModel, Workload
+from tiersim.scenarios.workloads.program import Laid, lay_out
+from tiersim.scenarios.workloads.steps import Backup, Restore, Spill
+from tiersim.simulator.database.build import Relation, add_database
+from tiersim.simulator.database.warm import clean_all, warm
+from tiersim.traces.bundle import Manifest
+from tiersim.units import format_bytes
+
+#: Temp blocks go round in so many bytes at least; nothing that lies there is read by others.
+_TEMP_BYTES = 1 << 30
+#: Files begin at multiples of this.
+_ALIGNED_BYTES = 1 << 20
+#: Places for requests that a run begins with; there are more when it needs them.
+_SLOTS = 1024
+
+
+@dataclass(frozen=True)
+class Described:
+    """A workload with its file."""
+
+    path: Path
+    model: Workload
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Relations on the scenario's volumes, and where log, temp blocks and backups are."""
+
+    relations: list[Relation]
+    log: str
+    temp: str
+    backup: str
+    backup_from_bytes: int
+
+
+def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns: int) -> tuple[Assembled, Laid]:
+    """Put a workload on *scenario*: clients without a count make *passes*, the timeline is of *span_ns*. Raises ScenarioError.
+
+    What comes back can run once.
+    """
+    model, replay = described.model, scenario.model.replay
+    _check(described, scenario)
+    settings = _settings(described, scenario)
+    builder = PlantBuilder(replay.seed)
+    entry = volumes_of(scenario, builder)
+    placed = _place(described, scenario, entry)
+    ground = Ground(
+        engine=model.workload.engine,
+        relations={name: place for place, name in enumerate(model.relations)},
+        built=placed.relations,
+        page_bytes=settings.page_bytes,
+        core_speed=settings.core_speed,
+        backup_station=entry[placed.backup],
+        backup_from_bytes=placed.backup_from_bytes,
+    )
+    try:
+        laid = lay_out(model, ground, passes, replay.seed)
+    except ScenarioError as error:
+        raise ScenarioError(f"{described.path}: {error}") from None
+    frames = max(settings.buffer_pool_bytes // settings.page_bytes, 1)
+    duration_ns = model.workload.duration
+    until_ns = NEVER if duration_ns is None else replay.warmup + duration_ns
+    host = replace(
+        host_of(scenario, settings, frames, entry[placed.log], until_ns),
+        helpers=laid.helpers,
+        temp_station=entry[placed.temp],
+        temp_bytes=min(_temp_bytes(model), scenario.homes[placed.temp].capacity_bytes),
+    )
+    program = laid.program
+    database = add_database(
+        builder, host, placed.relations, program.classes, program.statements, program.category, INTERVALS
+    )
+    plant = builder.build(_SLOTS)
+    state = replay.cache_state or model.workload.cache
+    warmed = state == "warm" and warm(database, plant).stationary
+    clean_all(database)
+    load = _load(described, settings, frames, span_ns)
+    return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns), laid
+
+
+def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
+    """Return a relation as the simulator has it, on a volume's *station*."""
+    pages = model.heap_pages(page_bytes)
+    rows = model.rows or pages
+    return Relation(
+        rows=rows,
+        level_pages=(*levels(-(-(model.index or 0) // page_bytes)), pages),
+        exponent=model.exponent,
+        ordered=model.ordered,
+        station=station,
+        hot_rows=0 if model.hot is None else max(round(model.hot * rows), 1),
+        hot_share=model.hot_share or 0.0,
+        recent=model.recent,
+    )
+
+
+def _check(described: Described, scenario: NamedScenario) -> None:
+    """Refuse what a scenario says of recordings, and rules for relations and files that the workload does not have."""
+    replay, model = scenario.model.replay, described.model
+    for key, kept in (("mode", "partly-open"), ("load", 1.0), ("clients", None), ("think", None)):
+        if getattr(replay, key) != kept:
+            raise ScenarioError(
+                f"{scenario.name}: replay.{key}: is of recordings; {described.path} says itself who runs what; leave it out"
+            )
+    if replay.cache_state == "recorded":
+        raise ScenarioError(f'{scenario.name}: replay.cache_state: "recorded", but nothing was; write "warm" or "cold"')
+    engine = scenario.model.engine
+    if engine is not None and engine.kind not in (None, model.workload.engine):
+        raise ScenarioError(
+            f"{scenario.name}: engine.kind: {engine.kind!r}, but {described.path} is a workload of {model.workload.engine}; leave the key out"
+        )
+    known = {
+        "relation": list(model.relations),
+        "file": [one.file for one in model.relations.values() if one.file is not None],
+    }
+    for key in scenario.model.placement:
+        kind, _, name = key.partition(":")
+        if kind in known and name not in known[kind]:
+            raise ScenarioError(
+                f"{scenario.name}: placement.{key}: {described.path} has no such {kind}{did_you_mean(name, known[kind])}"
+            )
+
+
+def _settings(described: Described, scenario: NamedScenario) -> Settings:
+    """Resolve host and engine: as the scenario says, else as the workload does, else by default."""
+    said = described.model.workload
+    host = {
+        "engine": said.engine,
+        "version": said.version,
+        "cores": said.cores,
+        "page_bytes": said.page,
+        "shared_buffers_bytes": said.buffer_pool,
+        "buffer_pool_bytes": said.buffer_pool,
+    }
+    manifest = Manifest(host={key: value for key, value in host.items() if value is not None})
+    found = settings_of(scenario, described.path, manifest, None)
+    basis = {key: "workload" if text == "recorded" else text for key, text in found.basis.items()}
+    return replace(found, basis=basis)
+
+
+def _place(described: Described, scenario: NamedScenario, entry: dict[str, int]) -> Placed:
+    """Place relations, log, temp blocks and backups on volumes; raises ScenarioError when they do not fit."""
+    rules, default = scenario.model.placement, scenario.model.default_volume
+    page_bytes = described.model.workload.page
+    volumes = [_volume_of(name, one, rules, default) for name, one in described.model.relations.items()]
+    relations = [
+        built(one, page_bytes, entry[volume])
+        for one, volume in zip(described.model.relations.values(), volumes, strict=True)
+    ]
+    log, backup = rules.get("log", default), rules.get("backup", default)
+    temp = rules.get("temp", rules.get("tempdb", default))
+    data_bytes = sum(sum(one.level_pages) for one in relations) * page_bytes
+    needed = {volume: data_bytes for volume in volumes}
+    needed[log] = needed.get(log, 0) + LOG_FILE_BYTES
+    from_bytes = -(-needed.get(backup, 0) // _ALIGNED_BYTES) * _ALIGNED_BYTES
+    largest = max((data_bytes / ratio for ratio in _compressions(described.model)), default=0.0)
+    if largest:
+        needed[backup] = from_bytes + round(largest)
+    for volume, size in needed.items():
+        capacity = scenario.homes[volume].capacity_bytes
+        if size > capacity:
+            raise ScenarioError(
+                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there needs "
+                f"{format_bytes(size)}; choose more capacity"
+            )
+    return Placed(relations, log, temp, backup, from_bytes)
+
+
+def _volume_of(name: str, relation: RelationModel, rules: dict[str, str], default: str) -> str:
+    keys = (f"relation:{name}", f"file:{relation.file}")
+    return next((rules[key] for key in keys if key in rules), default)
+
+
+def _compressions(model: Workload) -> list[float]:
+    """Return by how much each file that is written or read is compressed."""
+    steps = [step for statement in model.statements.values() for step in statement.does]
+    return [
+        step.compression
+        for step in steps
+        if isinstance(step, Restore) or (isinstance(step, Backup) and step.backup == "file")
+    ]
+
+
+def _temp_bytes(model: Workload) -> int:
+    """Return the bytes that temp blocks go round in: those of all clients at once."""
+    spilled = {
+        name: sum(step.spill for step in statement.does if isinstance(step, Spill))
+        for name, statement in model.statements.items()
+    }
+    at_once = sum(
+        (stream.clients or 1) * max(spilled[name] for name in stream.names) for stream in model.streams.values()
+    )
+    return max(at_once, _TEMP_BYTES)
+
+
+def _load(described: Described, settings: Settings, frames: int, span_ns: int) -> Load:
+    """Return what results say of the workload."""
+    nothing = np.zeros(0, np.int64)
+    texts = {
+        name: statement.text or f"{name}: {', '.join(type(step).__name__.lower() for step in statement.does)}"
+        for name, statement in described.model.statements.items()
+    }
+    return Load(
+        path=described.path, manifest=Manifest(), session=nothing, transaction=nothing, query=nothing, start_ns=nothing,
+        duration_ns=nothing, cpu_ns=nothing, physical_reads=nothing, log_bytes=nothing, queries=tuple(texts), texts=texts,
+        cpu_basis={}, asked=(), image_bytes=None, fitted=Fitted((), frames, (), (), (), 0), span_ns=span_ns, commit_wait_ns=0.0,
+        closed=True, pooled=False, synthetic=False, inferred=(), described=True,
+    )  # fmt: skip

@@ -1,0 +1,190 @@
+"""A workload as people write it: relations, statements made of steps, streams that run them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from tiersim.errors import did_you_mean
+from tiersim.scenarios.library import workload_names, workload_path_of
+from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
+from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
+from tiersim.units import parse_bytes
+
+_HEADER = re.compile(rb"^\s*\[workload\]", re.MULTILINE)
+#: Steps that name a relation, and the key that does.
+_OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
+    (Scan, "scan"),
+    (Lookup, "lookup"),
+    (Change, "change"),
+    (Write, "write"),
+)
+
+
+class DatabaseModel(StrictModel):
+    """``[workload]``: the engine, and what a scenario need not say."""
+
+    description: str = ""
+    engine: Literal["postgresql", "sqlserver"]
+    version: int | None = Field(default=None, ge=1)
+    buffer_pool: Bytes = Field(gt=0)
+    cores: int | None = Field(default=None, ge=1, le=4096)
+    page: Bytes = Field(default=parse_bytes("8 KiB"), ge=512)
+    cache: Literal["warm", "cold"] = "warm"
+    duration: Nanoseconds | None = Field(default=None, gt=0)
+
+
+class RelationModel(StrictModel):
+    """``[relations.NAME]``: a table with the index that its rows are looked up by; its size is said in one way."""
+
+    rows: int | None = Field(default=None, ge=1)
+    rows_per_page: int | None = Field(default=None, ge=1)
+    pages: int | None = Field(default=None, ge=1)
+    size: Bytes | None = Field(default=None, gt=0)
+    index: Bytes | None = Field(default=None, gt=0)  # its lowest level
+    exponent: float = Field(default=0.0, ge=0, le=10)  # of Zipf's law
+    hot: float | None = Field(default=None, gt=0, lt=1)  # share of the rows that get hot_share of the accesses
+    hot_share: float | None = Field(default=None, gt=0, le=1)
+    recent: bool = False  # the hottest rows are the last ones
+    ordered: bool = False  # rows lie in the order of the index
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_size(self) -> "RelationModel":
+        given = [key for key in ("rows_per_page", "pages", "size") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{given[1] if given else 'pages'}: how large the relation is has to be said once; write pages, size, or rows with rows_per_page"
+            )
+        if given == ["rows_per_page"] and self.rows is None:
+            raise ValueError("rows: is needed with rows_per_page; write how many rows there are")
+        if (self.hot is None) != (self.hot_share is None):
+            raise ValueError("hot: goes with hot_share: which part of the rows gets which part of the accesses")
+        return self
+
+    def heap_pages(self, page_bytes: int) -> int:
+        """Return how many pages its rows take."""
+        if self.rows_per_page is not None:
+            return -(-(self.rows or 0) // self.rows_per_page)
+        return self.pages or -(-(self.size or 0) // page_bytes)
+
+
+class StatementModel(StrictModel):
+    """``[statements.NAME]``: what one execution does, step by step."""
+
+    text: str | None = None
+    via: Literal["language", "rpc"] = "language"
+    does: list[Step] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _every_step_has_a_verb(cls, values: object) -> object:
+        steps = values.get("does") if isinstance(values, dict) else None
+        for number, step in enumerate(steps if isinstance(steps, list) else ()):
+            if isinstance(step, dict) and verb_of(step) is None and step:
+                first = next(iter(step))
+                raise ValueError(
+                    f"does: step {number + 1}: {first!r} is not {', '.join(VERBS)}{did_you_mean(first, VERBS)}"
+                )
+        return values
+
+
+class StreamModel(StrictModel):
+    """``[streams.NAME]``: clients that run statements one after the other, or arrivals by the clock."""
+
+    statements: list[str] | None = Field(default=None, min_length=1)  # one pass
+    mix: dict[str, float] | None = Field(default=None, min_length=1)  # shares in their place; a pass is one statement
+    order: Literal["written", "shuffled"] = "written"
+    transaction: bool = False  # a pass is one transaction; if not, each statement is
+    clients: int | None = Field(default=None, ge=1, le=4096)
+    rate: float | None = Field(default=None, gt=0, le=1e6)  # passes a second, by the clock
+    count: int | None = Field(default=None, ge=1)  # passes of each client
+    think: Nanoseconds = Field(default=0, ge=0)  # before each pass but the first
+    phase: int = Field(default=1, ge=1, le=64)
+
+    @model_validator(mode="after")
+    def _says_what_runs(self) -> "StreamModel":
+        if (self.statements is None) == (self.mix is None):
+            raise ValueError("statements: are a list, or a mix with shares; write one of both")
+        if self.rate is not None and (self.clients is not None or self.think):
+            raise ValueError(
+                "rate: arrivals come by the clock, each as a client of its own; leave clients and think out"
+            )
+        if self.mix is not None and not all(share > 0 for share in self.mix.values()):
+            raise ValueError("mix: shares are numbers above 0, such as { read = 80, write = 20 }")
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the statements, in the order in which they are written."""
+        return list(self.mix) if self.mix is not None else self.statements or []
+
+
+class Workload(StrictModel):
+    """A workload file."""
+
+    workload: DatabaseModel
+    relations: dict[str, RelationModel] = Field(min_length=1)
+    statements: dict[str, StatementModel] = Field(min_length=1)
+    streams: dict[str, StreamModel] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _steps_name_relations(self) -> "Workload":
+        for name, statement in self.statements.items():
+            for step in statement.does:
+                for kind, key in _OF_RELATIONS:
+                    relation = getattr(step, key) if isinstance(step, kind) else None
+                    if relation is not None and relation not in self.relations:
+                        hint = did_you_mean(relation, self.relations)
+                        raise ValueError(
+                            f"statements.{name}.does: {key} = {relation!r} is not one of the relations{hint}"
+                        )
+                    if isinstance(step, Lookup | Change) and relation and self.relations[relation].rows is None:
+                        raise ValueError(
+                            f"relations.{relation}.rows: rows of it are looked up; write how many there are"
+                        )
+        return self
+
+    @model_validator(mode="after")
+    def _streams_name_statements(self) -> "Workload":
+        last = max(stream.phase for stream in self.streams.values())
+        for name, stream in self.streams.items():
+            for statement in stream.names:
+                if statement not in self.statements:
+                    hint = did_you_mean(statement, self.statements)
+                    raise ValueError(f"streams.{name}.statements: {statement!r} is not one of the statements{hint}")
+            if stream.count is None and self.workload.duration is None:
+                raise ValueError(
+                    f"streams.{name}.count: nothing ends the stream; write count here or duration under [workload]"
+                )
+            if stream.count is None and stream.phase < last:
+                raise ValueError(
+                    f"streams.{name}.count: streams of a later phase wait until this one is over; write how many passes it makes"
+                )
+            if stream.rate is not None and stream.phase > 1:
+                raise ValueError(f"streams.{name}.rate: arrivals come by the clock from the start on; leave phase out")
+        return self
+
+    def ordered_streams(self) -> Iterator[tuple[str, StreamModel]]:
+        """Yield the streams by phase."""
+        yield from sorted(self.streams.items(), key=lambda item: item[1].phase)
+
+
+def is_workload(path: Path) -> bool:
+    """Tell whether the file at *path* describes a workload: it is TOML and has a table of that name."""
+    return path.suffix == ".toml" and path.is_file() and bool(_HEADER.search(path.read_bytes()))
+
+
+def find_workload(path: Path) -> Path | None:
+    """Return the file of the workload that *path* is or names in the library; None when it is something else."""
+    if is_workload(path):
+        return path
+    name = str(path)
+    return workload_path_of(name) if name in workload_names() and not path.exists() else None
+
+
+def read_workload(path: Path) -> Workload:
+    """Read and check a workload file; raises ScenarioError."""
+    return read_model(Workload, path)
