@@ -69,7 +69,9 @@ class DatabaseCase:
     warmed: bool
     writer_pages: int  # most of a round of the background writer; 0: there is none
     os_cache_pages: int
-    durability: tuple[Log, Checkpoints | None] | tuple[LogBlocks, BurstCheckpoints | IndirectCheckpoints | None]  # in ticks
+    durability: (
+        tuple[Log, Checkpoints | None] | tuple[LogBlocks, BurstCheckpoints | IndirectCheckpoints | None]
+    )  # in ticks
     lazy_ticks: int  # interval of the lazy writer, with LRU-2; 0: there is none
     extension_pages: int
     temp: bool  # the second table is of a temporary database
@@ -92,7 +94,14 @@ class DatabaseCase:
         relations = [
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
             Relation(
-                self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2), temp=self.temp
+                self.rows // 2 + 1,
+                (4,),
+                0.0,
+                station=disk,
+                hot_rows=1,
+                hot_share=0.4,
+                recent=bool(self.seed & 2),
+                temp=self.temp,
             ),
         ]
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)

@@ -182,7 +182,9 @@ def add_database(
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     _refuse(host)
-    posted = 0 if host.lazy_writer is None else MOST_RUNS + 3  # by the lazy writer: runs, two for the extension, its next round
+    posted = (
+        0 if host.lazy_writer is None else MOST_RUNS + 3
+    )  # by the lazy writer: runs, two for the extension, its next round
     pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1 + posted, role="buffer pool")
     readers = 0
     if host.io_workers > 0:
