@@ -14,7 +14,7 @@ from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import Plant
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.pages import loaded, ring_victim, touch, touch_in_ring, victim
+from tiersim.simulator.database.pages import frame_for, loaded, touch, touch_in_ring, victim
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import (
     BULK_READ,
@@ -115,7 +115,7 @@ def read_through_ring(database: Database, page: int, session: int = 0) -> bool:
     """Refer to a page as a scan does; tell whether it was there."""
     if touch_in_ring(database, page, 0):
         return True
-    frame = ring_victim(database, session, 0)
+    frame = frame_for(database, session, 0)
     if database.page_of[frame] >= 0:
         database.frame_of[database.page_of[frame]] = 0
     database.page_of[frame], database.frame_of[page] = page, frame + 1

@@ -13,7 +13,7 @@ and how many they are; what is written is the same, a page at most once in that 
 Pages of a temporary database are passed by: nobody recovers them. At the end of a checkpoint the files that were written to are flushed, which costs where a
 drive has a cache that loses power.
 
-Background requests of the station to itself: FLUSH, the timer; READ, go on with the sweep; WRITE, a run of pages.
+Background requests of the station to itself: FLUSH, the timer; READ, go on with the sweep; WRITE, a run of pages; FILL, files.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.checkpointer import BY_TIME, IDLE, SYNCING, WRITING, checkpoint_row
 from tiersim.simulator.database.gathered import GATHERED, gather, last_position
 from tiersim.simulator.database.pages import is_temporary, station_of, volume_of
-from tiersim.simulator.database.tables import AT_LOG, CHECKPOINT_PENDING, UNUSED, Database
+from tiersim.simulator.database.tables import AT_LOG, CHECKPOINT_PENDING, FILL, UNUSED, Database
 
-#: What a request waits for (``phase`` of its hold): nothing yet; the log, the pages; files to be flushed.
-_BEGINS, _LOGS, _WRITES, _SYNCS = range(4)
+#: What a run of pages waits for (``phase`` of its hold): nothing yet; the log; the pages.
+_BEGINS, _LOGS, _WRITES = range(3)
 #: How often the checkpoint looks whether it may write more, and how much its target moves then, as a part of itself.
 _POLL_NS, _STEP = 5_000_000, 8
 #: Most runs that one event posts: children are written to a table of fixed size.
@@ -77,17 +77,23 @@ def finish_burst(p: Plant, d: Database, slot: int) -> int:
     c = d.checkpointer[0]
     request = p.requests[slot]
     if request["op"] == WRITE:
-        return _begin_run(p, d, slot)
-    if request["op"] == READ:
-        now = request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS)
-        if request["length_bytes"] >= _POLL_NS:
-            _move_target(d)
-        return _go_round(p, d, now) if c["indirect"] else _sweep(p, d, slot, 0, now)
-    now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
+        return _write_run(p, d, slot)
+    if request["op"] == FILL:
+        return _sync_next(p, d, slot, 0)
+    now = request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS)
+    if request["op"] == FLUSH:
+        now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
+        if c["indirect"]:
+            c["state"] = WRITING
+        elif d.log[0]["inserted"] == d.log[0]["redo"]:
+            return _set_timer(p, d, 0, now)
+        else:
+            _begin(d, now)
+    elif request["length_bytes"] >= _POLL_NS:
+        _move_target(d)
     if c["indirect"]:
-        c["state"] = WRITING
-        return _go_round(p, d, now)
-    return _begin(p, d, slot, now)
+        _allot(d, now)
+    return _sweep(p, d, now)
 
 
 @kernel
@@ -95,23 +101,20 @@ def resume_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on after the log, the pages of a run, or a file."""
     c = d.checkpointer[0]
     request, hold = p.requests[slot], p.holds[slot]
-    if hold["phase"] == _SYNCS:
-        return _sync_next(p, d, slot, 0, now)
+    if request["op"] == FILL:
+        return _sync_next(p, d, slot, now)
     if hold["phase"] == _LOGS:
         return _write_run(p, d, slot)
     c["outstanding_pages"] -= request["length_bytes"] // d.page_bytes[0]
     c["writes"] += 1
     c["latency_ns"] += now - request["accepted_ns"]
-    if c["state"] == SYNCING and c["outstanding_pages"] == 0 and not c["indirect"]:
-        return _sync_next(p, d, slot, 0, now)
-    return 0
+    return _sync_if_written(p, d, 0)
 
 
 @kernel
-def _begin(p: Plant, d: Database, slot: int, now: int) -> int:
+def _begin(d: Database, now: int) -> None:
+    """Note which pages a checkpoint is to write."""
     c, log = d.checkpointer[0], d.log[0]
-    if log["inserted"] == log["redo"]:
-        return _set_timer(p, d, 0, now)
     c["begun"] += 1
     row = checkpoint_row(d)
     row["start_ns"] = c["started_ns"] = now
@@ -126,8 +129,19 @@ def _begin(p: Plant, d: Database, slot: int, now: int) -> int:
         if d.dirty[frame] and not is_temporary(d, d.page_of[frame]):
             d.checkpoint_mark[d.page_of[frame]] = CHECKPOINT_PENDING
             pages += 1
-    row["pages"] = c["pages"] = pages
-    return _sweep(p, d, slot, 0, now)
+    row["pages"] = pages
+    c["pages"] = d.pool_state[UNUSED]
+
+
+@kernel
+def _allot(d: Database, now: int) -> None:
+    """Let an indirect checkpoint come to as many frames as it should have come to since the last time."""
+    c = d.checkpointer[0]
+    frames = d.pool_state[UNUSED]
+    due = frames * (now - c["started_ns"]) + c["processed"]  # times the time that once round takes
+    c["pages"] = min(c["pages"] + due // c["timeout_ns"], frames)
+    c["processed"] = due % c["timeout_ns"]
+    c["started_ns"] = now
 
 
 @kernel
@@ -153,27 +167,38 @@ def _move_target(d: Database) -> None:
 
 
 @kernel
-def _sweep(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
-    """Post writes of pages that the checkpoint is to write, as many as may be under way."""
+def _sweep(p: Plant, d: Database, now: int) -> int:
+    """Go through frames, as many as are left (``pages``), and post writes of their pages, as many as may be under way."""
     c = d.checkpointer[0]
-    while c["next"] < d.pool_state[UNUSED]:
+    made = 0
+    while c["pages"] > 0:
         if c["outstanding_pages"] >= c["target_pages"]:
             return add_background(p, made, c["station"], READ, 0, _POLL_NS)
         if made == MOST_RUNS:
             return add_background(p, made, c["station"], READ, 0, 0)
+        c["next"] %= d.pool_state[UNUSED]
         page = d.page_of[c["next"]]
-        c["next"] += 1
-        if page < 0 or d.checkpoint_mark[page] == 0:
-            continue
-        if d.checkpoint_mark[page] == CHECKPOINT_PENDING and d.dirty[c["next"] - 1]:
+        if page >= 0 and _is_to_write(d, page):
             made = _post(p, d, made, page)
-        d.checkpoint_mark[page] = 0
+        c["next"] += 1
+        c["pages"] -= 1
+    if c["indirect"]:
+        return add_background(p, made, c["station"], READ, 0, (now // _NAP_NS + 1) * _NAP_NS - now)
     c["state"] = SYNCING
     c["next"] = 0
     checkpoint_row(d)["written_ns"] = now
-    if c["outstanding_pages"] == 0:
-        return _sync_next(p, d, slot, made, now)
-    return made
+    return _sync_if_written(p, d, made)
+
+
+@kernel
+def _is_to_write(d: Database, page: int) -> bool:
+    """Tell whether the sweep writes the page that it has come to: of an indirect checkpoint any that is changed."""
+    dirty = d.dirty[d.frame_of[page] - 1] > 0
+    if d.checkpointer[0]["indirect"]:
+        return bool(dirty and not is_temporary(d, page))
+    mark = d.checkpoint_mark[page]
+    d.checkpoint_mark[page] = 0
+    return bool(dirty and mark == CHECKPOINT_PENDING)
 
 
 @kernel
@@ -190,65 +215,45 @@ def _post(p: Plant, d: Database, made: int, page: int) -> int:
 
 
 @kernel
-def _begin_run(p: Plant, d: Database, slot: int) -> int:
-    """Write the pages of a run, the log up to them before."""
-    size = d.page_bytes[0]
-    request = p.requests[slot]
-    position = last_position(d, request["offset_bytes"] // size, request["length_bytes"] // size)
-    if position > d.log[0]["flushed"]:
-        p.holds[slot]["phase"] = _LOGS
-        return add_child(p, 0, d.stations[AT_LOG], FLUSH, position, 0)
-    return _write_run(p, d, slot)
-
-
-@kernel
 def _write_run(p: Plant, d: Database, slot: int) -> int:
-    request = p.requests[slot]
-    p.holds[slot]["phase"] = _WRITES
-    station = station_of(d, request["offset_bytes"] // d.page_bytes[0])
-    return add_child(p, 0, station, WRITE, request["offset_bytes"], request["length_bytes"])
+    """Write the pages of a run, the log up to them before."""
+    request, hold = p.requests[slot], p.holds[slot]
+    size = d.page_bytes[0]
+    first = request["offset_bytes"] // size
+    if hold["phase"] == _BEGINS:
+        hold["phase"] = _LOGS
+        position = last_position(d, first, request["length_bytes"] // size)
+        if position > d.log[0]["flushed"]:
+            return add_child(p, 0, d.stations[AT_LOG], FLUSH, position, 0)
+    hold["phase"] = _WRITES
+    return add_child(p, 0, station_of(d, first), WRITE, request["offset_bytes"], request["length_bytes"])
 
 
 @kernel
-def _sync_next(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
+def _sync_if_written(p: Plant, d: Database, made: int) -> int:
+    """Begin to flush files when all pages of a checkpoint have been written."""
+    c = d.checkpointer[0]
+    if c["state"] != SYNCING or c["outstanding_pages"] > 0:
+        return made
+    return add_background(p, made, c["station"], FILL, 0, 0)
+
+
+@kernel
+def _sync_next(p: Plant, d: Database, slot: int, now: int) -> int:
     """Flush the next file that was written to; behind the last the checkpoint is over."""
     c = d.checkpointer[0]
-    p.holds[slot]["phase"] = _SYNCS
     while c["next"] < len(d.written_files):
         file = c["next"]
         c["next"] += 1
         if d.written_files[file]:
             d.written_files[file] = 0
             c["synced_files"] += 1
-            return add_child(p, made, volume_of(d, d.file_start[file]), FLUSH, 0, 0)
+            return add_child(p, 0, volume_of(d, d.file_start[file]), FLUSH, 0, 0)
+    now = max(now, p.requests[slot]["accepted_ns"] + PASS_ON_NS)
     checkpoint_row(d)["end_ns"] = now
     c["count"] += 1
     c["state"] = IDLE
-    return _set_timer(p, d, made, now)
-
-
-@kernel
-def _go_round(p: Plant, d: Database, now: int) -> int:
-    """Write what is changed in the part of the pool that an indirect checkpoint should have come to by now."""
-    c = d.checkpointer[0]
-    frames = d.pool_state[UNUSED]
-    made = 0
-    due = frames * (now - c["started_ns"]) + c["processed"]  # times the time that once round takes
-    c["pages"] = min(c["pages"] + due // c["timeout_ns"], frames)
-    c["processed"] = due % c["timeout_ns"]
-    c["started_ns"] = now
-    while c["pages"] > 0:
-        if made == MOST_RUNS:
-            return add_background(p, made, c["station"], READ, 0, 0)
-        if c["outstanding_pages"] >= c["target_pages"]:
-            return add_background(p, made, c["station"], READ, 0, _POLL_NS)
-        c["next"] %= frames
-        page = d.page_of[c["next"]]
-        if page >= 0 and d.dirty[c["next"]] and not is_temporary(d, page):
-            made = _post(p, d, made, page)
-        c["next"] += 1
-        c["pages"] -= 1
-    return add_background(p, made, c["station"], READ, 0, (now // _NAP_NS + 1) * _NAP_NS - now)
+    return _set_timer(p, d, 0, now)
 
 
 def burst_fields(settings: BurstCheckpoints | IndirectCheckpoints, station: int) -> dict[str, int]:

@@ -17,7 +17,18 @@ from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database import lru2, rings
 from tiersim.simulator.database.extension import extend, has_extension
 from tiersim.simulator.database.gathered import GATHERED, gather
-from tiersim.simulator.database.tables import AT_POOL, EXTEND, FREE, FREE_FRAMES, GOING, TAKEN, UNUSED, VALID, Database
+from tiersim.simulator.database.tables import (
+    AT_POOL,
+    EXTEND,
+    FREE,
+    FREE_FRAMES,
+    GOING,
+    PREFETCH,
+    TAKEN,
+    UNUSED,
+    VALID,
+    Database,
+)
 
 #: Most runs that wait to be posted.
 MOST_RUNS = 64
@@ -35,24 +46,15 @@ class LazyWriter:
 
 
 @kernel
-def has_lazy_writer(d: Database) -> bool:
-    """Tell whether frames come from a free list."""
-    return d.lazy_writer.size > 0
-
-
-@kernel
-def free_list_target(d: Database) -> int:
-    """Return how many frames the lazy writer provides."""
+def wanted_frames(d: Database, by_lazy_writer: bool) -> int:
+    """Return how many frames the lazy writer, or a worker, is to provide now; none while there are some that were never used."""
     w = d.lazy_writer[0]
-    return int(min(max(d.pool_state[TAKEN] - w["taken"], w["examined"]), len(d.page_of) // _POOL_PART))
-
-
-@kernel
-def is_short(d: Database) -> bool:
-    """Tell whether a worker has to provide free frames: none were never used, and the list is shorter than what he examines."""
     if d.pool_state[UNUSED] < len(d.page_of):
-        return False
-    return bool(d.pool_state[FREE_FRAMES] < min(d.lazy_writer[0]["examined"], len(d.page_of) // _POOL_PART))
+        return 0
+    most = len(d.page_of) // _POOL_PART
+    if by_lazy_writer:
+        return int(max(min(w["wanted"], most) - d.pool_state[FREE_FRAMES], 0))
+    return int(w["examined"]) if d.pool_state[FREE_FRAMES] < min(w["examined"], most) else 0
 
 
 @kernel
@@ -132,19 +134,13 @@ def next_round_ns(d: Database, now: int) -> int:
 
 
 @kernel
-def begin_round(p: Plant, d: Database, now: int) -> int:
-    """Fill the free list; sleep if nobody has taken a frame since the last time."""
+def begin_round(p: Plant, d: Database) -> int:
+    """Have as many frames provided as were taken since the last round: by a request for no pages."""
     w = d.lazy_writer[0]
     w["awake"] = 0
-    if d.pool_state[UNUSED] < len(d.page_of):
-        return 0
-    target = free_list_target(d)
+    w["wanted"] = max(d.pool_state[TAKEN] - w["taken"], w["examined"])
     w["taken"] = d.pool_state[TAKEN]
-    provided = -1
-    while d.pool_state[FREE_FRAMES] < target and provided < d.pool_state[FREE_FRAMES] + w["runs"]:
-        provided = d.pool_state[FREE_FRAMES] + w["runs"]
-        examine(d, 1, now)
-    return post_runs(p, d, 0)
+    return add_background(p, 0, d.stations[AT_POOL], PREFETCH, 0, 0)
 
 
 @kernel

@@ -18,6 +18,7 @@ from tiersim.simulator.database.tables import (
     FREE_FRAMES,
     INDEPENDENT,
     LRU,
+    NO_RING,
     PAGES_A_FILE,
     POLICY,
     RECENT,
@@ -206,9 +207,11 @@ def victim(d: Database, now: int) -> int:
 
 
 @kernel
-def ring_victim(d: Database, session: int, now: int) -> int:
-    """Return a frame for a page that a session reads through its ring: the ring's oldest, or another if that must stay."""
-    frame = rings.choose(d, session)
+def frame_for(d: Database, session: int, now: int) -> int:
+    """Return a frame for a page that a session reads: of its ring, if it has one, the oldest that may go; else as :func:`victim`."""
+    frame = -1
+    if d.sessions[session]["ring"] != NO_RING:
+        frame = rings.choose(d, session)
     if frame < 0:
         return victim(d, now)
     if d.replacement[POLICY] == LRU:

@@ -26,12 +26,12 @@ from tiersim.simulator.database.lazy_writer import (
     begin_round,
     end_run,
     examine,
-    is_short,
     next_round_ns,
     post_runs,
     wake_lazy_writer,
+    wanted_frames,
 )
-from tiersim.simulator.database.pages import clean, loaded, ring_victim, station_of, victim
+from tiersim.simulator.database.pages import clean, frame_for, loaded, station_of
 from tiersim.simulator.database.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.tables import (
     AT_EXTENSION,
@@ -120,13 +120,13 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
     first = request["offset_bytes"] // size
     page = first
     end = first + request["length_bytes"] // size
-    session = _session_of(p, slot)
+    session = 0 if is_background(p, slot) else _session_of(p, slot)
     s = d.sessions[session]
     asking = d.sessions[leader_of(d, session)]
     counted = asking["phase"] == RUNNING and asking["started_ns"] >= d.counted_ns[COUNTED_FROM]
     while page < end:
         if d.frame_of[page] == 0:
-            frame = ring_victim(d, session, now) if s["ring"] != NO_RING else victim(d, now)
+            frame = frame_for(d, session, now)
             if frame < 0:
                 break
             old = d.page_of[frame]
@@ -151,8 +151,9 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
     p.holds[slot]["position"] = page
     if d.lazy_writer.size == 0:
         return bool(page > first or request["op"] == PREFETCH)
-    if is_short(d):
-        s["charge_ns"] += examine(d, d.lazy_writer[0]["examined"], now) * d.costs[EVICT_CLEAN_NS]
+    freed = examine(d, wanted_frames(d, is_background(p, slot)), now)
+    if not is_background(p, slot):
+        s["charge_ns"] += freed * d.costs[EVICT_CLEAN_NS]
     return bool(page > first or request["op"] == PREFETCH or d.lazy_writer[0]["runs"] > 0)
 
 
@@ -177,8 +178,7 @@ def finish_pool(p: Plant, d: Database, slot: int) -> int:
     if op == AWAIT:
         return 0
     if op == FLUSH:
-        accepted_ns = p.requests[slot]["accepted_ns"]
-        return begin_round(p, d, next_round_ns(d, accepted_ns))
+        return begin_round(p, d)
     if op == WRITE:
         return _write_run(p, d, slot)
     if op == EXTEND:
