@@ -151,9 +151,11 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
     p.holds[slot]["position"] = page
     if d.lazy_writer.size == 0:
         return bool(page > first or request["op"] == PREFETCH)
-    freed = examine(d, wanted_frames(d, is_background(p, slot)), now)
-    if not is_background(p, slot):
-        s["charge_ns"] += freed * d.costs[EVICT_CLEAN_NS]
+    wanted = wanted_frames(d, is_background(p, slot))
+    if wanted > 0:
+        freed = examine(d, wanted, now)
+        if not is_background(p, slot):
+            s["charge_ns"] += freed * d.costs[EVICT_CLEAN_NS]
     return bool(page > first or request["op"] == PREFETCH or d.lazy_writer[0]["runs"] > 0)
 
 
@@ -186,7 +188,9 @@ def finish_pool(p: Plant, d: Database, slot: int) -> int:
         return add_child(p, 0, d.stations[AT_EXTENSION], WRITE, request["offset_bytes"], request["length_bytes"])
     made = 0
     if d.lazy_writer.size > 0:
-        made = wake_lazy_writer(p, d, post_runs(p, d, 0))
+        if d.lazy_writer[0]["runs"] + d.lazy_writer[0]["extended_pages"] > 0:
+            made = post_runs(p, d, 0)
+        made = wake_lazy_writer(p, d, made)
     return _start_reads(p, d, slot, made)
 
 

@@ -68,12 +68,25 @@ def kernel(function: F) -> F:
     Taking the arrays out of Python objects is a quarter of the compilation. A kernel whose name begins with an underscore
     does without: only kernels can call it.
     """
+    return _compiled(function, inlined=True)
+
+
+def kernel_apart(function: F) -> F:
+    """Compile *function* as :func:`kernel` does, but do not take it into those that call it.
+
+    For what is large and seldom called: a call takes about a microsecond, and the event loop, which holds all others, is compiled
+    in less time.
+    """
+    return _compiled(function, inlined=False)
+
+
+def _compiled(function: F, *, inlined: bool) -> F:
     njit: Any = numba.njit  # its types do not know the switch of the runtime
     compiled = njit(
         cache=cache_folder is not None,
         nogil=True,
         error_model="numpy",
-        forceinline=True,
+        forceinline=inlined,
         _nrt=False,
         no_cfunc_wrapper=True,
         no_cpython_wrapper=function.__name__.startswith("_"),
