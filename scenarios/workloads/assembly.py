@@ -153,6 +153,8 @@ def _settings(described: Described, scenario: NamedScenario) -> Settings:
     manifest = Manifest(host={key: value for key, value in host.items() if value is not None})
     found = settings_of(scenario, described.path, manifest, None)
     basis = {key: "workload" if text == "recorded" else text for key, text in found.basis.items()}
+    if basis["host.core_speed"].startswith("default"):
+        basis["host.core_speed"] = "default: cores are as fast as those that the workload's processor times are of"
     return replace(found, basis=basis)
 
 
