@@ -153,11 +153,13 @@ def show_schema(
 
     Example: tiersim devices schema flash
     """
+    from pydantic import BaseModel
+
     from tiersim.devices.catalogue import schema
     from tiersim.scenarios.model import Scenario
     from tiersim.scenarios.workloads.model import Workload
 
-    written = {"scenario": Scenario, "workload": Workload}
+    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload}
     terminal.print_json(written[kind].model_json_schema() if kind in written else schema(kind))
 
 

@@ -22,6 +22,7 @@ from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.costs import TABLES, Costs
+from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
 from tiersim.traces.readers.sources import SOURCES
@@ -47,7 +48,8 @@ def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
 
 def test_every_key_of_a_workload_is_documented() -> None:
     text = (ROOT / "docs" / "workloads.md").read_text()
-    for model in (DatabaseModel, RelationModel, StatementModel, StreamModel, *VERBS.values()):
+    models: list[type[StrictModel]] = [DatabaseModel, RelationModel, StatementModel, StreamModel, *VERBS.values()]
+    for model in models:
         for key in model.model_fields:
             assert f"`{key}`" in text, key
     for name in library.workload_names():
