@@ -294,6 +294,24 @@ count = 1
     assert took_ms(run(tmp_path, text), "scan") == pytest.approx(3, rel=0.01)
 
 
+def test_relations_of_tempdb_lie_there_and_are_in_no_backup(tmp_path: Path) -> None:
+    text = """
+[relations.work]
+pages = 64
+temp = true
+[statements.scan]
+does = [{ scan = "work" }]
+[statements.save]
+does = [{ backup = "nul" }]
+[streams.dba]
+statements = ["scan", "save"]
+count = 1
+"""
+    summary = run(tmp_path, text, placement='temp = "other"')
+    assert took_ms(summary, "scan") == pytest.approx(2, rel=0.01)
+    assert summary["queries"]["save"]["bulk_bytes_per_call"] == 100 * 8192
+
+
 def test_scenarios_have_the_last_word(tmp_path: Path) -> None:
     text = """
 [statements.read]
@@ -358,8 +376,8 @@ count = 2
         ('statements = ["read"]', "", "statements: are a list, or a mix with shares"),
         ('statements = ["read"]', "mix = { read = 0 }", "mix: shares are numbers above 0"),
         ("count = 2", "", "streams.users.count: nothing ends the stream"),
-        ("count = 2", "count = 2\nrate = 3.0\nclients = 2", "rate: arrivals come by the clock"),
-        ("count = 2", "count = 2\nrate = 3.0\nphase = 2", "rate: arrivals come by the clock from the start on"),
+        ("count = 2", "count = 2\nrate = 3.0", "rate: arrivals come by the clock until the duration is over"),
+        ("count = 2", "rate = 3.0", "streams.users.count: nothing ends the stream"),
         ("[streams.users]", "[stream.users]", "unknown key 'stream'; did you mean 'streams'?"),
         ("rows = 6000", "rows = 6000\nhot = 0.2", "hot: goes with hot_share"),
         ("[statements.read]", "[statements.read", "is not valid TOML"),

@@ -38,6 +38,7 @@ class Described:
 
     path: Path
     model: Workload
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -64,20 +65,20 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     placed = _place(described, scenario, entry)
     ground = Ground(
         engine=model.workload.engine,
-        relations={name: place for place, name in enumerate(model.relations)},
+        relations={name: place for place, name in enumerate(model.ordered_relations())},
         built=placed.relations,
+        lasting=sum(not one.temp for one in model.relations.values()),
         page_bytes=settings.page_bytes,
         core_speed=settings.core_speed,
         backup_station=entry[placed.backup],
         backup_from_bytes=placed.backup_from_bytes,
     )
+    until_ns = NEVER if model.workload.duration is None else replay.warmup + model.workload.duration
     try:
-        laid = lay_out(model, ground, passes, replay.seed)
+        laid = lay_out(model, ground, passes, until_ns, replay.seed)
     except ScenarioError as error:
         raise ScenarioError(f"{described.path}: {error}") from None
     frames = max(settings.buffer_pool_bytes // settings.page_bytes, 1)
-    duration_ns = model.workload.duration
-    until_ns = NEVER if duration_ns is None else replay.warmup + duration_ns
     host = replace(
         host_of(scenario, settings, frames, entry[placed.log], until_ns),
         helpers=laid.helpers,
@@ -162,13 +163,11 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
     """Place relations, log, temp blocks and backups on volumes; raises ScenarioError when they do not fit."""
     rules, default = scenario.model.placement, scenario.model.default_volume
     page_bytes = described.model.workload.page
-    volumes = [_volume_of(name, one, rules, default) for name, one in described.model.relations.items()]
-    relations = [
-        built(one, page_bytes, entry[volume])
-        for one, volume in zip(described.model.relations.values(), volumes, strict=True)
-    ]
     log, backup = rules.get("log", default), rules.get("backup", default)
     temp = rules.get("temp", rules.get("tempdb", default))
+    ordered = described.model.ordered_relations()
+    volumes = [_volume_of(name, one, rules, temp if one.temp else default) for name, one in ordered.items()]
+    relations = [built(one, page_bytes, entry[volume]) for one, volume in zip(ordered.values(), volumes, strict=True)]
     data_bytes = sum(sum(one.level_pages) for one in relations) * page_bytes
     needed = {volume: data_bytes for volume in volumes}
     needed[log] = needed.get(log, 0) + LOG_FILE_BYTES

@@ -42,6 +42,7 @@ class Ground:
     engine: Engine
     relations: Mapping[str, int]
     built: Sequence[Relation]
+    lasting: int  # of the relations: those before the ones of tempdb
     page_bytes: int
     core_speed: float
     backup_station: int
@@ -130,7 +131,7 @@ def _change(step: Change, ground: Ground) -> list[Demand]:
 
 
 def _copy(step: Copying, ground: Ground) -> Demand:
-    table, tables, station, ratio, transfer = 0, len(ground.built), NOTHING, 1000, 0
+    table, tables, station, ratio, transfer = 0, ground.lasting, NOTHING, 1000, 0
     if isinstance(step, Write):
         table, tables, transfer = ground.relations[step.write], 1, step.transfer
     if isinstance(step, Backup | Restore):
