@@ -28,6 +28,8 @@ from tiersim.units import format_bytes
 _TEMP_BYTES = 1 << 30
 #: Files begin at multiples of this.
 _ALIGNED_BYTES = 1 << 20
+#: A pool is filled by so many references for each of its frames, and by so many at least, if it is not as in the long run before.
+_MOST_TURNS, _FEWEST = 32, 4_000_000
 #: Places for requests that a run begins with; there are more when it needs them.
 _SLOTS = 1024
 
@@ -91,7 +93,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     )
     plant = builder.build(_SLOTS)
     state = replay.cache_state or model.workload.cache
-    warmed = state == "warm" and warm(database, plant).stationary
+    warmed = state == "warm" and warm(database, plant, most_references=max(_MOST_TURNS * frames, _FEWEST)).stationary
     clean_all(database)
     load = _load(described, settings, frames, span_ns)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns), laid
