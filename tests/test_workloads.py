@@ -263,18 +263,18 @@ count = 2
 
 
 def test_spills_and_new_pages_go_where_they_are_placed(tmp_path: Path) -> None:
-    """1 MiB in blocks of 128 KiB, one after the other, there and back; 128 pages in 4 writes of 256 KiB, two at a time."""
+    """4 MiB in blocks of 256 KiB, 8 at a time, there and back; 128 pages in 4 writes of 256 KiB, two at a time."""
     text = """
 [relations.new]
 pages = 128
 [statements.build]
-does = [{ spill = "1 MiB" }, { write = "new", buffers = 2 }]
+does = [{ spill = "4 MiB" }, { write = "new", buffers = 2 }]
 [streams.dba]
 statements = ["build"]
 count = 1
 """
     both = run(tmp_path, text, placement='tempdb = "other"\n"relation:new" = "other"')
-    assert both["queries"]["build"]["breakdown_ns"]["temp"] == pytest.approx(16 * 2 * MS, rel=0.01)
+    assert both["queries"]["build"]["breakdown_ns"]["temp"] == pytest.approx(4 * 2 * MS, rel=0.01)
     assert both["queries"]["build"]["breakdown_ns"]["copy"] == pytest.approx(2 * 2 * MS, rel=0.01)
     assert both["stations"]["data"]["requests"] == 0
 

@@ -1,7 +1,7 @@
 """Founding document 000: TPC-H at scale factor 100 with 48 and with 144 GB of memory, and on three storages with 144 GB.
 
 The plans of the queries are not told: what they scan and look up is assumed from their predicates, in the library's workload, so claims are about
-factors and not about figures. The run is one of a tenth of the scale, memory included, whose ratios are the same.
+factors and not about figures. The run is one of a hundredth of the scale, memory included, whose ratios are the same.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.workloads import scaled_down, summary_of
 
-_FACTOR = 10
+_FACTOR = 100
 #: Of 48 GB, and of 144 GB.
 _SMALL, _LARGE = (f"engine.buffer_pool={size // _FACTOR}B" for size in (45 << 30, 135 * 10**9))
 

@@ -24,7 +24,7 @@ from tiersim.simulator.database.warm import clean_all, warm
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 
-#: Temp blocks go round in so many bytes at least; nothing that lies there is read by others.
+#: Temp blocks of PostgreSQL go round in so many bytes at least.
 _TEMP_BYTES = 1 << 30
 #: Files begin at multiples of this.
 _ALIGNED_BYTES = 1 << 20
@@ -52,6 +52,7 @@ class Placed:
     temp: str
     backup: str
     backup_from_bytes: int
+    temp_from_bytes: int
 
 
 def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns: int) -> tuple[Assembled, Laid]:
@@ -74,6 +75,8 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
         core_speed=settings.core_speed,
         backup_station=entry[placed.backup],
         backup_from_bytes=placed.backup_from_bytes,
+        temp_station=entry[placed.temp],
+        temp_from_bytes=placed.temp_from_bytes,
     )
     until_ns = NEVER if model.workload.duration is None else replay.warmup + model.workload.duration
     try:
@@ -85,7 +88,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
         host_of(scenario, settings, frames, entry[placed.log], until_ns),
         helpers=laid.helpers,
         temp_station=entry[placed.temp],
-        temp_bytes=min(_temp_bytes(model), scenario.homes[placed.temp].capacity_bytes),
+        temp_bytes=max(_largest_spill(model), _TEMP_BYTES),
     )
     program = laid.program
     database = add_database(
@@ -173,7 +176,9 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
     data_bytes = sum(sum(one.level_pages) for one in relations) * page_bytes
     needed = {volume: data_bytes for volume in volumes}
     needed[log] = needed.get(log, 0) + LOG_FILE_BYTES
-    from_bytes = -(-needed.get(backup, 0) // _ALIGNED_BYTES) * _ALIGNED_BYTES
+    temp_from_bytes = _aligned(needed.get(temp, 0))
+    needed[temp] = temp_from_bytes + _largest_spill(described.model)
+    from_bytes = _aligned(needed.get(backup, 0))
     largest = max((data_bytes / ratio for ratio in _compressions(described.model)), default=0.0)
     if largest:
         needed[backup] = from_bytes + round(largest)
@@ -184,7 +189,11 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
                 f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there needs "
                 f"{format_bytes(size)}; choose more capacity"
             )
-    return Placed(relations, log, temp, backup, from_bytes)
+    return Placed(relations, log, temp, backup, from_bytes, temp_from_bytes)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES
 
 
 def _volume_of(name: str, relation: RelationModel, rules: dict[str, str], default: str) -> str:
@@ -202,16 +211,10 @@ def _compressions(model: Workload) -> list[float]:
     ]
 
 
-def _temp_bytes(model: Workload) -> int:
-    """Return the bytes that temp blocks go round in: those of all clients at once."""
-    spilled = {
-        name: sum(step.spill for step in statement.does if isinstance(step, Spill))
-        for name, statement in model.statements.items()
-    }
-    at_once = sum(
-        (stream.clients or 1) * max(spilled[name] for name in stream.names) for stream in model.streams.values()
-    )
-    return max(at_once, _TEMP_BYTES)
+def _largest_spill(model: Workload) -> int:
+    """Return the bytes of the largest spill; those of clients that spill at the same time lie in the same place."""
+    steps = [step for statement in model.statements.values() for step in statement.does]
+    return max((step.spill for step in steps if isinstance(step, Spill)), default=0)
 
 
 def _load(described: Described, settings: Settings, frames: int, span_ns: int) -> Load:
