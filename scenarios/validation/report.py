@@ -82,8 +82,8 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
 _HEAD = """# Accuracy
 
 Written by `tiersim validate --traces FOLDER --markdown docs/accuracy.md`; nothing here is typed in. Published is what somebody measured, or the
-error of another simulator on the same requests; predicted is what tiersim says. A claim that a number of the model was fitted to is shown and not
-counted. A claim that is not met stays in the table.
+error of another simulator on the same requests; predicted is what tiersim says. A claim that a number of the model was fitted to, or that what is
+assumed leaves open, is shown and not counted. A claim that is not met stays in the table.
 """
 
 
@@ -95,7 +95,7 @@ def markdown(experiments: list[Experiment]) -> str:
         if found.missing:
             parts.append(f"Not tried: {found.missing}.\n")
             continue
-        counted = [claim for claim in found.claims if not claim.fitted]
+        counted = [claim for claim in found.claims if not claim.fitted and not claim.underdetermined]
         met = sum(claim.met for claim in counted)
         parts.append(f"{met} of {len(counted)} claims are met.\n")
         rows = ["| claim | unit | published | predicted | error | tolerance | |", "|---|---|--:|--:|--:|--:|---|"]
@@ -105,7 +105,9 @@ def markdown(experiments: list[Experiment]) -> str:
 
 
 def outcome(claim: Claim) -> str:
-    """Met, not met, or fitted."""
+    """Met, not met, or why it does not count."""
+    if claim.underdetermined:
+        return "underdetermined"
     return "fitted" if claim.fitted else "met" if claim.met else "**not met**"
 
 

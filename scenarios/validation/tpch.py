@@ -34,7 +34,7 @@ def experiment() -> Experiment:
         "tpch",
         "TPC-H at scale factor 100: memory against storage",
         "founding document 000: published results of 2 x Xeon X5570",
-        "nothing; what queries scan, look up and spill is assumed, so only factors are claimed, within what the document's readers could tell (1.3 to 2.5)",
+        "nothing; what queries scan and look up is assumed, and that they spill little, as the document's author says: so only factors are claimed",
         (
             Claim("power, 144 GB over 48 GB", "", 72134.0 / 38550.7, large[0] / small[0], 32),
             Claim("throughput, 144 GB over 48 GB", "", 36313.6 / 21475.1, large[1] / small[1], 32),
