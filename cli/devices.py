@@ -143,17 +143,24 @@ def show_device(
 @app.command("schema")
 def show_schema(
     kind: Annotated[
-        str, typer.Argument(help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario.")
+        str,
+        typer.Argument(
+            help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario, workload."
+        ),
     ],
 ) -> None:
-    """Print the JSON schema of device files of a kind, or of scenarios, by which an editor completes and checks them.
+    """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and checks them.
 
     Example: tiersim devices schema flash
     """
+    from pydantic import BaseModel
+
     from tiersim.devices.catalogue import schema
     from tiersim.scenarios.model import Scenario
+    from tiersim.scenarios.workloads.model import Workload
 
-    terminal.print_json(Scenario.model_json_schema() if kind == "scenario" else schema(kind))
+    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload}
+    terminal.print_json(written[kind].model_json_schema() if kind in written else schema(kind))
 
 
 @app.command("import")

@@ -194,11 +194,16 @@ _copies = st.builds(
     degree=st.integers(1, 3), page_ns=st.sampled_from((0, 90_000)), station=st.sampled_from((NOTHING, LOG_VOLUME)),
     file_bytes=st.sampled_from((0, 1 << 16)), restores=st.booleans(), ratio=st.sampled_from((0, 330, 1000)),
 )  # fmt: skip
+_buffered_spills = st.builds(
+    Demand, kind=st.just(COPY), tables=st.just(0), depth=st.integers(1, 4), block_pages=st.integers(1, 40), station=st.just(LOG_VOLUME),
+    temp_bytes=st.sampled_from((512, 300_032)),
+)  # fmt: skip
 _demands = st.one_of(
     _demands,
     _scans,
     _many,
     _copies,
+    _buffered_spills,
     st.builds(_lock, st.integers(0, 1), st.booleans(), _log_bytes),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
 )

@@ -322,6 +322,7 @@ def test_a_load_that_cannot_be_drawn(shell: Shell) -> None:
 
 
 def test_the_schema_of_a_kind(shell: Shell) -> None:
+    assert "streams" in shell("devices", "schema", "workload").document()["properties"]
     assert shell("devices", "schema", "flash").document()["properties"]["kind"]["const"] == "flash"
     assert "'flsh' is not one of hdd, measured-hdd, flash" in shell.fails("devices", "schema", "flsh")
 

@@ -38,7 +38,14 @@ class Run:
 
 
 def run(
-    demand: Demand, *, pages: int = 8192, other_pages: int = 0, places: int = 64, sessions: int = 1, cores: int = 16
+    demand: Demand,
+    *,
+    pages: int = 8192,
+    other_pages: int = 0,
+    places: int = 64,
+    sessions: int = 1,
+    cores: int = 16,
+    backups: int = 1,
 ) -> Run:
     """Copy on volumes that take 3 ms for each request, to a place that takes 2 ms."""
     builder = PlantBuilder(1)
@@ -55,12 +62,12 @@ def run(
         Relation(max(other_pages, 1), (other_pages,), station=other),
     ]
     relations = relations if other_pages else relations[:1]
-    demand = replace(demand, tables=len(relations) if demand.tables > 1 else 1)
+    demand = replace(demand, tables=min(demand.tables, len(relations)))
     database = add_database(builder, Host(cores=cores, frames=10), relations, [[demand]], statements)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, outcome = engine.run_database(builder.build(16), database, metrics)
     assert outcome.left == sessions
-    assert metrics.latency[BACKUP].sum() == sessions
+    assert metrics.latency[BACKUP].sum() == sessions * backups
     return Run(database, plant)
 
 
@@ -116,6 +123,16 @@ def test_a_file_is_as_much_shorter_as_it_is_compressed() -> None:
     done = run(replace(BACKUP_OF_ALL, ratio=330, file_bytes=MIB), pages=1 + 10 * MIB // PAGE)
     of_file = int(done.database.copies["file_bytes"][0]) - MIB
     assert of_file == 10 * -(-MIB * 330 // 512000) * 512 + -(-PAGE * 330 // 512000) * 512
+
+
+def test_a_spill_is_written_and_read_through_its_buffers() -> None:
+    """40 blocks of 256 KiB, 8 at a time, there and back."""
+    spill = Demand(COPY, tables=0, depth=8, block_pages=32, station=TARGET, temp_bytes=10 * MIB)
+    done = run(spill, backups=0)
+    assert done.requests(TARGET) == 80
+    assert done.done_ns == pytest.approx(10 * WRITE_NS, abs=5)
+    spent = dict(zip(SPENT, done.database.spent[0].tolist(), strict=True))
+    assert spent["temp"] == pytest.approx(done.done_ns, abs=10)
 
 
 def test_sessions_copy_by_themselves() -> None:

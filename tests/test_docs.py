@@ -13,12 +13,16 @@ from tiersim.devices.hdd import Hdd
 from tiersim.devices.instance import Instance
 from tiersim.devices.links import LINKS
 from tiersim.devices.token_bucket import TokenBucket
+from tiersim.scenarios import library
 from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
+from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
+from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.costs import TABLES, Costs
+from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS
 from tiersim.traces.readers.sources import SOURCES
@@ -40,6 +44,16 @@ def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
     models = (VolumeModel, QueueModel, InstanceModel, PoolModel, NeighbourModel)
     for key in {key for model in models for key in model.model_fields}:
         assert f"`{key}`" in text or f"`{key} = " in text, key
+
+
+def test_every_key_of_a_workload_is_documented() -> None:
+    text = (ROOT / "docs" / "workloads.md").read_text()
+    models: list[type[StrictModel]] = [DatabaseModel, RelationModel, StatementModel, StreamModel, *VERBS.values()]
+    for model in models:
+        for key in model.model_fields:
+            assert f"`{key}`" in text, key
+    for name in library.workload_names():
+        assert f"`{name}`" in text, name
 
 
 def test_every_key_of_a_controller_and_every_link_is_documented() -> None:

@@ -104,8 +104,8 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
     assert "did you mean 'drives'?" in str(wrong.exception)
 
 
-#: Experiments that fit devices, or fill gigabytes of page cache, take minutes.
-LONG = ("flash", "halves", "pgbench-nvme", "pgbench-raid0")
+#: Experiments that fit devices, or fill gigabytes of page cache or of buffer pool, take minutes.
+LONG = ("tpch", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
 
 
 @pytest.mark.shared

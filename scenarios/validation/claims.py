@@ -13,6 +13,9 @@ class Claim:
     predicted: float
     tolerance_pct: float
     fitted: bool = False
+    underdetermined: bool = (
+        False  # what was not told and is assumed could make it anything within more than its tolerance
+    )
     at_most: bool = False  # the published figure is an error of somebody else's: less is better
 
     @property

@@ -24,10 +24,12 @@ from tiersim.simulator.database.warm import clean_all, warm
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 
-#: Temp blocks go round in so many bytes at least; nothing that lies there is read by others.
+#: Temp blocks of PostgreSQL go round in so many bytes at least.
 _TEMP_BYTES = 1 << 30
 #: Files begin at multiples of this.
 _ALIGNED_BYTES = 1 << 20
+#: A pool is filled by so many references for each of its frames, and by so many at least, if it is not as in the long run before.
+_MOST_TURNS, _FEWEST = 32, 4_000_000
 #: Places for requests that a run begins with; there are more when it needs them.
 _SLOTS = 1024
 
@@ -38,6 +40,7 @@ class Described:
 
     path: Path
     model: Workload
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Placed:
     temp: str
     backup: str
     backup_from_bytes: int
+    temp_from_bytes: int
 
 
 def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns: int) -> tuple[Assembled, Laid]:
@@ -64,25 +68,27 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     placed = _place(described, scenario, entry)
     ground = Ground(
         engine=model.workload.engine,
-        relations={name: place for place, name in enumerate(model.relations)},
+        relations={name: place for place, name in enumerate(model.ordered_relations())},
         built=placed.relations,
+        lasting=sum(not one.temp for one in model.relations.values()),
         page_bytes=settings.page_bytes,
         core_speed=settings.core_speed,
         backup_station=entry[placed.backup],
         backup_from_bytes=placed.backup_from_bytes,
+        temp_station=entry[placed.temp],
+        temp_from_bytes=placed.temp_from_bytes,
     )
+    until_ns = NEVER if model.workload.duration is None else replay.warmup + model.workload.duration
     try:
-        laid = lay_out(model, ground, passes, replay.seed)
+        laid = lay_out(model, ground, passes, until_ns, replay.seed)
     except ScenarioError as error:
         raise ScenarioError(f"{described.path}: {error}") from None
     frames = max(settings.buffer_pool_bytes // settings.page_bytes, 1)
-    duration_ns = model.workload.duration
-    until_ns = NEVER if duration_ns is None else replay.warmup + duration_ns
     host = replace(
         host_of(scenario, settings, frames, entry[placed.log], until_ns),
         helpers=laid.helpers,
         temp_station=entry[placed.temp],
-        temp_bytes=min(_temp_bytes(model), scenario.homes[placed.temp].capacity_bytes),
+        temp_bytes=max(_largest_spill(model), _TEMP_BYTES),
     )
     program = laid.program
     database = add_database(
@@ -90,7 +96,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     )
     plant = builder.build(_SLOTS)
     state = replay.cache_state or model.workload.cache
-    warmed = state == "warm" and warm(database, plant).stationary
+    warmed = state == "warm" and warm(database, plant, most_references=max(_MOST_TURNS * frames, _FEWEST)).stationary
     clean_all(database)
     load = _load(described, settings, frames, span_ns)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns), laid
@@ -153,6 +159,8 @@ def _settings(described: Described, scenario: NamedScenario) -> Settings:
     manifest = Manifest(host={key: value for key, value in host.items() if value is not None})
     found = settings_of(scenario, described.path, manifest, None)
     basis = {key: "workload" if text == "recorded" else text for key, text in found.basis.items()}
+    if basis["host.core_speed"].startswith("default"):
+        basis["host.core_speed"] = "default: cores are as fast as those that the workload's processor times are of"
     return replace(found, basis=basis)
 
 
@@ -160,17 +168,17 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
     """Place relations, log, temp blocks and backups on volumes; raises ScenarioError when they do not fit."""
     rules, default = scenario.model.placement, scenario.model.default_volume
     page_bytes = described.model.workload.page
-    volumes = [_volume_of(name, one, rules, default) for name, one in described.model.relations.items()]
-    relations = [
-        built(one, page_bytes, entry[volume])
-        for one, volume in zip(described.model.relations.values(), volumes, strict=True)
-    ]
     log, backup = rules.get("log", default), rules.get("backup", default)
     temp = rules.get("temp", rules.get("tempdb", default))
+    ordered = described.model.ordered_relations()
+    volumes = [_volume_of(name, one, rules, temp if one.temp else default) for name, one in ordered.items()]
+    relations = [built(one, page_bytes, entry[volume]) for one, volume in zip(ordered.values(), volumes, strict=True)]
     data_bytes = sum(sum(one.level_pages) for one in relations) * page_bytes
     needed = {volume: data_bytes for volume in volumes}
     needed[log] = needed.get(log, 0) + LOG_FILE_BYTES
-    from_bytes = -(-needed.get(backup, 0) // _ALIGNED_BYTES) * _ALIGNED_BYTES
+    temp_from_bytes = _aligned(needed.get(temp, 0))
+    needed[temp] = temp_from_bytes + _largest_spill(described.model)
+    from_bytes = _aligned(needed.get(backup, 0))
     largest = max((data_bytes / ratio for ratio in _compressions(described.model)), default=0.0)
     if largest:
         needed[backup] = from_bytes + round(largest)
@@ -181,7 +189,11 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
                 f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there needs "
                 f"{format_bytes(size)}; choose more capacity"
             )
-    return Placed(relations, log, temp, backup, from_bytes)
+    return Placed(relations, log, temp, backup, from_bytes, temp_from_bytes)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES
 
 
 def _volume_of(name: str, relation: RelationModel, rules: dict[str, str], default: str) -> str:
@@ -199,16 +211,10 @@ def _compressions(model: Workload) -> list[float]:
     ]
 
 
-def _temp_bytes(model: Workload) -> int:
-    """Return the bytes that temp blocks go round in: those of all clients at once."""
-    spilled = {
-        name: sum(step.spill for step in statement.does if isinstance(step, Spill))
-        for name, statement in model.statements.items()
-    }
-    at_once = sum(
-        (stream.clients or 1) * max(spilled[name] for name in stream.names) for stream in model.streams.values()
-    )
-    return max(at_once, _TEMP_BYTES)
+def _largest_spill(model: Workload) -> int:
+    """Return the bytes of the largest spill; those of clients that spill at the same time lie in the same place."""
+    steps = [step for statement in model.statements.values() for step in statement.does]
+    return max((step.spill for step in steps if isinstance(step, Spill)), default=0)
 
 
 def _load(described: Described, settings: Settings, frames: int, span_ns: int) -> Load:

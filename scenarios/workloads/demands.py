@@ -30,6 +30,9 @@ PREFETCHED_ROWS = 26
 #: What SQL Server 2008 scanned a second at READ COMMITTED into an empty pool, where NOLOCK did 707 MB (founding document 002, Dell 2900): a limit of
 #: the engine's lock mode and not of the disks. How it grows with faster cores nobody measured; here it is as much faster as they are.
 READ_COMMITTED_BYTES_PER_S = 367_000_000
+#: A spill of SQL Server: so many buffers of this length, 256 KB as other bulk writes have (sizes of its IO, blog.csdn OrchidCat 108216468); how many
+#: are under way was not found, assumed as many as a scan has.
+_SPILL_BUFFERS, _SPILL_BYTES = 8, 256 << 10
 #: A scan's reads: how many are under way and how long each is. SQL Server: up to 512 KB, 2 MB ahead (reading-pages.md; dbanation). PostgreSQL 18:
 #: effective_io_concurrency and io_combine_limit by default.
 _READS: Mapping[Engine, tuple[int, int]] = {"sqlserver": (4, 512 << 10), "postgresql": (16, 128 << 10)}
@@ -42,10 +45,13 @@ class Ground:
     engine: Engine
     relations: Mapping[str, int]
     built: Sequence[Relation]
+    lasting: int  # of the relations: those before the ones of tempdb
     page_bytes: int
     core_speed: float
     backup_station: int
     backup_from_bytes: int
+    temp_station: int
+    temp_from_bytes: int
 
     def on_this_core(self, cpu_ns: int) -> int:
         """Return CPU on a core of the scenario's host."""
@@ -90,7 +96,7 @@ def _of_step(step: Step, statement: StatementModel, whole_ns: int, ground: Groun
     if isinstance(step, Commit):
         return [Demand(LOG, log_bytes=step.commit)]
     if isinstance(step, Spill):
-        return [Demand(SPILL, temp_bytes=step.spill)]
+        return [_spill(step, ground)]
     return [_copy(step, ground)]
 
 
@@ -129,8 +135,22 @@ def _change(step: Change, ground: Ground) -> list[Demand]:
     return [Demand(LOOKUP, table=table), changed] * step.rows
 
 
+def _spill(step: Spill, ground: Ground) -> Demand:
+    if ground.engine == "postgresql":
+        return Demand(SPILL, temp_bytes=step.spill)
+    return Demand(
+        COPY,
+        tables=0,
+        depth=_SPILL_BUFFERS,
+        block_pages=max(_SPILL_BYTES // ground.page_bytes, 1),
+        station=ground.temp_station,
+        file_bytes=ground.temp_from_bytes,
+        temp_bytes=-(-step.spill // ground.page_bytes) * ground.page_bytes,
+    )
+
+
 def _copy(step: Copying, ground: Ground) -> Demand:
-    table, tables, station, ratio, transfer = 0, len(ground.built), NOTHING, 1000, 0
+    table, tables, station, ratio, transfer = 0, ground.lasting, NOTHING, 1000, 0
     if isinstance(step, Write):
         table, tables, transfer = ground.relations[step.write], 1, step.transfer
     if isinstance(step, Backup | Restore):

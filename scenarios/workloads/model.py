@@ -48,6 +48,7 @@ class RelationModel(StrictModel):
     hot: float | None = Field(default=None, gt=0, lt=1)  # share of the rows that get hot_share of the accesses
     hot_share: float | None = Field(default=None, gt=0, le=1)
     recent: bool = False  # the hottest rows are the last ones
+    temp: bool = False  # of tempdb: lies there, and no backup has it
     ordered: bool = False  # rows lie in the order of the index
     file: str | None = None
 
@@ -108,9 +109,9 @@ class StreamModel(StrictModel):
     def _says_what_runs(self) -> "StreamModel":
         if (self.statements is None) == (self.mix is None):
             raise ValueError("statements: are a list, or a mix with shares; write one of both")
-        if self.rate is not None and (self.clients is not None or self.think):
+        if self.rate is not None and (self.clients is not None or self.count is not None or self.think):
             raise ValueError(
-                "rate: arrivals come by the clock, each as a client of its own; leave clients and think out"
+                "rate: arrivals come by the clock until the duration is over, each as a client of its own; leave clients, count and think out"
             )
         if self.mix is not None and not all(share > 0 for share in self.mix.values()):
             raise ValueError("mix: shares are numbers above 0, such as { read = 80, write = 20 }")
@@ -166,6 +167,10 @@ class Workload(StrictModel):
             if stream.rate is not None and stream.phase > 1:
                 raise ValueError(f"streams.{name}.rate: arrivals come by the clock from the start on; leave phase out")
         return self
+
+    def ordered_relations(self) -> dict[str, RelationModel]:
+        """Return the relations, those of tempdb behind the others."""
+        return dict(sorted(self.relations.items(), key=lambda item: item[1].temp))
 
     def ordered_streams(self) -> Iterator[tuple[str, StreamModel]]:
         """Yield the streams by phase."""

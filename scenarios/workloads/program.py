@@ -13,7 +13,7 @@ from tiersim.scenarios.statements.programs import COMMIT, Program
 from tiersim.scenarios.workloads.demands import Ground, cpu_of, demands_of, pages_of
 from tiersim.scenarios.workloads.model import StreamModel, Workload
 from tiersim.simulator.database.build import Demand, Statements
-from tiersim.simulator.database.tables import AFTER, CLOCK, LOOKUP, OWN, SCAN
+from tiersim.simulator.database.tables import AFTER, CLOCK, OWN, SCAN
 from tiersim.units import NS_PER_S
 
 #: A statement has no more demands: rows that it draws are told apart by so many.
@@ -44,8 +44,8 @@ class Laid:
     helpers: int  # that share scans
 
 
-def lay_out(workload: Workload, ground: Ground, passes: int, seed: int) -> Laid:
-    """Write what the clients of *workload* do; a stream without a count gets *passes* for each of its clients. Raises ScenarioError."""
+def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed: int) -> Laid:
+    """Write what the clients of *workload* do until *until_ns*; one of a stream without a count gets *passes*. Raises ScenarioError."""
     names = list(workload.statements)
     classes = [demands_of(statement, ground) for statement in workload.statements.values()]
     for name, demands in zip(names, classes, strict=True):
@@ -62,7 +62,7 @@ def lay_out(workload: Workload, ground: Ground, passes: int, seed: int) -> Laid:
     for name, stream in workload.ordered_streams():
         if stream.phase != phase:
             phase, earlier = stream.phase, len(ends)
-        part, lengths = _stream(name, stream, workload, names, passes, earlier, Draws(seed, "workload", name))
+        part, lengths = _stream(name, stream, names, passes, until_ns, earlier, Draws(seed, "workload", name))
         parts.append(part)
         behind = before + len(part["classes"])
         rows.append(StreamRows(name, before, behind, len(lengths)))
@@ -97,16 +97,6 @@ def lay_out(workload: Workload, ground: Ground, passes: int, seed: int) -> Laid:
     return Laid(program, tuple(rows), tuple(sum(bulk for _, bulk in one) for one in asked), helpers)
 
 
-def least_pass_ns(workload: Workload, stream: StreamModel, ground: Ground) -> float:
-    """Return how long a pass of a client takes at least: its CPU with all pages there, and its thinking."""
-    costs = []
-    for name in stream.names:
-        statement = workload.statements[name]
-        rows = sum(one.rows if one.kind != LOOKUP else 1 for one in demands_of(statement, ground))
-        costs.append(ground.on_this_core(cpu_of(statement)) + 1000 * rows)
-    return stream.think + (float(np.mean(costs)) if stream.mix else float(np.sum(costs)))
-
-
 def _helpers(workload: Workload, classes: Sequence[Sequence[Demand]], phase: int) -> int:
     """Return how many sessions share scans with the clients of a phase, so that each scan has its degree."""
     degrees = [max((one.degree for one in demands if one.kind == SCAN), default=1) for demands in classes]
@@ -119,16 +109,15 @@ def _helpers(workload: Workload, classes: Sequence[Sequence[Demand]], phase: int
 
 
 def _stream(
-    name: str, stream: StreamModel, workload: Workload, names: Sequence[str], passes: int, earlier: int, draws: Draws
+    name: str, stream: StreamModel, names: Sequence[str], passes: int, until_ns: int, earlier: int, draws: Draws
 ) -> tuple[dict[str, Column], Column]:
     """Return the statements of a stream, and how many each of its clients runs; sessions *earlier* than its phase are so many."""
+    clients, each, arrival_ns = stream.clients or 1, stream.count or passes, np.zeros(0, np.int64)
     if stream.rate is not None:
-        start_ns = _arrivals(stream.rate, stream.count, workload.workload.duration, draws)
-        if not len(start_ns):
+        arrival_ns = _arrivals(stream.rate, until_ns, draws)
+        clients, each = len(arrival_ns), 1
+        if not clients:
             raise ScenarioError(f"streams.{name}.rate: nothing arrives in the duration; write a higher rate")
-        clients, each = len(start_ns), 1
-    else:
-        clients, each, start_ns = stream.clients or 1, stream.count or passes, np.zeros(0, np.int64)
     total = clients * each
     own = np.array([names.index(one) for one in stream.names])
     if stream.mix is not None:
@@ -151,7 +140,7 @@ def _stream(
     think_ns[first] = stream.think
     think_ns[first_of_client] = 0
     if stream.rate is not None:
-        waits_for[first], starts[first] = CLOCK, start_ns
+        waits_for[first], starts[first] = CLOCK, arrival_ns
     elif stream.phase > 1:
         waits_for[first_of_client], starts[first_of_client] = AFTER, earlier
     part = {"classes": classes.astype(np.int64), "waits_for": waits_for, "start_ns": starts, "think_ns": think_ns,
@@ -159,11 +148,10 @@ def _stream(
     return part, np.full(clients, each * length)
 
 
-def _arrivals(rate: float, count: int | None, duration_ns: int | None, draws: Draws) -> Column:
-    """Return when passes come: as a Poisson process, until there are *count* or the duration is over."""
-    if count is None:
-        assert duration_ns is not None
-        count = math.ceil(rate * duration_ns / NS_PER_S * 1.5) + 100
+def _arrivals(rate: float, until_ns: int, draws: Draws) -> Column:
+    """Return when passes come before *until_ns*, as a Poisson process."""
+    expected = rate * until_ns / NS_PER_S
+    count = math.ceil(expected + 10 * math.sqrt(expected) + 10)
     gaps_ns = -np.log(draws.uniform(count, "arrivals")) * NS_PER_S / rate
-    start_ns = np.rint(np.cumsum(gaps_ns)).astype(np.int64)
-    return start_ns if duration_ns is None else start_ns[start_ns < duration_ns]
+    start_ns: Column = np.rint(np.cumsum(gaps_ns)).astype(np.int64)
+    return start_ns[start_ns < until_ns]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tiersim.devices.tables import RESOURCES
-from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled
@@ -26,16 +25,17 @@ from tiersim.units import NS_PER_S
 
 #: Passes that each client of a stream without a count begins with; eight times as many follow until the duration is filled.
 _FIRST_PASSES, _MORE = 256, 8
-#: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than half of it or more was needed.
-_GUESSED_NS = 60 * NS_PER_S
-_ENOUGH = 0.5
+#: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than this part of it was needed, or more than all.
+_GUESSED_NS = 600 * NS_PER_S
+_ENOUGH = 0.1
 
 Progress = Callable[[int, int], None]
 
 
 def load_workload(path: Path) -> Described:
     """Read the workload at *path*; raises ScenarioError."""
-    return Described(path, read_workload(path))
+    model = read_workload(path)
+    return Described(path, model, hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
 
 
 def run_workload_all(
@@ -62,7 +62,8 @@ def run_workload(described: Described, scenario: NamedScenario, progress: Progre
         metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
         plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=note)
         if duration_ns is None:
-            if _ENOUGH * span_ns <= outcome.end_ns <= span_ns or span_ns == outcome.end_ns:
+            if _ENOUGH * span_ns <= outcome.end_ns <= span_ns:
+                assembled = replace(assembled, span_ns=outcome.end_ns)
                 break
             span_ns = max(outcome.end_ns, 1)
         elif not _ran_out(described, assembled, laid):
@@ -91,15 +92,11 @@ def _ran_out(described: Described, assembled: Assembled, laid: Laid) -> bool:
 
 
 def _trace(described: Described, assembled: Assembled) -> dict[str, Any]:
-    try:
-        digest = hashlib.blake2b(described.path.read_bytes(), digest_size=16).hexdigest()
-    except OSError:
-        raise ScenarioError(f"{described.path}: cannot be read any more; run again") from None
     done = assembled.database.done_ns > 0
     return {
         "name": described.path.stem,
         "description": described.model.workload.description,
-        "hash": digest,
+        "hash": described.hash,
         "requests": 0,
         "statements": int(done.sum()),
         "transactions": int((done & (assembled.program.statements.ends == 1)).sum()),

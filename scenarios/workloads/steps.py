@@ -91,7 +91,7 @@ class Write(Copying):
     transfer: Bytes = Field(default=parse_bytes("256 KiB"), gt=0, le=_MOST_TRANSFER)
 
 
-VERBS = {
+VERBS: dict[str, type[StrictModel]] = {
     "compute": Compute, "scan": Scan, "lookup": Lookup, "change": Change, "commit": Commit, "spill": Spill,
     "backup": Backup, "restore": Restore, "write": Write,
 }  # fmt: skip

@@ -94,7 +94,9 @@ class Demand:
     rank: int = 0  # of LOCK: rows of a transaction are locked in the order of these
     page_ns: int = 0  # of SCAN and COPY: CPU of each page, besides
     paced_ns: int = 0  # of SCAN: each page that it reads takes as long at least while the pool fills
-    tables: int = 1  # of COPY: from *table* on; of its other fields see tiersim.simulator.database.copies
+    tables: int = (
+        1  # of COPY: from *table* on, none: it spills; of its other fields see tiersim.simulator.database.copies
+    )
     station: int = NOTHING
     file_bytes: int = 0
     restores: bool = False

@@ -9,6 +9,8 @@ threads are worked on at a time; their CPU holds up nobody but them.
 Of a COPY demand ``table`` and ``tables`` say whose pages, ``depth`` how many buffers, ``block_pages`` how long they are, ``degree`` how many threads,
 ``page_ns`` the CPU of a page. The file begins at ``file_bytes`` of ``station`` (NOTHING: there is none, as on the device NUL) and has ``ratio`` bytes for
 a thousand of pages; it is read if the demand ``restores``.
+
+A demand of no ``tables`` spills: its file has ``temp_bytes``, which the buffers write and then read again.
 """
 
 import numpy as np
@@ -43,7 +45,7 @@ def open_copy(d: Database, session: int, place: int) -> int:
     for level in range(d.first_level[demand["table"]], d.first_level[demand["table"] + demand["tables"]]):
         d.copied[session, level] = 0
         pages += d.level_pages[level]
-    return int(pages * d.page_bytes[0])
+    return int(pages * d.page_bytes[0] + demand["temp_bytes"])
 
 
 @kernel_apart
@@ -126,6 +128,8 @@ def _fill_buffer(p: Plant, d: Database, slot: int) -> int:
     session = _session_of(p, slot)
     hold, row = p.holds[slot], d.copies[session]
     demand = d.demands[row["place"]]
+    if demand["tables"] == 0:
+        return _spill(p, d, slot, session)
     table = demand["table"]
     level = _next_level(d, session, d.first_level[table], d.first_level[table + demand["tables"]])
     if level < 0:
@@ -147,6 +151,21 @@ def _fill_buffer(p: Plant, d: Database, slot: int) -> int:
     if demand["station"] != NOTHING:
         return _of_file(p, slot, demand["station"], READ)
     return _work_or_write(p, d, slot)
+
+
+@kernel
+def _spill(p: Plant, d: Database, slot: int, session: int) -> int:
+    """Let a buffer write or read the next part of a file of temp blocks, or leave when all is read."""
+    row = d.copies[session]
+    demand = d.demands[row["place"]]
+    whole, done = demand["temp_bytes"], row["file_bytes"] - demand["file_bytes"]
+    if done == 2 * whole:
+        return 0
+    length = min(demand["block_pages"] * d.page_bytes[0], whole - done % whole)
+    row["file_bytes"] += length
+    p.holds[slot]["phase"] = _WRITING
+    op = WRITE if done < whole else READ
+    return add_child(p, 0, demand["station"], op, demand["file_bytes"] + done % whole, length)
 
 
 @kernel

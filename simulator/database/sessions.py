@@ -168,7 +168,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 continue
             s["step"] = 1
             if kind == COPY:
-                return _ask(d, session, FOR_COPY, AT_COPIES, READ, 0, open_copy(d, session, place), BACKUP)
+                waits, category = (FOR_COPY, BACKUP) if demand["tables"] > 0 else (FOR_TEMP, TEMP)
+                return _ask(d, session, waits, AT_COPIES, READ, 0, open_copy(d, session, place), category)
             return _ask_log(d, session, demand["log_bytes"])
         else:
             referred += _refer(d, session, place, statement, now)

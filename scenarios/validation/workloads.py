@@ -1,0 +1,61 @@
+"""Workloads and scenarios of the library, run for what was published of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tiersim.scenarios import library
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.workloads.assembly import Described
+from tiersim.scenarios.workloads.model import RelationModel, Workload
+from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.scenarios.workloads.steps import Backup, Lookup, Spill, Step
+
+
+def summary_of(workload: str | Described, scenario: str, settings: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return the summary of a run of a workload, of the library by its name, on a scenario of the library."""
+    described = load_workload(library.workload_path_of(workload)) if isinstance(workload, str) else workload
+    return run_workload(described, load_scenario(scenario, settings)).summary
+
+
+def scaled_down(workload: str, factor: int) -> Described:
+    """Return a workload of the library with relations, spills and looked up rows that are *factor* times as small."""
+    described = load_workload(library.workload_path_of(workload))
+    model = described.model
+    relations = {name: _smaller(relation, factor) for name, relation in model.relations.items()}
+    statements = {
+        name: statement.model_copy(update={"does": [_less(step, factor) for step in statement.does]})
+        for name, statement in model.statements.items()
+    }
+    return replace(described, model=model.model_copy(update={"relations": relations, "statements": statements}))
+
+
+def with_compression(workload: str, compression: float) -> Described:
+    """Return a workload of the library whose backups are compressed so much."""
+    described = load_workload(library.workload_path_of(workload))
+    model: Workload = described.model
+    statements = {
+        name: statement.model_copy(
+            update={
+                "does": [
+                    step.model_copy(update={"compression": compression}) if isinstance(step, Backup) else step
+                    for step in statement.does
+                ]
+            }
+        )
+        for name, statement in model.statements.items()
+    }
+    return replace(described, model=model.model_copy(update={"statements": statements}))
+
+
+def _smaller(relation: RelationModel, factor: int) -> RelationModel:
+    sizes = {key: getattr(relation, key) for key in ("rows", "pages", "size", "index")}
+    return relation.model_copy(update={key: max(size // factor, 1) for key, size in sizes.items() if size is not None})
+
+
+def _less(step: Step, factor: int) -> Step:
+    if isinstance(step, Lookup):
+        return step.model_copy(update={"rows": max(step.rows // factor, 1)})
+    if isinstance(step, Spill):
+        return step.model_copy(update={"spill": max(step.spill // factor, 1)})
+    return step

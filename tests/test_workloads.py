@@ -1,0 +1,474 @@
+"""Workloads that are described: what their files say, what runs, what results say of it, and what is refused."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tiersim.cli.main import app
+from tiersim.errors import ScenarioError
+from tiersim.scenarios import library
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
+from tiersim.scenarios.workloads.model import find_workload, is_workload, read_workload
+from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.simulator.result import load_result
+
+pytestmark = pytest.mark.kernels
+
+MS = 1_000_000
+#: Answers in the same time whatever it is asked, as many requests at once as come.
+DEVICE = """
+kind = "token-bucket"
+name = "made up"
+capacity = "{capacity}"
+latency = "{latency}"
+refill_interval = "1 ms"
+carry_over = "1 ms"
+iops = 100000000
+[sources]
+capacity = "assumed: 1 .. 2"
+latency = "assumed: 1 .. 2"
+refill_interval = "assumed: 1 .. 2"
+carry_over = "assumed: 1 .. 2"
+iops = "assumed: 1 .. 2"
+"""
+HEAD = """
+[workload]
+engine = "{engine}"
+buffer_pool = "{pool}"
+cores = 8
+cache = "{cache}"
+{more}
+
+[relations.accounts]
+rows = 6000
+rows_per_page = 60
+"""
+#: CPU costs nothing, so that what remains is devices.
+SCENARIO = """
+[host]
+contention = 0.0
+costs = {{ lookup = "0 ns", page = "0 ns", scan_page = "0 ns", scan_row = "0 ns", read = "0 ns", async_read = "0 ns", read_page = "0 ns", scan_read = "0 ns", evict_clean = "0 ns", evict_dirty = "0 ns", change = "0 ns", log_io = "0 ns" }}
+
+[volumes.data]
+device = "data.toml"
+
+[volumes.other]
+device = "other.toml"
+
+[placement]
+default = "data"
+{placement}
+"""
+
+
+def run(
+    folder: Path,
+    text: str,
+    *,
+    pool: str = "8 MiB",
+    cache: str = "cold",
+    engine: str = "sqlserver",
+    more: str = "",
+    placement: str = "",
+    other_ms: int = 2,
+    capacity: str = "100 GB",
+    settings: tuple[str, ...] = (),
+) -> Mapping[str, Any]:
+    """Run a workload on a volume that takes 3 ms and another of *other_ms*."""
+    (folder / "data.toml").write_text(DEVICE.format(latency="3 ms", capacity="100 GB"))
+    (folder / "other.toml").write_text(DEVICE.format(latency=f"{other_ms} ms", capacity=capacity))
+    (folder / "two.toml").write_text(SCENARIO.format(placement=placement))
+    (folder / "load.toml").write_text(HEAD.format(pool=pool, cache=cache, engine=engine, more=more) + text)
+    return run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings)).summary
+
+
+def took_ms(summary: Mapping[str, Any], statement: str) -> float:
+    return float(summary["queries"][statement]["took_ns"]) / MS
+
+
+def test_a_backup_and_its_restore_pass_their_window(tmp_path: Path) -> None:
+    """40 buffers full, 4 at a time, 3 ms to read and 2 ms to write each: ten rounds of 5 ms. That of the other relation holds 100 pages."""
+    text = """
+[relations.large]
+pages = 4992
+[statements.save]
+does = [{ backup = "file", buffers = 4 }]
+[statements.save_to_nul]
+does = [{ backup = "nul", buffers = 4 }]
+[statements.load]
+does = [{ restore = "file", buffers = 4, transfer = "1 MiB" }]
+[streams.dba]
+statements = ["save", "save_to_nul", "load"]
+count = 1
+"""
+    summary = run(tmp_path, text, placement='backup = "other"')
+    assert took_ms(summary, "save") == pytest.approx(50, rel=0.01)
+    assert took_ms(summary, "save_to_nul") == pytest.approx(30, rel=0.01)
+    assert took_ms(summary, "load") == pytest.approx(50, rel=0.01)
+    save = summary["queries"]["save"]
+    assert save["bulk_bytes_per_call"] == 5092 * 8192
+    assert save["bulk_mb_per_s"] == pytest.approx(5092 * 8192 / 50e-3 / 1e6, rel=0.01)
+    assert save["breakdown_ns"]["copy"] == pytest.approx(50 * MS, rel=0.01)
+    assert summary["latency_ns"]["backup"]["count"] == 3
+
+
+def test_streams_of_a_phase_begin_when_the_one_before_is_over(tmp_path: Path) -> None:
+    text = """
+[statements.short]
+does = [{ compute = "1 ms" }]
+[statements.long]
+does = [{ compute = "4 ms" }]
+[streams.power]
+statements = ["short", "long"]
+count = 2
+[streams.throughput]
+statements = ["short", "long"]
+order = "shuffled"
+clients = 5
+count = 1
+phase = 2
+"""
+    streams = run(tmp_path, text)["streams"]
+    assert streams["power"]["elapsed_ns"] == pytest.approx(10 * MS, abs=100)
+    assert streams["power"]["geometric_mean_ns"] == pytest.approx(2 * MS, rel=1e-4)
+    assert streams["throughput"]["start_ns"] == streams["power"]["end_ns"]
+    assert streams["throughput"]["elapsed_ns"] == pytest.approx(5 * MS, abs=100)
+    assert streams["throughput"]["transactions"] == 10
+
+
+def test_clients_go_round_until_the_duration_is_over(tmp_path: Path) -> None:
+    """Four clients with 1 ms of CPU and 9 ms of thinking: 100 a second each; there are far more passes than they begin with."""
+    text = """
+[statements.work]
+does = [{ compute = "1 ms" }]
+[streams.users]
+statements = ["work"]
+clients = 4
+think = "9 ms"
+"""
+    summary = run(tmp_path, text, more='duration = "4 s"')
+    assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(400, rel=0.01)
+    assert summary["replay"]["transactions_done"] == pytest.approx(1600, rel=0.01)
+    assert summary["verdict"]["load"] == "steady"
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(400.0, "steady"), (3000.0, "saturated")])
+def test_arrivals_come_at_their_rate_whatever_becomes_of_them(tmp_path: Path, rate: float, verdict: str) -> None:
+    """Eight cores, 4 ms each: 2,000 a second."""
+    text = f"""
+[statements.work]
+does = [{{ compute = "4 ms" }}]
+[streams.users]
+statements = ["work"]
+rate = {rate}
+"""
+    summary = run(tmp_path, text, more='duration = "3 s"')
+    assert summary["streams"]["users"]["clients"] == pytest.approx(3 * rate, rel=0.1)
+    assert summary["verdict"]["load"] == verdict
+    assert summary["verdict"]["arrivals"] == "described"
+
+
+def test_a_mix_is_drawn_by_its_shares(tmp_path: Path) -> None:
+    text = """
+[statements.read]
+does = [{ compute = "10 us" }]
+[statements.write]
+does = [{ compute = "10 us" }]
+[streams.users]
+mix = { read = 3, write = 1 }
+clients = 2
+count = 2000
+"""
+    queries = run(tmp_path, text)["queries"]
+    assert queries["read"]["count"] == pytest.approx(3000, rel=0.05)
+    assert queries["read"]["count"] + queries["write"]["count"] == 4000
+
+
+def test_a_pass_is_a_transaction_where_that_is_said(tmp_path: Path) -> None:
+    text = """
+[statements.change]
+does = [{ change = "accounts", log = "100 B" }]
+[statements.end]
+does = [{ commit = "200 B" }]
+[streams.batch]
+statements = ["change", "change", "end"]
+transaction = true
+count = 10
+"""
+    summary = run(tmp_path, text, placement='log = "other"')
+    assert summary["streams"]["batch"]["transactions"] == 10
+    assert summary["latency_ns"]["transaction"]["count"] == 10
+    assert summary["log"]["commits"] == 10
+    assert summary["verdict"]["locks"] == "modelled"
+
+
+@pytest.mark.parametrize(
+    ("rows", "via", "together"), [(25, "language", False), (26, "language", True), (26, "rpc", False)]
+)
+def test_rows_are_prefetched_from_26_on_and_never_for_rpc(tmp_path: Path, rows: int, via: str, together: bool) -> None:
+    """Founding document 002, exactly: rows one by one take a read each, rows together one at all."""
+    text = f"""
+[relations.large]
+rows = 100_000_000
+pages = 1_000_000
+[statements.find]
+via = "{via}"
+does = [{{ lookup = "large", rows = {rows} }}]
+[streams.reader]
+statements = ["find"]
+count = 1
+"""
+    assert PREFETCHED_ROWS == 26
+    ramped = run(tmp_path, text, pool="1 MiB", settings=("replay.cache_state=cold",))
+    assert took_ms(ramped, "find") == pytest.approx(3 if together else 3 * rows, rel=0.01)
+
+
+def test_a_scan_at_read_committed_into_an_empty_pool_is_held_to_what_was_measured(tmp_path: Path) -> None:
+    """20,000 pages at 367 MB/s take 0.446 s on disks that could do four times as much."""
+    text = """
+[relations.large]
+pages = 20_000
+[statements.nolock]
+does = [{ scan = "large" }]
+[statements.committed]
+does = [{ scan = "large", isolation = "read committed" }]
+[streams.reader]
+statements = ["STATEMENT"]
+count = 1
+"""
+    for statement, rate in (("nolock", 4 * (512 << 10) / 3e-3), ("committed", 367e6)):
+        summary = run(tmp_path, text.replace("STATEMENT", statement), pool="1 GiB")
+        assert summary["queries"][statement]["bulk_mb_per_s"] == pytest.approx(rate / 1e6, rel=0.03)
+
+
+def test_a_scan_of_some_degree_has_as_many_helpers(tmp_path: Path) -> None:
+    text = """
+[relations.large]
+pages = 4096
+[statements.scan]
+does = [{ scan = "large", degree = 4, cpu_per_page = "20 us" }]
+[streams.reader]
+statements = ["scan"]
+count = 2
+"""
+    summary = run(tmp_path, text, pool="64 MiB", cache="warm")
+    assert took_ms(summary, "scan") == pytest.approx(4096 * 0.020 / 4, rel=0.05)
+    assert summary["queries"]["scan"]["physical_reads_per_call"] == 0
+
+
+def test_spills_and_new_pages_go_where_they_are_placed(tmp_path: Path) -> None:
+    """4 MiB in blocks of 256 KiB, 8 at a time, there and back; 128 pages in 4 writes of 256 KiB, two at a time."""
+    text = """
+[relations.new]
+pages = 128
+[statements.build]
+does = [{ spill = "4 MiB" }, { write = "new", buffers = 2 }]
+[streams.dba]
+statements = ["build"]
+count = 1
+"""
+    both = run(tmp_path, text, placement='tempdb = "other"\n"relation:new" = "other"')
+    assert both["queries"]["build"]["breakdown_ns"]["temp"] == pytest.approx(4 * 2 * MS, rel=0.01)
+    assert both["queries"]["build"]["breakdown_ns"]["copy"] == pytest.approx(2 * 2 * MS, rel=0.01)
+    assert both["stations"]["data"]["requests"] == 0
+
+
+def test_relations_of_a_file_are_placed_together(tmp_path: Path) -> None:
+    text = """
+[relations.one]
+pages = 64
+file = "history"
+[statements.scan]
+does = [{ scan = "one" }]
+[streams.reader]
+statements = ["scan"]
+count = 1
+"""
+    assert took_ms(run(tmp_path, text, placement='"file:history" = "other"'), "scan") == pytest.approx(2, rel=0.01)
+    assert took_ms(run(tmp_path, text), "scan") == pytest.approx(3, rel=0.01)
+
+
+def test_relations_of_tempdb_lie_there_and_are_in_no_backup(tmp_path: Path) -> None:
+    text = """
+[relations.work]
+pages = 64
+temp = true
+[statements.scan]
+does = [{ scan = "work" }]
+[statements.save]
+does = [{ backup = "nul" }]
+[streams.dba]
+statements = ["scan", "save"]
+count = 1
+"""
+    summary = run(tmp_path, text, placement='temp = "other"')
+    assert took_ms(summary, "scan") == pytest.approx(2, rel=0.01)
+    assert summary["queries"]["save"]["bulk_bytes_per_call"] == 100 * 8192
+
+
+def test_scenarios_have_the_last_word(tmp_path: Path) -> None:
+    text = """
+[statements.read]
+does = [{ lookup = "accounts" }, { compute = "1 ms" }]
+[streams.users]
+statements = ["read"]
+count = 20
+"""
+    summary = run(tmp_path, text, settings=("engine.buffer_pool=4MiB", "host.cores=2", "host.core_speed=2.0"))
+    assert summary["engine"]["buffer_pool_bytes"] == 4 << 20
+    assert summary["host"]["cores"] == 2
+    assert summary["queries"]["read"]["breakdown_ns"]["cpu"] == pytest.approx(0.5 * MS, rel=0.01)
+    assert summary["settings_from"]["engine.kind"] == "workload"
+    assert summary["settings_from"]["engine.buffer_pool"] == "scenario"
+
+
+def test_the_same_file_gives_the_same_result(tmp_path: Path) -> None:
+    text = """
+[statements.read]
+does = [{ lookup = "accounts" }]
+[statements.scan]
+does = [{ scan = "accounts" }]
+[streams.users]
+mix = { read = 5, scan = 1 }
+clients = 3
+count = 40
+"""
+    assert json.dumps(run(tmp_path, text), default=str) == json.dumps(run(tmp_path, text), default=str)
+
+
+GOOD = """[workload]
+engine = "sqlserver"
+buffer_pool = "8 MiB"
+[relations.accounts]
+rows = 6000
+rows_per_page = 60
+[statements.read]
+does = [{ lookup = "accounts" }]
+[streams.users]
+statements = ["read"]
+count = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "wrong", "said"),
+    [
+        ("buffer_pool", "buffer_pol", "3: workload.buffer_pol: unknown key 'buffer_pol'; did you mean 'buffer_pool'?"),
+        ('"8 MiB"', "8", "3: workload.buffer_pool: 8 is a size without a unit; write for example '16 GiB'"),
+        ('"sqlserver"', '"oracle"', "2: workload.engine: 'oracle': input should be 'postgresql' or 'sqlserver'"),
+        ("rows_per_page", "rows_a_page", "unknown key 'rows_a_page'; did you mean 'rows_per_page'?"),
+        ("rows_per_page = 60", "", "how large the relation is has to be said once"),
+        ("rows_per_page = 60", 'pages = 1\nsize = "1 MiB"', "how large the relation is has to be said once"),
+        ("rows = 6000\n", "", "rows: is needed with rows_per_page"),
+        ("rows = 6000\nrows_per_page = 60", "pages = 6", "relations.accounts.rows: rows of it are looked up"),
+        ("lookup =", "lokup =", "step 1: 'lokup' is not compute, scan, lookup"),
+        ("lookup =", "lokup =", "did you mean 'lookup'?"),
+        ("{ lookup", "{ row = 2, lookup", "unknown key 'row'; did you mean 'rows'?"),
+        ('= "accounts" }', '= "account" }', "'account' is not one of the relations; did you mean 'accounts'?"),
+        ("{ lookup = \"accounts\" }", "{}", "says nothing to do; write one of compute, scan, lookup"),
+        ('["read"]', '["reed"]', "'reed' is not one of the statements; did you mean 'read'?"),
+        ('statements = ["read"]', "", "statements: are a list, or a mix with shares"),
+        ('statements = ["read"]', "mix = { read = 0 }", "mix: shares are numbers above 0"),
+        ("count = 2", "", "streams.users.count: nothing ends the stream"),
+        ("count = 2", "count = 2\nrate = 3.0", "rate: arrivals come by the clock until the duration is over"),
+        ("count = 2", "rate = 3.0", "streams.users.count: nothing ends the stream"),
+        ("[streams.users]", "[stream.users]", "unknown key 'stream'; did you mean 'streams'?"),
+        ("rows = 6000", "rows = 6000\nhot = 0.2", "hot: goes with hot_share"),
+        ("[statements.read]", "[statements.read", "is not valid TOML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, was: str, wrong: str, said: str) -> None:
+    file = tmp_path / "load.toml"
+    file.write_text(GOOD)
+    read_workload(file)
+    assert was in GOOD
+    file.write_text(GOOD.replace(was, wrong))
+    with pytest.raises(ScenarioError) as error:
+        read_workload(file)
+    assert said in str(error.value)
+    assert re.match(rf"{re.escape(str(file))}:\d+: ", str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("settings", "placement", "said"),
+    [
+        (("replay.mode=open",), "", "replay.mode: is of recordings"),
+        (("replay.load=2.0",), "", "replay.load: is of recordings"),
+        (("replay.cache_state=recorded",), "", 'replay.cache_state: "recorded", but nothing was'),
+        (("engine.kind=postgresql",), "", "engine.kind: 'postgresql', but"),
+        ((), '"relation:acounts" = "other"', "has no such relation; did you mean 'accounts'?"),
+        ((), '"file:history" = "other"', "has no such file"),
+        ((), 'backup = "other"', "volume 'other' holds 1 MiB, what"),
+    ],
+)
+def test_a_scenario_that_does_not_fit_is_refused(
+    tmp_path: Path, settings: tuple[str, ...], placement: str, said: str
+) -> None:
+    text = """
+[statements.save]
+does = [{ backup = "file" }]
+[relations.large]
+pages = 1000
+[streams.dba]
+statements = ["save"]
+count = 1
+"""
+    with pytest.raises(ScenarioError) as error:
+        run(tmp_path, text, settings=settings, placement=placement, capacity="1 MiB")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_too_much_for_a_statement_is_refused(tmp_path: Path) -> None:
+    text = """
+[statements.much]
+does = [{ change = "accounts", rows = 64 }, { change = "accounts", rows = 64 }, { change = "accounts", rows = 64 }]
+[streams.dba]
+statements = ["much"]
+count = 1
+"""
+    with pytest.raises(ScenarioError, match=r"load\.toml: statements\.much: 384 rows and other steps are more than"):
+        run(tmp_path, text)
+
+
+def test_workloads_are_told_from_scenarios_and_recordings(tmp_path: Path) -> None:
+    (tmp_path / "load.toml").write_text(GOOD)
+    (tmp_path / "host.toml").write_text('[volumes.data]\ndevice = "intel-p3700-800"\n')
+    assert is_workload(tmp_path / "load.toml")
+    assert not is_workload(tmp_path / "host.toml")
+    assert not is_workload(tmp_path / "absent.toml")
+    assert find_workload(Path("tpch-100")) == library.workload_path_of("tpch-100")
+    assert find_workload(Path("tpch-1000")) is None
+
+
+@pytest.mark.parametrize("name", library.workload_names())
+def test_workloads_of_the_library_say_how_they_are_run(name: str) -> None:
+    file = library.workload_path_of(name)
+    assert read_workload(file).workload.description
+    scenarios = re.findall(r"--on ([\w-]+)", file.read_text())
+    assert scenarios
+    for scenario in scenarios:
+        load_scenario(scenario)
+
+
+def test_replay_takes_a_workload_where_a_trace_stands(tmp_path: Path) -> None:
+    (tmp_path / "load.toml").write_text(GOOD)
+    arguments = ["replay", str(tmp_path / "load.toml"), "--on", "pcie-flash", "-o", str(tmp_path)]
+    shown = CliRunner().invoke(app, [*arguments, "--json"])
+    assert shown.exit_code == 0, shown.output
+    (summary,) = json.loads(shown.stdout)["scenarios"]
+    assert summary["streams"]["users"]["transactions"] == 2
+    assert summary["trace"]["source_format"] == "workload"
+    kept = load_result(tmp_path / "pcie-flash.result")
+    assert kept.summary["queries"]["read"]["count"] == 2
+    table = CliRunner().invoke(app, [*arguments, "--force"])
+    assert table.exit_code == 0
+    assert "stream users" in table.stdout
+    refused = CliRunner().invoke(app, [*arguments, "--force", "--requests"])
+    assert refused.exit_code != 0
