@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, station_of
@@ -56,14 +56,14 @@ def accept_writer(d: Database, now: int) -> int:
     return int(now + d.writer[0]["delay_ns"])
 
 
-@kernel_apart
+@kernel
 def finish_writer(p: Plant, d: Database) -> int:
     """Begin a round."""
     _begin_round(d)
     return resume_writer(p, d)
 
 
-@kernel_apart
+@kernel
 def resume_writer(p: Plant, d: Database) -> int:
     """Write the next page of the round, the log up to it before; if there is none, wait for the next round."""
     w = d.writer[0]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import PASS_ON_NS, Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.checkpointer import BY_TIME, IDLE, SYNCING, WRITING, checkpoint_row
 from tiersim.simulator.database.gathered import GATHERED, gather, last_position
@@ -60,7 +60,7 @@ class IndirectCheckpoints:
     gathered_pages: int = GATHERED
 
 
-@kernel_apart
+@kernel
 def accept_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request: the timer waits until the next checkpoint is due, the sweep as long as it says."""
     p.holds[slot]["phase"] = _BEGINS
@@ -71,7 +71,7 @@ def accept_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     return now + PASS_ON_NS
 
 
-@kernel_apart
+@kernel
 def finish_burst(p: Plant, d: Database, slot: int) -> int:
     """Begin a checkpoint, go on with the sweep, or write a run."""
     c = d.checkpointer[0]
@@ -96,7 +96,7 @@ def finish_burst(p: Plant, d: Database, slot: int) -> int:
     return _sweep(p, d, now)
 
 
-@kernel_apart
+@kernel
 def resume_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on after the log, the pages of a run, or a file."""
     c = d.checkpointer[0]

@@ -16,7 +16,7 @@ from typing import Any
 
 from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import PASS_ON_NS, Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, station_of, volume_of
@@ -56,7 +56,7 @@ class Checkpoints:
     since_ns: int = 0
 
 
-@kernel_apart
+@kernel
 def accept_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request: the timer waits until the next checkpoint is due, who goes on as long as the nap is."""
     if p.requests[slot]["op"] == FLUSH:
@@ -64,7 +64,7 @@ def accept_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
     return int(now + max(p.requests[slot]["length_bytes"], PASS_ON_NS))
 
 
-@kernel_apart
+@kernel
 def finish_checkpointer(p: Plant, d: Database, slot: int) -> int:
     """Begin a checkpoint, or go on with one."""
     c = d.checkpointer[0]
@@ -84,7 +84,7 @@ def finish_checkpointer(p: Plant, d: Database, slot: int) -> int:
     return _begin(p, d, slot, now, trigger)
 
 
-@kernel_apart
+@kernel
 def resume_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on after a page or a file."""
     return _go_on(p, d, slot, 0, now)

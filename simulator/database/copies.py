@@ -18,7 +18,7 @@ import numpy as np
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 from tiersim.simulator.database.tables import AT_COPIES, AT_PROCESSORS, FILL, PREFETCH, SLICE_NS, Database
 
@@ -48,7 +48,7 @@ def open_copy(d: Database, session: int, place: int) -> int:
     return int(pages * d.page_bytes[0] + demand["temp_bytes"])
 
 
-@kernel_apart
+@kernel
 def accept_copies(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a copy, one of its buffers, or one that is to be worked on."""
     if p.requests[slot]["op"] != _WORK:
@@ -58,7 +58,7 @@ def accept_copies(p: Plant, d: Database, slot: int, now: int) -> int:
     return CALL if row["busy"] < d.demands[row["place"]]["degree"] else WAIT
 
 
-@kernel_apart
+@kernel
 def choose_copies(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let a free thread take the oldest buffer of its copy."""
     for session in range(len(d.copies)):
@@ -71,7 +71,7 @@ def choose_copies(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     return NONE, NEVER, NEVER
 
 
-@kernel_apart
+@kernel
 def finish_copies(p: Plant, d: Database, slot: int) -> int:
     """Send the buffers of a copy round; fill one; work on one."""
     op = p.requests[slot]["op"]
@@ -86,7 +86,7 @@ def finish_copies(p: Plant, d: Database, slot: int) -> int:
     return made
 
 
-@kernel_apart
+@kernel
 def resume_copies(p: Plant, d: Database, slot: int) -> int:
     """Go on with a buffer: from reading to work on its pages, to writing, to the next pages."""
     op, phase = p.requests[slot]["op"], p.holds[slot]["phase"]

@@ -4,7 +4,7 @@ SQL Server looks for the neighbours of a page that it writes, on both sides, up 
 flushed: 32 pages together, 128 since 2016 (Microsoft, "Writing pages"; psssql, "Larger data file writes").
 """
 
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, level_of
 from tiersim.simulator.database.tables import VALID, Database
@@ -13,7 +13,7 @@ from tiersim.simulator.database.tables import VALID, Database
 GATHERED_BEFORE_2016, GATHERED = 32, 128
 
 
-@kernel_apart
+@kernel
 def gather(d: Database, page: int, most: int) -> tuple[int, int]:
     """Return the first of the pages that are written with a changed page, and their number; they are clean from now on."""
     level = level_of(d, page)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tiersim.devices.children import add_background
 from tiersim.devices.tables import Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database import lru2, rings
 from tiersim.simulator.database.extension import extend, has_extension
@@ -57,7 +57,7 @@ def wanted_frames(d: Database, by_lazy_writer: bool) -> int:
     return int(w["examined"]) if d.pool_state[FREE_FRAMES] < min(w["examined"], most) else 0
 
 
-@kernel_apart
+@kernel
 def examine(d: Database, most: int, now: int) -> int:
     """Let up to *most* of the pages go that are to go first; changed ones are noted to be written. Returns how many were freed."""
     w = d.lazy_writer[0]
@@ -99,7 +99,7 @@ def _free(d: Database, frame: int) -> None:
         extend(d, page)
 
 
-@kernel_apart
+@kernel
 def post_runs(p: Plant, d: Database, made: int) -> int:
     """Have the pages written that were noted, and those that went into the extension."""
     w = d.lazy_writer[0]
@@ -143,7 +143,7 @@ def begin_round(p: Plant, d: Database) -> int:
     return add_background(p, 0, d.stations[AT_POOL], PREFETCH, 0, 0)
 
 
-@kernel_apart
+@kernel
 def end_run(d: Database, first: int, pages: int, posted_ns: int) -> None:
     """Pages have been written: those that were to go, and that nobody has used or changed since they were *posted_ns*, go."""
     for page in range(first, first + pages):

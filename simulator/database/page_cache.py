@@ -36,7 +36,7 @@ from tiersim.devices.cached_blocks_kernels import (
 )
 from tiersim.devices.children import add_background, add_child, is_background
 from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
-from tiersim.kernel import kernel, kernel_apart
+from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.pages import volume_of
 from tiersim.simulator.database.tables import AWAIT, FILL, Database
@@ -57,7 +57,7 @@ _BEGINS, _FLUSHES = range(2)
 _PIECES = 32
 
 
-@kernel_apart
+@kernel
 def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request; a write waits if too many pages are dirty, the flusher for its time."""
     waiting = d.page_cache[0]["waiting"]
@@ -71,7 +71,7 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     return now + PASS_ON_NS
 
 
-@kernel_apart
+@kernel
 def choose_page_cache(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let the oldest request go on that waits, if it may."""
     waiting = d.page_cache[0]["waiting"]
@@ -90,7 +90,7 @@ def _may_begin(p: Plant, d: Database, slot: int, now: int) -> bool:
     return _absorb(p, d, slot, now)
 
 
-@kernel_apart
+@kernel
 def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
     """Read what is missing; begin to write back what has to be."""
     c = d.page_cache[0]
@@ -116,7 +116,7 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
     return _write_back(p, d, made)
 
 
-@kernel_apart
+@kernel
 def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     """Keep what was read, and go on with a read of very many pages; what was written back is clean."""
     c = d.page_cache[0]

@@ -9,9 +9,12 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import types
+from numba.extending import typeof_impl
 
 _PARTS = (".", "traces", "devices", "simulator", "scenarios")
 _KEPT_FOLDERS = 3
@@ -53,8 +56,35 @@ if cache_folder is not None:
     _config.CACHE_DIR = str(cache_folder)
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kernel:
+    """A kernel in its two compiled forms: ``inner``, for other kernels, and ``outer``, for Python.
+
+    Taking arrays out of Python objects is a third of the compilation, so only those kernels have code for it that Python calls.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Compile nothing yet."""
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.inner = _compiled(function, for_python=False)
+        named = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+        named.__module__ = function.__module__
+        named.__qualname__ = f"for_python.{function.__qualname__}"  # what its file in the cache is called
+        self.outer = _compiled(named, for_python=True)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python."""
+        return self.outer(*arguments)
+
+    @property
+    def signatures(self) -> list[Any]:
+        """Types that it was compiled for, in either form."""
+        return [*self.inner.signatures, *self.outer.signatures]
+
+
 #: Every kernel by qualified name; the warm-up and the tests go through it.
-registry: dict[str, Any] = {}
+registry: dict[str, Kernel] = {}
 
 
 def kernel(function: F) -> F:
@@ -64,35 +94,30 @@ def kernel(function: F) -> F:
     reference to each at every call: the event loop was 14 times slower (0.23 against 3.2 million requests/s). So helpers
     are inlined by LLVM, and the reference counting of numba's runtime is off; a kernel therefore cannot allocate, and
     what it returns is made by its caller.
-
-    Taking the arrays out of Python objects is a quarter of the compilation. A kernel whose name begins with an underscore
-    does without: only kernels can call it.
     """
-    return _compiled(function, inlined=True)
+    if not jit_enabled():
+        return function
+    made = registry[f"{function.__module__}.{function.__qualname__}"] = Kernel(function)
+    return cast(F, made)
 
 
-def kernel_apart(function: F) -> F:
-    """Compile *function* as :func:`kernel` does, but do not take it into those that call it.
-
-    For what is large and seldom called: a call takes about a microsecond, and the event loop, which holds all others, is compiled
-    in less time.
-    """
-    return _compiled(function, inlined=False)
-
-
-def _compiled(function: F, *, inlined: bool) -> F:
+def _compiled(function: Callable[..., Any], *, for_python: bool) -> Any:
     njit: Any = numba.njit  # its types do not know the switch of the runtime
-    compiled = njit(
+    return njit(
         cache=cache_folder is not None,
         nogil=True,
         error_model="numpy",
-        forceinline=inlined,
+        forceinline=True,
         _nrt=False,
         no_cfunc_wrapper=True,
-        no_cpython_wrapper=function.__name__.startswith("_"),
+        no_cpython_wrapper=not for_python,
     )(function)
-    registry[f"{function.__module__}.{function.__qualname__}"] = compiled
-    return cast(F, compiled)
+
+
+@typeof_impl.register(Kernel)
+def _type_inside_kernels(made: Kernel, _: Any) -> Any:
+    """Tell numba what a kernel is where another one calls it."""
+    return types.Dispatcher(made.inner)
 
 
 def jit_enabled() -> bool:
