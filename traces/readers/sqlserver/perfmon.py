@@ -10,7 +10,8 @@ from typing import NamedTuple
 from tiersim.errors import TraceError
 from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.recorded import Key, Recorded, Source, lines_of
+from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
+from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
 from tiersim.traces.readers.sqlserver.performance_counters import UNCHECKED, Counted, counted, engine_of
 from tiersim.traces.readers.timestamps import Clock
 from tiersim.traces.readers.views import number
@@ -22,6 +23,8 @@ _FIRST = re.compile(r'"?\(PDH-[CT]SV 4\.0\)(?:.*\((-?\d{1,4})\))?"?')
 _PATH = re.compile(r"\\\\[^\\]+\\(?P<object>[^\\(]+)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)")
 _NS_PER_MIN = 60 * NS_PER_S
 _DAMAGED = "damaged lines"
+#: How the names of its moments begin.
+_OWN = "perfmon "
 _MOST_NAMED = 3
 
 
@@ -54,8 +57,6 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     before_ns: int | None = None
     good = damaged = 0
     for values in _rows(lines, delimiter):
-        if len(values) < 2:
-            continue  # what typeperf prints at the end
         unix_ns = clock.unix_ns(values[0].strip())
         if unix_ns is None or len(values) != len(names) or (before_ns is not None and unix_ns <= before_ns):
             damaged += 1
@@ -64,7 +65,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
         found = _sample(columns, values, sums, None if before_ns is None else unix_ns - before_ns)
         before_ns = unix_ns
         good += 1
-        recorded.add(moment_within(path, unix_ns), unix_ns, found)
+        recorded.add(f"{_OWN}{moment_within(path, unix_ns)}", unix_ns, found)
     if damaged > good:
         raise TraceError(
             f"{path}: {damaged:,} of {damaged + good:,} lines are no samples; export it again by relog -f csv"
@@ -77,12 +78,34 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     _say(path, columns, recorded, zone_is_told=offset is not None)
 
 
+def _finish(recorded: Recorded) -> None:
+    """Leave out what was added up from samples where the server tells the sums themselves: both count from other zeros."""
+    own = [piece.moment.startswith(_OWN) for piece in recorded.pieces]
+    others = {key for piece, is_own in zip(recorded.pieces, own, strict=True) if not is_own for key in piece.values}
+    left_out = False
+    for place, piece in enumerate(recorded.pieces):
+        twice = {key for key in piece.values if own[place] and key[0] in _SUMMED and key in others}
+        if twice:
+            left_out = True
+            kept = {key: values for key, values in piece.values.items() if key not in twice}
+            recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, kept)
+    if left_out:
+        recorded.warnings.append(
+            "SQL Server's counters are there as samples of perfmon and as sums of dm_os_performance_counters: the sums count"
+        )
+
+
+#: Subjects that rates are added up of.
+_SUMMED = ("database", "checkpointer", "background writer", "log")
+
 #: What the registry of sources holds of it.
-PERFMON = Source(_looks_like, _read)
+PERFMON = Source(_looks_like, _read, _finish)
 
 
 def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
     for line in lines:
+        if not line.lstrip('"')[:1].isdigit():
+            continue  # what typeperf says at the end
         try:
             yield next(csv.reader([line], delimiter=delimiter), [])
         except csv.Error:
@@ -153,6 +176,7 @@ def _say(path: Path, columns: Sequence[_Column], recorded: Recorded, *, zone_is_
         recorded.inferred.append(f"{path.name} has no time zone: its times are taken as UTC")
     if any(column.counted.rate for column in columns):
         recorded.host.setdefault("engine", "sqlserver")
+        recorded.host.setdefault("page_bytes", PAGE_BYTES)
         recorded.inferred.append(f"{path.name}: what it counts per second is added up from sample to sample")
     if any(column.counted.word == "flush_wait_ms" for column in columns):
         recorded.inferred.append(f"{path.name}: {UNCHECKED}")

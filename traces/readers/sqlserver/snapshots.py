@@ -13,6 +13,7 @@ from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
 from tiersim.traces.readers.sqlserver import performance_counters
 from tiersim.traces.readers.sqlserver.derived import STORED
+from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
 from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
 from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, UNCHECKED, view_of
@@ -31,7 +32,6 @@ _REPEATED = "rows of what the same snapshot has already"
 _ENOUGH = 1000
 #: So many queries of all intervals of Query Store become a snapshot an interval; of more, the first and the last are kept.
 _MOST_STORED = 1 << 16
-_PAGE_BYTES = 8192
 _VERSION = re.compile(r"(\d{1,3})\.\d")
 
 
@@ -75,7 +75,7 @@ class _File:
         self._first_damage = ""
         self._clock = Clock()
         recorded.host["engine"] = "sqlserver"
-        recorded.host["page_bytes"] = _PAGE_BYTES
+        recorded.host["page_bytes"] = PAGE_BYTES
 
     def read(self, view: View, table: TextTable) -> None:
         """Take in the rows of a table, by the time that they tell. Raises TraceError when most are damaged."""
@@ -246,7 +246,11 @@ def _choose_store(recorded: Recorded) -> None:
     if not any(map(_is_stored, entities)) or all(map(_is_stored, entities)):
         return
     for place, piece in enumerate(recorded.pieces):
-        kept = {key: values for key, values in piece.values.items() if key[0] != "query" or not _is_stored(key[1])}
+        kept = {
+            key: values
+            for key, values in piece.values.items()
+            if key[0] != "query" or (key[1] and not _is_stored(key[1]))
+        }
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, kept)
     recorded.queries = {key: values for key, values in recorded.queries.items() if not _is_stored(key[1] or "")}
     recorded.warnings.append(
@@ -277,7 +281,7 @@ def _tell_pool(recorded: Recorded) -> None:
         )
     elif pages:
         host["buffer_pool_bytes"], source = (
-            int(pages) * _PAGE_BYTES,
+            int(pages) * PAGE_BYTES,
             "the pages that it held: it may have room for more",
         )
     else:
