@@ -14,7 +14,7 @@ from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import STATEMENTS, read_queries, read_statements
 from tiersim.traces.statistics import NAME, Snapshot, StatisticsWriter, read_snapshots, storable
-from tiersim.traces.tables import TableWriter, table_of, write_table
+from tiersim.traces.tables import TableWriter, table_of
 
 LOG = ("log", "log")
 

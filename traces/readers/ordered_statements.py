@@ -96,8 +96,8 @@ class OrderedStatements:
 
 def _distinct(codes: NDArray[np.int32], words: pa.StringArray) -> tuple[NDArray[np.int32], Sequence[str]]:
     """Return codes into the distinct words that *codes* into *words* mean, and these words."""
-    places, codes = np.unique(codes, return_inverse=True)
+    places, own = np.unique(codes, return_inverse=True)
     missing = int(len(places) > 0 and places[0] < 0)
     encoded = pc.dictionary_encode(words.take(pa.array(places[missing:])))
     again = np.concatenate([np.full(missing, -1, np.int32), np.asarray(encoded.indices, np.int32)])
-    return again[codes].astype(np.int32, copy=False), encoded.dictionary.to_pylist()
+    return again[own].astype(np.int32, copy=False), encoded.dictionary.to_pylist()
