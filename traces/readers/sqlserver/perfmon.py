@@ -13,6 +13,7 @@ from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
 from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
 from tiersim.traces.readers.sqlserver.performance_counters import UNCHECKED, Counted, counted, engine_of
+from tiersim.traces.readers.sqlserver.pool_size import tell_pool
 from tiersim.traces.readers.timestamps import Clock
 from tiersim.traces.readers.views import number
 from tiersim.traces.statistics import storable
@@ -93,6 +94,7 @@ def _finish(recorded: Recorded) -> None:
         recorded.warnings.append(
             "SQL Server's counters are there as samples of perfmon and as sums of dm_os_performance_counters: the sums count"
         )
+    tell_pool(recorded)
 
 
 #: Subjects that rates are added up of.

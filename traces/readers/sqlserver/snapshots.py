@@ -14,6 +14,7 @@ from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_
 from tiersim.traces.readers.sqlserver import performance_counters
 from tiersim.traces.readers.sqlserver.derived import STORED
 from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
+from tiersim.traces.readers.sqlserver.pool_size import tell_pool
 from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
 from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, UNCHECKED, view_of
@@ -56,7 +57,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 def _finish(recorded: Recorded) -> None:
     _choose_store(recorded)
-    _tell_pool(recorded)
+    tell_pool(recorded)
 
 
 #: What the registry of sources holds of it.
@@ -260,35 +261,3 @@ def _choose_store(recorded: Recorded) -> None:
 
 def _is_stored(entity: str) -> bool:
     return f"/{STORED}" in entity
-
-
-def _tell_pool(recorded: Recorded) -> None:
-    """Say how large the buffer pool is, by the best that the recording has."""
-    host = recorded.host
-    if host.get("engine") != "sqlserver" or "buffer_pool_bytes" in host:
-        return
-    target = pages = Decimal(0)
-    for piece in recorded.pieces:
-        target = max(target, _said(piece.values.get(("memory", "host"), {}), "engine_target_bytes"))
-        held = [_said(values, "pages") for (subject, entity), values in piece.values.items() if subject == "pool"]
-        pages = max(pages, sum(held, Decimal(0)))
-    if target:
-        host["buffer_pool_bytes"], source = int(target), "the target server memory, of which the pool is most"
-    elif "max_server_memory_bytes" in host:
-        host["buffer_pool_bytes"], source = (
-            host["max_server_memory_bytes"],
-            "max server memory, of which the pool is most",
-        )
-    elif pages:
-        host["buffer_pool_bytes"], source = (
-            int(pages) * PAGE_BYTES,
-            "the pages that it held: it may have room for more",
-        )
-    else:
-        return
-    recorded.inferred.append(f"the size of the buffer pool is taken from {source}")
-
-
-def _said(values: Values, word: str) -> Decimal:
-    value = values.get(word)
-    return value if isinstance(value, Decimal) else Decimal(0)
