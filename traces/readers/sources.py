@@ -15,8 +15,10 @@ from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, rea
 from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
+from tiersim.traces.readers.sqlserver.event_xml import EVENT_XML
 from tiersim.traces.readers.sqlserver.perfmon import PERFMON
 from tiersim.traces.readers.sqlserver.snapshots import SQLSERVER
+from tiersim.traces.readers.sqlserver.trace_rows import TRACE_TABLE, TRACE_XML
 
 SNIFFED_BYTES = 1 << 16
 
@@ -27,6 +29,9 @@ SOURCES: dict[str, Source] = {
     "pgbench-output": Source(looks_like_pgbench_output, read_pgbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
     "perfmon": PERFMON,
+    "sqlserver-trace-xml": TRACE_XML,
+    "sqlserver-trace-table": TRACE_TABLE,
+    "sqlserver-event-xml": EVENT_XML,
     "proc": Source(looks_like_proc, read_proc),
     "iostat": Source(looks_like_iostat, read_iostat),
     "sar": Source(looks_like_sar, read_sar),
