@@ -176,7 +176,7 @@ def test_what_is_nested_deeply_or_very_long_costs_its_event_and_no_memory(tmp_pa
     tracemalloc.start()
     with pytest.raises(TraceError, match="1 of 1 events cannot be read"):
         read_text(tmp_path, never, key="sqlserver-event-xml")
-    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    assert tracemalloc.get_traced_memory()[1] < 200 << 20  # a few times the longest element
     tracemalloc.stop()
 
 
