@@ -18,6 +18,18 @@ Events = NDArray[np.int64]
     LEVEL, GENERATION, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS,
 ) = range(24)  # fmt: skip
 COLUMNS = 24
+#: Columns of numbers by the names that ``events`` gives them.
+NUMBER_COLUMNS = {
+    "duration_ns": DURATION_NS,
+    "cpu_ns": CPU_NS,
+    "logical_reads": LOGICAL_READS,
+    "physical_reads": PHYSICAL_READS,
+    "writes": WRITES,
+    "rows": ROWS,
+    "session": SESSION,
+    "transaction": TRANSACTION,
+    "nest": NEST,
+}
 #: What a statement does not take a second time when it is counted with those that it called.
 COSTS = (DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES)
 _FIRST_COST, _COSTS = DURATION_NS, 5

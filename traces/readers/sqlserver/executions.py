@@ -36,6 +36,7 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
     LOGICAL_READS,
     LOST_PAGES,
     LOST_WAITS,
+    MOST,
     MOST_NESTED,
     MOST_SESSIONS,
     NEST,
@@ -70,7 +71,7 @@ _ROWS = 1 << 15
 #: Handles that are remembered; drivers close theirs, but the closing may not be recorded.
 _MOST_HANDLES = 1 << 20
 #: Events whose text is a query.
-_WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
+WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
 #: Columns of events that are columns of statements as they are.
 _PLACES = {
     "time_ns": START_NS,
@@ -122,6 +123,12 @@ class Asked(NamedTuple):
 def new_events(count: int) -> Events:
     """Return so many events of which nothing is known: int64[count, COLUMNS]."""
     return np.full((count, COLUMNS), NOT_KNOWN, np.int64)
+
+
+def plausible(values: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
+    """Return values of so large a *unit*, those that are negative, or too large for a sum of them, as not known."""
+    known = (values >= 0) & (values <= MOST // unit)
+    return np.where(known, np.where(known, values, 0) * unit, NOT_KNOWN)
 
 
 class Executions:
@@ -219,7 +226,7 @@ class Executions:
         for row, event in zip(events, waiting, strict=True):
             row[WHAT], row[WAIT_CLASS] = event.what, event.wait
             row[START_NS : NEST + 1] = event[2:13]
-            if event.text is not None and event.what in _WITH_TEXT:
+            if event.text is not None and event.what in WITH_TEXT:
                 row[QUERY : RESETS + 1] = self.ask(event.text, event.what, database=event.database, user=event.user)
         self._add(events)
 
