@@ -31,11 +31,13 @@ def found(texts: list[str]) -> list[tuple[int, int, int]]:
     """Return shape, key and handle of each text, as the kernel tells them."""
     encoded = [text.encode("utf-16-le", "surrogatepass") for text in texts]
     places = np.cumsum([0, *map(len, encoded)])
-    packed = np.array([place << 32 | len(data) for place, data in zip(places.tolist(), encoded, strict=False)], np.int64)
+    packed = np.array(
+        [place << 32 | len(data) for place, data in zip(places.tolist(), encoded, strict=False)], np.int64
+    )
     data = np.frombuffer(b"".join(encoded) + b"\0", np.uint8)
     rows = np.zeros((len(texts), 3), np.int64)
     read_texts(data, packed, np.zeros(len(texts), np.int64), *text_tables(), rows)
-    return [tuple(row) for row in rows.tolist()]
+    return [(shape, key, number) for shape, key, number in rows.tolist()]
 
 
 def key(text: str) -> int:
@@ -60,7 +62,9 @@ def key(text: str) -> int:
         ("", "", "rpc", None, None),
     ],
 )  # fmt: skip
-def test_a_call_runs_what_is_inside_it(text: str, inner: str | None, kind: str, prepares: int | None, runs: int | None) -> None:
+def test_a_call_runs_what_is_inside_it(
+    text: str, inner: str | None, kind: str, prepares: int | None, runs: int | None
+) -> None:
     call = query_of(text, "rpc")
     assert (call.text, call.kind, call.prepares, call.runs) == (inner, kind, prepares, runs)
     assert call.resets == ("reset" in text)
@@ -103,14 +107,102 @@ def test_rows_of_an_insert_make_no_other_key() -> None:
 
 
 def test_other_queries_have_other_keys() -> None:
-    texts = [QUERY, QUERY.replace("b =", "b >"), QUERY.replace("t WHERE", "[T] WHERE"), QUERY.replace("a F", "a.b F"), "select a-b", "select a -5"]
+    texts = [
+        QUERY,
+        QUERY.replace("b =", "b >"),
+        QUERY.replace("t WHERE", "[T] WHERE"),
+        QUERY.replace("a F", "a.b F"),
+        "select a-b",
+        "select a -5",
+    ]
     assert len({key(text) for text in texts}) == len(texts)
 
 
-WORDS = ["select", "a", "b", "in", "array", "values", "set", "alter", "exec", "#t", "and", "x1$", "größe", "and", "=", "to"]
-LITERALS = ["1", "-2", "'x'", "N'y''z'", "@p", "@@v", "?", "0xFF", "1.5e-3", ".5", "$1", "'--'", "'/*'", ":n", "1abc", "- -3"]
-SIGNS = ["(", ")", ",", "-", "+", ".", "=", "<>", "<=", ";", "*", "/", "::", "->", "->>", ":=", "||", "!=", "~", "(1,2)", ",(3,4)", "in (1,2)"]
-OTHER = ["[a b]", "[1]", '"q""r"', '"', "[", "]", "'", "--c\n", "/*c*/", "/*", "$", "@", "#", ":", "E'\\''", "U&'x'", "\u00b2", "\U0001f600", "\ud800", "\u3000", "\0", "\n", "\u212a"]
+WORDS = [
+    "select",
+    "a",
+    "b",
+    "in",
+    "array",
+    "values",
+    "set",
+    "alter",
+    "exec",
+    "#t",
+    "and",
+    "x1$",
+    "größe",
+    "and",
+    "=",
+    "to",
+]
+LITERALS = [
+    "1",
+    "-2",
+    "'x'",
+    "N'y''z'",
+    "@p",
+    "@@v",
+    "?",
+    "0xFF",
+    "1.5e-3",
+    ".5",
+    "$1",
+    "'--'",
+    "'/*'",
+    ":n",
+    "1abc",
+    "- -3",
+]
+SIGNS = [
+    "(",
+    ")",
+    ",",
+    "-",
+    "+",
+    ".",
+    "=",
+    "<>",
+    "<=",
+    ";",
+    "*",
+    "/",
+    "::",
+    "->",
+    "->>",
+    ":=",
+    "||",
+    "!=",
+    "~",
+    "(1,2)",
+    ",(3,4)",
+    "in (1,2)",
+]
+OTHER = [
+    "[a b]",
+    "[1]",
+    '"q""r"',
+    '"',
+    "[",
+    "]",
+    "'",
+    "--c\n",
+    "/*c*/",
+    "/*",
+    "$",
+    "@",
+    "#",
+    ":",
+    "E'\\''",
+    "U&'x'",
+    "\u00b2",
+    "\U0001f600",
+    "\ud800",
+    "\u3000",
+    "\0",
+    "\n",
+    "\u212a",
+]
 PIECES = st.sampled_from([*WORDS, *LITERALS, *SIGNS, *OTHER])
 TEXTS = st.lists(st.tuples(PIECES, st.sampled_from(["", " ", "\r\n\t"])), max_size=14)
 

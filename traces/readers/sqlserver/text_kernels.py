@@ -51,7 +51,9 @@ _DECLARE, _INT, _SET, _SYS = map(_word_hash, ("declare", "int", "set", "sys"))
 _EXECUTESQL, _PREPEXEC, _RESET_CONNECTION = map(_word_hash, ("sp_executesql", "sp_prepexec", "sp_reset_connection"))
 _RUN, _FETCH, _CURSOR_RUN = map(_word_hash, ("sp_execute", "sp_cursorfetch", "sp_cursorexecute"))
 _UNPREPARE, _UNPREPARE_CURSOR, _CLOSE = map(_word_hash, ("sp_unprepare", "sp_cursorunprepare", "sp_cursorclose"))
-_LEFT = tuple(map(_word_hash, ("sp_prepare", "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursoroption")))
+_LEFT = tuple(
+    map(_word_hash, ("sp_prepare", "sp_cursoropen", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursoroption"))
+)
 
 
 class TextTables(NamedTuple):
@@ -103,7 +105,7 @@ def read_texts(
         shape, handle, first, end = _shape(units, count)
         if shape == UNDECIDED:
             continue
-        a, b = 64 * shape + np.int64(origins[row]), np.int64(1)
+        a, b = 64 * shape + int(origins[row]), 1
         well = True
         if shape in (INNER, PREPARED):
             end = _unquote(units, first, end)
@@ -142,7 +144,7 @@ def _behind_blanks(units: Units, at: int, end: int) -> int:
 @kernel
 def _behind_word(units: Units, at: int, end: int) -> tuple[int, int]:
     """Return where a word of ASCII ends, and the hash of its small letters."""
-    word = np.int64(0)
+    word = 0
     while at < end and _is_word(units[at]):
         unit = units[at]
         word = _mixed(word, _FACTOR_WORD, unit + 32 if 0x41 <= unit <= 0x5A else unit)
@@ -182,11 +184,11 @@ def _unquote(units: Units, first: int, end: int) -> int:
 @kernel
 def _number(units: Units, at: int, end: int) -> tuple[int, int]:
     """Return where digits of ASCII end, and what they mean, or -1 where they are none or too many."""
-    first, value = at, np.int64(0)
+    first, value = at, 0
     while at < end and 0x30 <= units[at] <= 0x39 and at - first < _MOST_DIGITS:
         value = value * 10 + units[at] - 0x30
         at += 1
-    return at, value if first < at <= first + _MOST_DIGITS else np.int64(-1)
+    return at, value if first < at <= first + _MOST_DIGITS else -1
 
 
 @kernel
@@ -205,7 +207,7 @@ def _shape(units: Units, count: int) -> tuple[int, int, int, int]:
     elif word == _SYS and behind < count and units[behind] == 0x5D:
         return UNDECIDED, -1, 0, count
     if at < count and units[at] == 0x5B:
-        its_first = units[at + 1] | 32 if at + 1 < count else np.int64(0)
+        its_first = units[at + 1] | 32 if at + 1 < count else 0
         return UNDECIDED if its_first == 0x73 else PLAIN, -1, 0, count
     if behind < at + 4 or units[at] | 32 != 0x73 or units[at + 1] | 32 != 0x70 or units[at + 2] != 0x5F:
         return PLAIN, -1, 0, count
@@ -220,7 +222,7 @@ def _shape(units: Units, count: int) -> tuple[int, int, int, int]:
     if word in (_RUN, _FETCH, _CURSOR_RUN):
         at, handle = _number(units, at, count)
         if at < count and not _is_blank(units[at]) and units[at] not in (0x2C, 0x27, 0x3B):
-            handle = np.int64(-1)
+            handle = -1
         return UNDECIDED if handle < 0 else HANDLE, handle, 0, 0
     if word == _PREPEXEC:
         at = _third(units, at, count, handle_of, handle_end) if handle >= 0 else -1
@@ -248,7 +250,7 @@ def _printed(units: Units, count: int) -> tuple[int, int, int, int]:
     while at < count and 0x30 <= units[at] <= 0x39:
         at += 1
     name_end = at
-    if at == digits or at == count or not _is_blank(units[at]):
+    if at in (digits, count) or not _is_blank(units[at]):
         return 0, 0, 0, -1
     first = at
     call = -1
@@ -284,7 +286,7 @@ def _printed_value(units: Units, at: int, end: int, name: int, name_end: int) ->
     if at == end or units[at] != 0x3D:
         return -1
     at, value = _number(units, _behind_blanks(units, at + 1, end), end)
-    return value if _behind_blanks(units, at, end) == end and at < end else np.int64(-1)
+    return value if _behind_blanks(units, at, end) == end and at < end else -1
 
 
 @kernel
@@ -344,7 +346,7 @@ def _third(units: Units, at: int, end: int, name: int, name_end: int) -> int:
 def _behind_literal(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     """Return where a number, parameter or string that begins at *at* ends; *at* where none does, -1 where that is not clear."""
     unit = units[at]
-    following = units[at + 1] if at + 1 < end else np.int64(0)
+    following = units[at + 1] if at + 1 < end else 0
     if unit == 0x27:
         return _behind_string(units, at + 1, end)
     if following == 0x27 and unit | 32 in (0x6E, 0x62, 0x78):
@@ -466,18 +468,18 @@ def _hash_tokens(
     units: Units, at: int, end: int, classes: NDArray[np.uint8], no_operands: Units, a: int, b: int
 ) -> tuple[bool, int, int]:
     """Return whether all tokens are clear, and both hashes of them, which go on from *a* and *b*."""
-    before, before_word, before_sign = _NOTHING, np.int64(0), np.int64(0)
+    before, before_word, before_sign = _NOTHING, 0, 0
     # signs of numbers: where the hashes stood before them
     in_run, base_a, base_b, base_pure, base_chain = False, a, b, False, 0
     # the innermost bracket: literals and commas alone so far, and what stood when it opened
     pure, listed, follows_row, begins_well = False, False, False, False
-    inside, row, open_a, open_b = 0, np.int64(0), a, b
+    inside, row, open_a, open_b = 0, 0, a, b
     # a row of literals that closed: 1 behind it, 2 behind its comma
-    chain, last_row, row_a, row_b = 0, np.int64(0), a, b
+    chain, last_row, row_a, row_b = 0, 0, a, b
     while at < end:
         unit = units[at]
-        kind = np.int64(classes[unit])
-        following = units[at + 1] if at + 1 < end else np.int64(0)
+        kind = int(np.int64(classes[unit]))
+        following = units[at + 1] if at + 1 < end else 0
         if kind == _SPACE:
             at += 1
             continue
@@ -506,7 +508,7 @@ def _hash_tokens(
         is_name = kind == _LETTER or (unit == 0x23 and (following == 0x23 or _names(classes[following])))
         if is_name or unit in (0x5B, 0x22):
             if is_name:
-                before, before_word = _WAS_WORD, np.int64(0)
+                before, before_word = _WAS_WORD, 0
                 a, b = _mixed(a, _FACTOR_A, _WORD_MARK), _mixed(b, _FACTOR_B, _WORD_MARK)
                 behind = at
                 while behind < end and units[behind] == 0x23:
@@ -532,7 +534,7 @@ def _hash_tokens(
             before_word %= _FIELD
             chain, pure, in_run = 0, False, False
             continue
-        length = _sign_units(unit, following, units[at + 2] if at + 2 < end else np.int64(0))
+        length = _sign_units(unit, following, units[at + 2] if at + 2 < end else 0)
         if length == 0:
             return False, a, b
         if length == 1 and unit in (0x2B, 0x2D) and not in_run:
@@ -561,7 +563,7 @@ def _hash_tokens(
                 inside += 1
                 row = _mixed(row, 3, 2)
         elif unit == 0x28:
-            pure, inside, row, begins_well, open_a, open_b = True, 0, np.int64(1), False, a, b
+            pure, inside, row, begins_well, open_a, open_b = True, 0, 1, False, a, b
             listed = before == _WAS_WORD and before_word in (_IN, _ARRAY)
             follows_row = chain == 2
             chain = 0
@@ -569,6 +571,6 @@ def _hash_tokens(
             chain, last_row, row_a, row_b, pure = 1, row, a, b, False
         else:
             chain, pure = 0, False
-        before, before_sign = _WAS_SIGN, unit if length == 1 else np.int64(0)
+        before, before_sign = _WAS_SIGN, unit if length == 1 else 0
         at += length
     return True, a, b

@@ -43,7 +43,14 @@ _PROVIDER = "Microsoft SQL Server"
 #: Rows that the scan fills at a time.
 _ROWS = 1 << 14
 #: Columns that are read, besides numbers; where a row of the scan has each.
-_TEXT, _DATABASE, _LOGIN, _START, _END, _SYSTEM = "TextData", "DatabaseName", "LoginName", "StartTime", "EndTime", "IsSystem"
+_TEXT, _DATABASE, _LOGIN, _START, _END, _SYSTEM = (
+    "TextData",
+    "DatabaseName",
+    "LoginName",
+    "StartTime",
+    "EndTime",
+    "IsSystem",
+)
 _KINDS = {_TEXT: PLACE, _DATABASE: PLACE, _LOGIN: PLACE, _START: MOMENT, _END: MOMENT, _SYSTEM: NUMBER} | dict.fromkeys(
     TRACE_NUMBERS, NUMBER
 )

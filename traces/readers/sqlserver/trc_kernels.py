@@ -169,7 +169,15 @@ def _moment(data: Bytes, at: int) -> int:
     """Return a SYSTEMTIME as ns since 1970; MISSING when there is no such time after that."""
     year, month, day = _u16(data, at), _u16(data, at + 2), _u16(data, at + 6)
     hour, minute, second, ms = _u16(data, at + 8), _u16(data, at + 10), _u16(data, at + 12), _u16(data, at + 14)
-    if not (1970 <= year < 2116 and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60 and ms < 1000):
+    if not (
+        1970 <= year < 2116
+        and 1 <= month <= 12
+        and 1 <= day <= 31
+        and hour < 24
+        and minute < 60
+        and second < 60
+        and ms < 1000
+    ):
         return MISSING
     # days since 1970 of the proleptic Gregorian calendar, years beginning in March
     march_year = year - (1 if month < 3 else 0)
