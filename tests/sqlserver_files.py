@@ -233,9 +233,9 @@ def xel_block(kind: int, inside: bytes, number: int = 0) -> bytes:
 
 
 def xel_dictionary(
-    *, start: datetime = EPOCH, ticks_per_s: int = 10_000_000, events: Sequence[str] = tuple(XE), descriptions: Mapping[str, str] | None = None
+    *, start: datetime = EPOCH, ticks_per_s: int = 10_000_000, names: Sequence[str] = tuple(XE), descriptions: Mapping[str, str] | None = None
 ) -> bytes:  # fmt: skip
-    """Return the dictionary block of a session of *events*."""
+    """Return the dictionary block of a session of events of *names*."""
     types = [_object(0, number, 0x60, name, struct.pack("<B", size)) for name, (number, size) in _TYPES.items()]
     maps = [
         _object(_PACKAGE, number, 0x30, name, struct.pack("<BH", width, len(words)) + b"".join(struct.pack("<I", v) + _text(w) for v, w in words.items()))
@@ -245,7 +245,7 @@ def xel_dictionary(
     ticks = filetime(start), ticks_per_s
     packages = _package(0, "package0", *ticks, [[], [], [], types])
     packages += _package(
-        _PACKAGE, "sqlserver", *ticks, [[_event(name, descriptions or {}) for name in events], actions, maps, []]
+        _PACKAGE, "sqlserver", *ticks, [[_event(name, descriptions or {}) for name in names], actions, maps, []]
     )
     return xel_block(1, packages)
 
@@ -316,3 +316,37 @@ def xel_of(load: Iterable[tuple[str, Mapping[str, int | str]]]) -> Iterator[byte
             yield xel_event(
                 "rpc_completed", ticks, actions, statement=known["text"], object_name="sp_executesql", **costs
             )
+
+
+def smallest_files() -> dict[str, list[bytes]]:
+    """Return a few small files of each format that hold something of all that is read, for damaging them."""
+    quoted = "exec sp_executesql N'select a from t where b=@p and c=''x''',N'@p int',@p=3"
+    prepared = "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,NULL,N'select 1'"
+    trc = trc_file(
+        [
+            trc_event("RPC:Completed", TextData=quoted, SPID=51, Duration=900, StartTime=EPOCH, CPU=1, Reads=5, Writes=0),
+            trc_event("SP:StmtCompleted", TextData="select b", SPID=51, Duration=5, NestLevel=2, EndTime=EPOCH, IsSystem=0),
+            trc_event("SP:StmtCompleted", TextData="exec p", SPID=51, Duration=9, NestLevel=1, EndTime=EPOCH, DatabaseName="Shop"),
+            trc_event("Audit Login", SPID=51, StartTime=EPOCH),
+            trc_event("RPC:Completed", TextData=prepared, SPID=51, Duration=900, StartTime=EPOCH),
+            trc_event("RPC:Completed", TextData="exec sp_execute 7,1", SPID=51, Duration=900, StartTime=EPOCH, RowCounts=3),
+        ]
+    )  # fmt: skip
+    session = {"session_id": 51}
+    queries = [
+        xel_event("rpc_completed", 10_000, session, statement=quoted, duration=900, cpu_time=16_000, physical_reads=1),
+        xel_event("rpc_completed", 20_000, session, statement="exec sp_reset_connection", duration=1),
+        xel_event("rpc_completed", 30_000, session, statement=prepared, duration=900),
+    ]
+    io = [
+        xel_event("wait_info", 10_000, session, wait_type=66, opcode=1, duration=3),
+        xel_event("physical_page_read", 10_000, session, file_id=1, page_id=8, database_id=5),
+        xel_event("file_read_completed", 20_000, session, duration=9, offset=8192, size=65536, database_id=5, file_id=1, path="d.mdf"),
+        xel_event("sp_statement_completed", 20_000, session, duration=900, nest_level=1, statement="select 1"),
+    ]  # fmt: skip
+    io_names = ("wait_info", "physical_page_read", "file_read_completed", "sp_statement_completed")
+    xels = [
+        b"".join(xel_file(events, block_bytes=400, names=names))
+        for names, events in ((("rpc_completed",), queries), (io_names, io))
+    ]
+    return {"sqlserver-trc": [trc], "sqlserver-xel": xels}
