@@ -17,7 +17,8 @@ from tiersim.traces.readers.sqlserver.events import (
     What,
     wait_class,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions
+from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.trace_rows import number_of, numbers_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
@@ -38,7 +39,7 @@ def _looks_like(start: str) -> bool:
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     """Add what the events say; raises TraceError when there are none, or most are damaged."""
     found = XmlEvents(opened, "event")
-    executions = recorded.of(Executions)
+    texts = recorded.of(TextEvents)
     times = EventTimes()
     events = damaged = files = 0
     for event in found:
@@ -48,10 +49,11 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
             files += 1
         elif what != What.OTHER:
             try:
-                executions.take(_event(what, event, times))
+                texts.take(_event(what, event, times))
             except ValueError:
                 events -= 1
                 damaged += 1
+    texts.flush()
     damaged += found.damaged
     if damaged > events:
         raise TraceError(
@@ -98,7 +100,7 @@ def _event(what: What, event: Element, times: EventTimes) -> Event:
             times.unix_ns(event.get("timestamp", "")),
             *numbers,
             wait,
-            fields.get("database_name") or fields.get("database_id") or None,
+            fields.get("database_name") or None,
             fields.get("server_principal_name") or fields.get("username") or None,
         )
     )

@@ -21,7 +21,8 @@ from tiersim.traces.readers.sqlserver.events import (
     Wait,
     What,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions
+from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.text_rows import plain, raw_tables_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
@@ -38,8 +39,7 @@ _BY_NAME = {name.lower(): CLASSES.get(number, What.OTHER) for number, name in CL
 _BY_NUMBER = {str(number): what for number, what in CLASSES.items()}
 #: Columns that are read, by their names in lower case.
 _NEEDED = {
-    name.lower(): name
-    for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "DatabaseID", "LoginName")
+    name.lower(): name for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "LoginName")
 }
 _BY_COLUMN_NUMBER = {str(number): name for number, name in COLUMN_NAMES.items()}
 #: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one unit is.
@@ -112,7 +112,7 @@ class _Rows:
         self.damaged = 0
         self._path = path
         self._recorded = recorded
-        self._executions = recorded.of(Executions)
+        self._texts = recorded.of(TextEvents)
         self._times = EventTimes()
         self._events = 0
         recorded.host["engine"] = "sqlserver"
@@ -125,7 +125,7 @@ class _Rows:
             self._events += 1
             return
         try:
-            self._executions.take(_event(what, columns, self._times))
+            self._texts.take(_event(what, columns, self._times))
         except ValueError:
             self.damaged += 1
             if self.damaged > _ENOUGH and self.damaged > self._events:
@@ -135,6 +135,7 @@ class _Rows:
 
     def finish(self, damage: str) -> None:
         """Say what was lost; raises TraceError when most was."""
+        self._texts.flush()
         if self.damaged > self._events:
             raise TraceError(
                 f"{self._path}: {self.damaged:,} of {self.damaged + self._events:,} events cannot be read; {_AGAIN}"
@@ -161,7 +162,7 @@ def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> Event:
             _time(columns.get("EndTime"), times),
             *numbers,
             Wait.OTHER,
-            columns.get("DatabaseName") or columns.get("DatabaseID"),
+            columns.get("DatabaseName"),
             columns.get("LoginName"),
         )
     )
