@@ -33,7 +33,9 @@ _DAMAGED = "damaged events"
 
 
 def _looks_like(start: str) -> bool:
-    return _EVENT.search(start.replace("\0", "")) is not None
+    text = start.replace("\0", "").lstrip("\ufeff \r\n\t")
+    is_such = text.startswith(("<", '"<event ')) or "event_data" in text.split("\n", 1)[0]
+    return is_such and _EVENT.search(text) is not None
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:

@@ -55,7 +55,8 @@ _PROVIDER = re.compile(r'MajorVersion="(\d{1,3})"')
 
 
 def _looks_like_xml(start: str) -> bool:
-    return _ROOT.search(start.replace("\0", "")) is not None
+    text = start.replace("\0", "").lstrip("\ufeff \r\n\t")
+    return text.startswith("<") and _ROOT.search(text) is not None
 
 
 def _looks_like_table(start: str) -> bool:
