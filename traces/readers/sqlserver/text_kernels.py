@@ -545,7 +545,10 @@ def _hash_tokens(
                 return False, a, b
             before_word, other = _hash_name(units, at, behind, is_name)
             mark = behind - at + (_NAME_MARK if is_name else _QUOTED_MARK)
-            a, b = _mixed(_mixed(a, _FACTOR_A, mark), _FACTOR_A, before_word), _mixed(_mixed(b, _FACTOR_B, mark), _FACTOR_B, other)
+            a, b = (
+                _mixed(_mixed(a, _FACTOR_A, mark), _FACTOR_A, before_word),
+                _mixed(_mixed(b, _FACTOR_B, mark), _FACTOR_B, other),
+            )
             before = _WAS_WORD if is_name else _WAS_QUOTED
             chain, pure, in_run, at = 0, False, False, behind
             continue
