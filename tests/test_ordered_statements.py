@@ -42,10 +42,8 @@ def test_order_and_ties(
         assert len(recorded.statements) == len(rows)
         assert recorded.statements.first_ns == min((row[0] for row in rows), default=None)
         again = statements(recorded)
-    expected = [
-        {k: v for k, v in row.items() if v is not None} for row in sorted(known, key=lambda row: row["time_ns"])
-    ]  # type: ignore[arg-type,return-value]
-    assert again == expected
+    in_order = sorted(range(len(rows)), key=lambda number: rows[number][0])
+    assert again == [{k: v for k, v in known[number].items() if v is not None} for number in in_order]
 
 
 def test_a_bundle_of_many_runs_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

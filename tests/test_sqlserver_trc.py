@@ -42,7 +42,7 @@ EPOCH_NS = int((EPOCH - datetime(1970, 1, 1)) / timedelta(microseconds=1)) * US
 
 
 def completed(text: str = "select 1", **columns: Any) -> bytes:
-    known = {"SPID": 51, "Duration": 900, "StartTime": EPOCH}
+    known: dict[str, Any] = {"SPID": 51, "Duration": 900, "StartTime": EPOCH}
     return trc_event("SQL:BatchCompleted", TextData=text, **(known | columns))
 
 

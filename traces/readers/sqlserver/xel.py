@@ -286,7 +286,8 @@ class _Layout:
         """Tell waits that are over from those that begin; all are where nothing says."""
         if self._over is None:
             return np.ones(len(opcodes), np.bool_)
-        return (opcodes < 0) | (opcodes == self._over)
+        over: NDArray[np.bool_] = (opcodes < 0) | (opcodes == self._over)
+        return over
 
     def wait_classes(self, types: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the classes of wait types."""
