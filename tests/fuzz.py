@@ -185,6 +185,8 @@ def fuzz(executions: int, seed: int, format: str | None = None) -> Iterator[tupl
     scratch = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = Path(name)
+        for key in keys:  # whole files are read, and what has to be compiled for them takes longer than any damage may
+            execute(key, found[key][0], folder, write=True)
         for number in range(executions):
             key = keys[number % len(keys)]
             sample, other = chance.choice(found[key]), chance.choice(found[chance.choice(keys)])
