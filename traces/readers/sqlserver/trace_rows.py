@@ -39,7 +39,8 @@ _BY_NAME = {name.lower(): CLASSES.get(number, What.OTHER) for number, name in CL
 _BY_NUMBER = {str(number): what for number, what in CLASSES.items()}
 #: Columns that are read, by their names in lower case.
 _NEEDED = {
-    name.lower(): name for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "LoginName")
+    name.lower(): name
+    for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "LoginName", "IsSystem")
 }
 _BY_COLUMN_NUMBER = {str(number): name for number, name in COLUMN_NAMES.items()}
 #: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one unit is.
@@ -50,6 +51,8 @@ _LONGEST_NUMBER = 20
 #: With more damage than events after so many, a file is something else.
 _ENOUGH = 1000
 _DAMAGED = "damaged events"
+#: What marks events of the server's own sessions, and what they are counted as.
+SYSTEM, OF_SYSTEM = ("1", "true"), "events of system sessions"
 _ROOT = re.compile(r"<(?:\w+:)?TraceData\b")
 _PROVIDER = re.compile(r'MajorVersion="(\d{1,3})"')
 
@@ -122,8 +125,10 @@ class _Rows:
     def add(self, number: str | None, name: str | None, columns: Mapping[str, str]) -> None:
         """Take in one event, by the number or the name of its class. Raises TraceError when most are damaged."""
         what = _BY_NUMBER.get(number or "") or _BY_NAME.get((name or "").lower(), What.OTHER)
-        if what == What.OTHER:
+        is_system = columns.get("IsSystem") in SYSTEM
+        if what == What.OTHER or is_system:
             self._events += 1
+            self._recorded.lose(OF_SYSTEM, is_system)
             return
         try:
             self._texts.take(_event(what, columns, self._times))
