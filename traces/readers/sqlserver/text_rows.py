@@ -16,6 +16,8 @@ from tiersim.traces.readers.views import NumberedRow, TextTable
 _DELIMITERS = ",;\t|"
 #: A row that is longer has a quote that is never closed, and is given up.
 LONGEST_VALUE = 1 << 20
+#: What stands where there is no value.
+NULLS = frozenset(("", "NULL"))
 #: A longer line is no heading.
 _LONGEST_HEADING = 1 << 14
 _FOOTER = re.compile(r"\(\d[^()]*\)")
@@ -141,7 +143,7 @@ def _rows(
 def plain(value: str) -> str | None:
     """Return a value without the blanks that fill its column, null for the word; decimals have a point, not a comma."""
     value = value.strip()
-    if value in ("", "NULL"):
+    if value in NULLS:
         return None
     return value.replace(",", ".") if "," in value and _DECIMAL_COMMA.fullmatch(value) else value
 

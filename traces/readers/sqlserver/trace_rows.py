@@ -23,7 +23,7 @@ from tiersim.traces.readers.sqlserver.events import (
 )
 from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
 from tiersim.traces.readers.sqlserver.text_events import TextEvents
-from tiersim.traces.readers.sqlserver.text_rows import plain, raw_tables_of
+from tiersim.traces.readers.sqlserver.text_rows import NULLS, raw_tables_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
 
@@ -99,7 +99,7 @@ def _read_table(path: Path, opened: Opened, recorded: Recorded) -> None:
             if values is None:
                 rows.damaged += 1
             else:
-                columns = {name: value for name, place in places if (value := plain(values[place])) is not None}
+                columns = {name: value for name, place in places if (value := values[place].strip()) not in NULLS}
                 rows.add(values[kind].strip(), values[kind].strip(), columns)
     rows.finish(opened.damage)
 
