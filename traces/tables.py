@@ -62,7 +62,12 @@ class TableWriter:
         # Half the time of Parquet's defaults, and less space: numbers are stored as differences.
         differences = {c.name: "DELTA_BINARY_PACKED" for c in columns if c.kind != "text"}
         self._writer = pq.ParquetWriter(
-            path, self._schema, compression="zstd", compression_level=1, use_dictionary=texts, column_encoding=differences
+            path,
+            self._schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=texts,
+            column_encoding=differences,
         )
 
     def __enter__(self) -> Self:
