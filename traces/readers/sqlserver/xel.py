@@ -187,7 +187,9 @@ class _File:
         system = (values[:, FIELDS["is_system"]] == 1) & ~of_files
         self._recorded.lose("events of system sessions", int(np.count_nonzero(system)))
         begun = (what == What.WAIT) & ~layout.is_over(values[:, FIELDS["opcode"]])
-        kept = ~(of_files | system | begun)
+        kept = np.flatnonzero(~(of_files | system | begun))
+        # each processor may have a buffer of its own, and a session be on several of them
+        kept = kept[np.argsort(values[kept, TICKS], kind="stable")]
         self._add_events(data, values[kept], what[kept], layout)
 
     def _add_file_io(
