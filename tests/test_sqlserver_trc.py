@@ -27,11 +27,13 @@ from tests.sqlserver_files import (
 )
 from tests.tables import said
 from tiersim.errors import TraceError
+from tiersim.kernel import jit_enabled, registry
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver import trc, window
 from tiersim.traces.readers.sqlserver.coded_texts import text_at
 from tiersim.traces.readers.sqlserver.trc_kernels import LOST_BYTES, MISSING, MOMENT, NUMBER, PLACE, SCAN_COUNTS, scan
+from tiersim.traces.readers.sqlserver.warm import compile_readers
 from tiersim.traces.statements import read_statements
 
 pytestmark = pytest.mark.kernels
@@ -277,6 +279,19 @@ def test_an_empty_trace_is_no_error(tmp_path: Path) -> None:
     assert not len(recorded.statements)
     assert not recorded.warnings
     assert COLUMNS["TextData"] == 1
+
+
+@pytest.mark.skipif(not jit_enabled(), reason="the compiler is off")
+def test_what_is_compiled_ahead_is_what_files_need(tmp_path: Path) -> None:
+    compile_readers()
+    own = {name: kernel for name, kernel in registry.items() if ".readers.sqlserver." in name}
+    before = {name: len(kernel.signatures) for name, kernel in own.items()}
+    assert before
+    assert all(before.values())
+    for key, files in smallest_files().items():
+        (tmp_path / "sample").write_bytes(files[0])
+        read_files(tmp_path / "sample", key=key)
+    assert {name: len(kernel.signatures) for name, kernel in own.items()} == before
 
 
 def test_samples_for_damage_hold_executions(tmp_path: Path) -> None:

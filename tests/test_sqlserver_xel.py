@@ -291,6 +291,21 @@ def test_waits_and_pages_are_joined_by_session(tmp_path: Path) -> None:
     )
 
 
+def test_events_of_several_buffers_are_put_in_order(tmp_path: Path) -> None:
+    batches = [
+        xel_event("sql_batch_completed", ticks, SESSION, batch_text="select 1", duration=1) for ticks in (10, 30)
+    ]
+    reset = xel_event("rpc_completed", 20, SESSION, statement="exec sp_reset_connection")
+    data = XEL_HEADER + xel_dictionary() + xel_block(0, b"".join(batches)) + xel_block(0, reset)
+    assert [row["session"] for row in statements(read(tmp_path, data))] == ["51.1", "51.2"]
+
+
+def test_a_text_that_was_not_collected_is_not_known(tmp_path: Path) -> None:
+    (row,) = statements(read(tmp_path, file_of(xel_event("rpc_completed", 10, SESSION, duration=1))))
+    assert "query" not in row
+    assert row["kind"] == "rpc"
+
+
 def test_reads_and_writes_of_files_become_requests(tmp_path: Path) -> None:
     io = {"duration": 200, "database_id": 5, "size": 65_536}
     events = [

@@ -24,6 +24,8 @@ from tiersim.traces.readers.sqlserver.text_kernels import (
 _MOST_KNOWN = 1 << 18
 #: More of a text is not looked at: quotes and pairs of units make it longer than what is read of it.
 _MOST_BYTES = 8 * LONGEST
+#: The bits of a place that are the length.
+_LENGTH = 0xFFFFFFFF
 
 #: Returns the names of the database and the user of an event.
 Names = Callable[[int], tuple[str | None, str | None]]
@@ -40,7 +42,7 @@ class CodedTexts:
     def fill(self, events: Events, data: NDArray[np.uint8], texts: NDArray[np.int64], names: Names) -> None:
         """Fill in the columns from QUERY to RESETS of *events*, whose *texts* are place << 32 | bytes in *data* (below 0: none)."""
         what = events[:, WHAT]
-        rows = np.flatnonzero(np.isin(what, WITH_TEXT) & (texts >= 0))
+        rows = np.flatnonzero(np.isin(what, WITH_TEXT) & (texts >= 0) & (texts & _LENGTH != 0))
         found = np.empty((len(rows), 3), np.int64)
         read_texts(data, texts[rows], what[rows], *text_tables(), found)
         decided = found[:, SHAPE] != UNDECIDED
@@ -75,5 +77,5 @@ class CodedTexts:
 
 def text_at(data: NDArray[np.uint8], place: int) -> str:
     """Return the text of *data* at place << 32 | bytes."""
-    start, length = place >> 32, min(place & 0xFFFFFFFF, _MOST_BYTES)
+    start, length = place >> 32, min(place & _LENGTH, _MOST_BYTES)
     return data[start : start + (length & ~1)].tobytes().decode("utf-16-le", errors="replace")

@@ -229,12 +229,15 @@ class Executions:
         for row, event in zip(events, waiting, strict=True):
             row[WHAT], row[WAIT_CLASS] = event.what, event.wait
             row[START_NS : NEST + 1] = event[2:13]
-            if event.text is not None and event.what in WITH_TEXT:
+            if event.text and event.what in WITH_TEXT:
                 row[QUERY : RESETS + 1] = self.ask(event.text, event.what, database=event.database, user=event.user)
         self._add(events)
 
     def _add(self, events: Events) -> None:
         self._beginnings += int(np.count_nonzero(events[:, WHAT] == What.BEGINNING))
+        without = events[:, KIND] < 0  # and without a text that would tell
+        events[without & (events[:, WHAT] == What.RPC), KIND] = STATEMENT_KINDS.index("rpc")
+        events[without & (events[:, WHAT] != What.RPC), KIND] = STATEMENT_KINDS.index("language")
         self._resolve(events)
         self._find_slots(events)
         follow(events, self._sessions, self._nested, self._counts)
