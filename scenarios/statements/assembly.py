@@ -60,7 +60,7 @@ def assemble(
 
     A load can be put on scenarios as often as one likes.
     """
-    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes)
+    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
     program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
@@ -80,17 +80,17 @@ def assemble(
             cores=settings.cores,
             frames=frames,
             log_station=entry[log_volume],
-            log=settings.log,
-            checkpoints=settings.checkpoints,
+            log=settings.of_engine.log,
+            checkpoints=settings.of_engine.checkpoints,
             page_bytes=settings.page_bytes,
             costs=settings.costs,
             slowdown=settings.slowdown,
             counted_from_ns=scenario.model.replay.warmup,
             until_ns=_until_ns(load, scenario),
-            policy=settings.policy,
-            ramp_pages=settings.ramp_pages,
-            background_writer=settings.background_writer,
-            os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
+            policy=settings.of_engine.policy,
+            ramp_pages=settings.of_engine.ramp_pages,
+            background_writer=settings.of_engine.background_writer,
+            os_cache_pages=settings.of_engine.os_cache_bytes // settings.page_bytes,
         ),
         relations,
         program.classes,
@@ -101,7 +101,7 @@ def assemble(
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
     warmed = _fill(scenario, state, load, database, plant)
-    if settings.checkpoints is not None:
+    if settings.of_engine.checkpoints is not None:
         clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
 
@@ -132,7 +132,7 @@ def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, p
 
 def frames_of(load: Load, settings: Settings) -> int:
     """Return the pages of the pool that are for the tables: all but those that others had when it was recorded."""
-    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    recorded = load.pool_bytes
     others = recorded // settings.page_bytes - load.fitted.frames
     pages = settings.buffer_pool_bytes // settings.page_bytes
     return max(pages - max(others, 0), pages // 2, 1)
@@ -140,22 +140,26 @@ def frames_of(load: Load, settings: Settings) -> int:
 
 def is_extrapolated(load: Load, settings: Settings) -> bool:
     """Tell whether the pool is so much larger or smaller than the recorded one that its misses are a guess."""
-    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    recorded = load.pool_bytes
     return extrapolated(load.fitted, round(load.fitted.frames * settings.buffer_pool_bytes / recorded))
 
 
 def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     """Return how many frames held a page when the recording began; raises ScenarioError where nobody looked."""
+    is_sql_server = load.manifest.host.get("engine") == "sqlserver"
     for snapshot in read_snapshots(load.path):
         entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
+        if entities and is_sql_server:
+            held = sum(int(float(values.get("pages", 0))) for values in entities.values())
+            return max(min(frames, held), 1)
         if entities:
             unused = sum(
                 int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
             )
             return max(min(frames, load.fitted.frames - unused), 1)
     raise ScenarioError(
-        f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record pg_buffercache, or '
-        'write "warm"'
+        f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record '
+        f'{"sys.dm_os_buffer_descriptors" if is_sql_server else "pg_buffercache"}, or write "warm"'
     )
 
 
@@ -201,9 +205,10 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
     wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
     if not wanted:
         return
+    tables = [table.name for table in load.fitted.tables]
     known = {
         name
-        for full in differences(read_snapshots(load.path)).of("relation")
+        for full in (*differences(read_snapshots(load.path)).of("relation"), *tables)
         for name in (full, full.rpartition(".")[2])
     }
     for name in wanted:

@@ -7,36 +7,64 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.tables import RESOURCES
-from tiersim.errors import ScenarioError
+from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.popularity import fit
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, stamped
-from tiersim.scenarios.statements.load import Load, read_load, recorded_statements
+from tiersim.scenarios.statements.load import Load, read_load
+from tiersim.scenarios.statements.recorded_executions import recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.statements import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
 from tiersim.traces.statistics import PARTS, read_snapshots
 
 
-def load_of(path: Path, seed: int) -> Load:
+def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
     """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by *seed*.
 
-    Raises TraceError naming what is lacking.
+    *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording does not. Raises TraceError naming
+    what is lacking.
     """
+    manifest = Bundle(path).manifest
+    if manifest.host.get("engine") == "sqlserver":
+        return _load_of_sql_server(path, manifest, recorded_on)
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
     fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
     return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
+
+
+def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
+    """Return statements as they were recorded, with what the counters of the files say of them."""
+    engine = None if recorded_on is None else recorded_on.model.engine
+    pool_bytes = recorded_pool_bytes(manifest) or (None if engine is None else engine.buffer_pool)
+    if pool_bytes is None:
+        raise TraceError(
+            f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware (--recorded-on) with buffer_pool under "
+            "[engine], or import perfmon's Target Server Memory, too"
+        )
+    table = recorded_statements(path, with_misses=False)
+    if table is None:
+        raise TraceError(
+            f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted with SPID, TextData, StartTime, "
+            "Duration, CPU, Reads, Writes and RowCounts, or the same events of Extended Events"
+        )
+    files = recorded_files(path, table, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
+    fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
+    return read_load(path, None, fitted, files, table, pool_bytes).with_said((*files.accesses.inferred, *fitted.said))
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
@@ -72,8 +100,10 @@ def replay_statements_all(
 
     def load_for(scenario: NamedScenario) -> Load:
         seed = scenario.model.replay.seed
+        if loads and not (one := next(iter(loads.values()))).synthetic:
+            return one  # what was recorded does not depend on luck
         if seed not in loads:
-            loads[seed] = load_of(bundle.path, seed)
+            loads[seed] = load_of(bundle.path, seed, recorded_on)
         return loads[seed]
 
     processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
@@ -146,6 +176,7 @@ def _hash(load: Load) -> str:
             ).encode()
         )
     if not load.synthetic:
-        for column in (load.start_ns, load.duration_ns, load.session, load.query, load.physical_reads):
+        pages = load.physical_reads if load.logical_reads is None else load.logical_reads
+        for column in (load.start_ns, load.duration_ns, load.session, load.query, pages):
             digest.update(column.tobytes())
     return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that the run does not
 draw. What is missed comes at once; pages are changed and counted as used, and are clean again only after they have gone: checkpoints
-and the background writer do not run meanwhile. Only lookups fill the pool. The operating system's page cache is filled by what the pool misses and
+and the background writer do not run meanwhile. Lookups fill the pool, scans do not. The operating system's page cache is filled by what the pool misses and
 by the changed pages that it gives up, and holds them clean.
 """
 
@@ -22,6 +22,7 @@ from tiersim.simulator.database.tables import (
     CLOCK_NS,
     DIRTY_PAGES,
     LOOKUP,
+    LOOKUPS,
     ORIGIN_NS,
     TAKEN,
     UNUSED,
@@ -128,22 +129,23 @@ def walk(
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
                 demand = d.demands[place]
-                if demand["kind"] != LOOKUP and demand["kind"] != AGAIN:
+                if demand["kind"] != LOOKUP and demand["kind"] != AGAIN and demand["kind"] != LOOKUPS:
                     continue
                 table = demand["table"]
-                if demand["kind"] == LOOKUP:
-                    row = draw_row(d, table, table + _ENTITY, referred)
                 pages = references(d, table)
-                for reference in range(pages):
-                    page = page_at(d, table, row % d.rows[table], reference)
-                    dirties = demand["dirties"] if reference + 1 == pages else 0
-                    if touch(d, page, now):
-                        if dirties:
-                            change(d, page, 0)
-                    else:
-                        missed[d.first_level[table] + reference] += 1
-                        read += _read(p, d, page, _fetch(d, page, dirties, now))
-                referred += pages
+                for _ in range(demand["rows"]):
+                    if demand["kind"] != AGAIN:
+                        row = draw_row(d, table, table + _ENTITY, referred)
+                    for reference in range(pages):
+                        page = page_at(d, table, row % d.rows[table], reference)
+                        dirties = demand["dirties"] if reference + 1 == pages else 0
+                        if touch(d, page, now):
+                            if dirties:
+                                change(d, page, 0)
+                        else:
+                            missed[d.first_level[table] + reference] += 1
+                            read += _read(p, d, page, _fetch(d, page, dirties, now))
+                    referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 
 
@@ -164,7 +166,7 @@ def warm(
     counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
     drawn = read = 0
     before, window = -1.0, max(len(d.page_of), _LEAST_REFERENCES)
-    stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN)).any()
+    stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN, LOOKUPS)).any()
     while not stationary and counted[_REFERENCES] + window <= most_references:
         missed[:] = 0
         drawn, read = int(counted[_TRANSACTIONS]), int(counted[_READ])

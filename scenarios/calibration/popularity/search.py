@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, residuals, score
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
-from tiersim.scenarios.calibration.popularity.occupancy import Expected, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 
 #: Tables as another pool was asked for them, and its pages.
@@ -43,13 +43,19 @@ class Evidence:
     """What was recorded of tables that share a pool, of one size or several."""
 
     def __init__(
-        self, tables: Sequence[AccessedTable], frames: int, unused: int, others: Sequence[OtherSize], seed: int
+        self,
+        tables: Sequence[AccessedTable],
+        frames: int,
+        unused: int,
+        others: Sequence[OtherSize],
+        seed: int,
+        policy: str = SWEEP,
     ) -> None:
         """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others* the same tables
         count, whose pools were full.
         """
         self._recorded = [(tables, frames), *((_matched(tables, there), size) for there, size in others)]
-        self._pools = [Pool(there, seed) for there, _ in self._recorded]
+        self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
 
