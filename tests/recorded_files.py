@@ -40,7 +40,7 @@ def read_files(*paths: Path, key: str | None = None) -> Recorded:
 def statements(recorded: Recorded) -> list[dict[str, Any]]:
     """Return executions as rows of what is known of them."""
     rows = []
-    for table in recorded.statements:
+    for table in recorded.statements.tables():
         for place in range(len(table)):
             row: dict[str, Any] = {}
             for name, values in table.columns.items():

@@ -14,7 +14,7 @@ from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import STATEMENTS, read_queries, read_statements
 from tiersim.traces.statistics import NAME, Snapshot, StatisticsWriter, read_snapshots, storable
-from tiersim.traces.tables import in_order, joined, table_of, write_table
+from tiersim.traces.tables import TableWriter, table_of
 
 LOG = ("log", "log")
 
@@ -92,11 +92,12 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
 
 def test_statements_come_back_with_what_is_not_known(tmp_path: Path) -> None:
     rows: list[dict[str, int | str | None]] = [
-        {"time_ns": 5, "duration_ns": 3, "session": "a"},
         {"time_ns": -2, "query": "q", "rows": 0},
+        {"time_ns": 5, "duration_ns": 3, "session": "a"},
     ]
-    table = in_order(joined(STATEMENT_COLUMNS, [table_of(STATEMENT_COLUMNS, [row]) for row in rows]), "time_ns")
-    write_table(tmp_path / STATEMENTS, STATEMENT_COLUMNS, table)
+    with TableWriter(tmp_path / STATEMENTS, STATEMENT_COLUMNS) as writer:
+        for row in rows:
+            writer.append(table_of(STATEMENT_COLUMNS, [row]))
     found = read_statements(tmp_path)
     assert found.columns["time_ns"].tolist() == [-2, 5]
     assert found.columns["duration_ns"].tolist() == [NOT_KNOWN, 3]

@@ -34,7 +34,7 @@ SUBJECTS: Mapping[str, Subject] = {
             "calls exec_ms plans plan_ms rows pages_hit pages_read pages_dirtied pages_written local_pages_hit "
             "local_pages_read local_pages_dirtied local_pages_written temp_pages_read temp_pages_written read_ms write_ms "
             "local_read_ms local_write_ms temp_read_ms temp_write_ms log_records log_full_page_images log_bytes "
-            "log_buffers_full jit_functions jit_ms workers_planned workers_launched cpu_user_ms cpu_system_ms "
+            "log_buffers_full jit_functions jit_ms workers_planned workers_launched cpu_ms cpu_user_ms cpu_system_ms "
             "device_read_bytes device_written_bytes"
         ),
         _words(
@@ -44,14 +44,14 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "query store": Subject("statements", _words("evictions"), texts=_words("since")),
     "database": Subject(
-        "name",
+        "name; * is all of a server together",
         _words(
             "commits rollbacks pages_hit pages_read read_ms write_ms rows_returned rows_fetched rows_inserted rows_updated "
             "rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms idle_in_transaction_ms sessions "
             "sessions_abandoned sessions_fatal sessions_killed cpu_user_ms cpu_system_ms device_read_bytes "
-            "device_written_bytes"
+            "device_written_bytes transactions write_transactions batches pages_looked_up pages_read_ahead pages_written"
         ),
-        _words("backends"),
+        _words("backends page_life_s"),
         _words("since"),
     ),
     "relation": Subject(  # a table: of its heap alone unless the name says otherwise; an index: of itself
@@ -59,7 +59,8 @@ SUBJECTS: Mapping[str, Subject] = {
         _words(
             "pages_hit pages_read index_pages_hit index_pages_read toast_pages_hit toast_pages_read toast_index_pages_hit "
             "toast_index_pages_read sequential_scans sequential_rows index_scans index_rows index_entries rows_inserted "
-            "rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes autoanalyzes"
+            "rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes autoanalyzes "
+            "page_io_latch_waits page_io_latch_wait_ms"
         ),
         _words("pages rows size_bytes rows_live rows_dead rows_modified"),
         _words("kind table path identifier"),
@@ -80,22 +81,32 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         texts=_words("since"),
     ),
+    "file": Subject(
+        "database identifier/file identifier",
+        _words("reads read_bytes read_ms writes written_bytes write_ms"),
+        _words("size_bytes"),
+        _words("kind path database"),  # kind: data, log or another word of the source
+    ),
     "log": Subject(
-        "log",
-        _words("records full_page_images full_page_image_bytes bytes buffers_full writes write_ms flushes flush_ms"),
-        _words("position_bytes"),  # in the log, of its end
+        "log; of one database alone, its name",
+        _words(
+            "records full_page_images full_page_image_bytes bytes buffers_full writes write_ms flushes flush_ms flush_waits"
+        ),
+        _words("position_bytes flush_wait_ms"),  # in the log, of its end; waited for flushes lately
         _words("since"),
     ),
     "checkpointer": Subject(
         "checkpointer",
         _words(
-            "timed requested done restart_timed restart_requested restart_done write_ms flush_ms pages_written other_pages_written"
+            "timed requested done restart_timed restart_requested restart_done write_ms flush_ms pages_written other_pages_written indirect_pages_written"
         ),
         texts=_words("since"),
     ),
     "background writer": Subject(
         "background writer",
-        _words("pages_written rounds_cut_short pages_allocated sessions_pages_written sessions_flushes"),
+        _words(
+            "pages_written rounds_cut_short pages_allocated sessions_pages_written sessions_flushes free_list_stalls"
+        ),
         texts=_words("since"),
     ),
     "checkpoint": Subject(  # one that ended; its snapshot's time is that of its end
@@ -111,7 +122,11 @@ SUBJECTS: Mapping[str, Subject] = {
     "session": Subject(
         "state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction"), complete=True
     ),
-    "wait": Subject("class/event, or query identifier/class/event", _words("samples")),
+    "wait": Subject(
+        "class/event, or query identifier/class/event; or a type of wait",
+        _words("samples waits wait_ms signal_wait_ms"),  # signal: for a processor, when what was waited for had come
+        _words("wait_max_ms"),
+    ),
     "client": Subject(  # a load generator
         "its name",
         frozenset(),
@@ -139,6 +154,10 @@ SUBJECTS: Mapping[str, Subject] = {
         _words("user_share nice_share system_share io_wait_share steal_share idle_share busy_share cores"),
     ),
     "memory": Subject(
-        "host", frozenset(), _words("total_bytes free_bytes available_bytes cached_bytes dirty_bytes writeback_bytes")
+        "host",
+        frozenset(),
+        _words(
+            "total_bytes free_bytes available_bytes cached_bytes dirty_bytes writeback_bytes engine_bytes engine_target_bytes"
+        ),
     ),
 }

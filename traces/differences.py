@@ -210,7 +210,9 @@ def _step(
             reset.append(entity)
         starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}
         grown[entity] = {
-            name: value - start for name, value in numbers.items() if isinstance(start := starts[name], Decimal)
+            name: max(value - start, _ZERO)
+            for name, value in numbers.items()
+            if isinstance(start := starts[name], Decimal)
         }
     evicted = tuple(entity for entity in then if entity not in now) if then is not None and counts else ()
     return Step(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
@@ -218,6 +220,10 @@ def _step(
 
 def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:
     since, since_then = values.get(SINCE), then.get(SINCE)
-    if since is not None and since_then is not None and since != since_then:
-        return True
+    if since is not None and since_then is not None:
+        if since != since_then:
+            return True
+        calls, calls_then = numbers.get("calls"), then.get("calls")
+        if calls is not None and isinstance(calls_then, Decimal):
+            return calls < calls_then  # what was computed from two counters may fall
     return any(isinstance(was := then.get(name), Decimal) and value < was for name, value in numbers.items())

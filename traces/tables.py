@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -50,41 +51,44 @@ def table_of(columns: Sequence[Column], rows: Sequence[Mapping[str, int | str | 
     return Table(arrays, words)
 
 
-def joined(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
-    """Return tables of the same *columns* one behind the other."""
-    arrays: dict[str, NDArray[Any]] = {}
-    words: dict[str, Sequence[str]] = {}
-    for column in columns:
-        parts = [table.columns[column.name] for table in tables]
-        if column.kind == "text":
-            codes: dict[str, int] = {}
-            renamed = [[codes.setdefault(word, len(codes)) for word in table.words[column.name]] for table in tables]
-            parts = [np.array([*new, -1], np.int32)[part] for new, part in zip(renamed, parts, strict=True)]
-            words[column.name] = list(codes)
-        arrays[column.name] = np.concatenate(parts)
-    return Table(arrays, words)
+class TableWriter:
+    """Writes tables of the same *columns* one behind the other to *path* as Parquet."""
 
+    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+        """Open *path* for writing."""
+        self._columns = columns
+        self._schema = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in columns])
+        texts = [c.name for c in columns if c.kind == "text"]
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=texts)
 
-def in_order(table: Table, name: str) -> Table:
-    """Return the rows of *table* in rising order of a column; ties keep theirs."""
-    order = np.argsort(table.columns[name], kind="stable")
-    return Table({key: values[order] for key, values in table.columns.items()}, table.words)
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Write the Parquet footer."""
+        self._writer.close()
+
+    def append(self, table: Table) -> None:
+        """Write the rows of *table*."""
+        arrays = []
+        for column in self._columns:
+            values = table.columns[column.name]
+            if column.kind == "text":
+                codes = pa.array(values, mask=values < 0)
+                arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(table.words[column.name], pa.string())))
+            else:
+                arrays.append(pa.array(values, mask=values == NOT_KNOWN if column.nullable else None))
+        encoded = pa.Table.from_arrays(arrays, schema=self._schema)
+        self._writer.write_table(encoded, row_group_size=1 << 20)
 
 
 def write_table(path: Path, columns: Sequence[Column], table: Table) -> None:
     """Write *table* to *path* as Parquet."""
-    schema = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in columns])
-    arrays = []
-    for column in columns:
-        values = table.columns[column.name]
-        if column.kind == "text":
-            codes = pa.array(values, mask=values < 0)
-            arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(table.words[column.name], pa.string())))
-        else:
-            arrays.append(pa.array(values, mask=values == NOT_KNOWN if column.nullable else None))
-    texts = [c.name for c in columns if c.kind == "text"]
-    encoded = pa.Table.from_arrays(arrays, schema=schema)
-    pq.write_table(encoded, path, compression="zstd", use_dictionary=texts, row_group_size=1 << 20)
+    with TableWriter(path, columns) as writer:
+        writer.append(table)
 
 
 def read_table(path: Path, columns: Sequence[Column]) -> Table:

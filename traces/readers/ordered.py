@@ -40,12 +40,13 @@ def new_rows(count: int) -> Rows:
 class OrderedRows:
     """Takes rows in any order and gives them back in order of time; of one time, in the order in which they came.
 
-    Memory does not grow with their number: from ``ROWS_PER_RUN`` on they lie in *folder*, 42 bytes each.
+    Memory does not grow with their number: from *rows_per_run* on they lie in *folder*, as they are. Rows have a field ``time_ns``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rows_per_run: int = ROWS_PER_RUN) -> None:
         """Begin with no row; *folder* must exist and outlive this."""
         self._folder = folder
+        self._rows_per_run = rows_per_run
         self._held: list[Rows] = []
         self._held_rows = 0
         self._runs: list[_Run] = []
@@ -53,21 +54,25 @@ class OrderedRows:
     def add(self, rows: Rows) -> None:
         """Take rows; raises OSError when they cannot be stored."""
         while len(rows):
-            some = rows[: ROWS_PER_RUN - self._held_rows]
+            some = rows[: self._rows_per_run - self._held_rows]
             rows = rows[len(some) :]
             self._held.append(some)
             self._held_rows += len(some)
-            if self._held_rows == ROWS_PER_RUN:
+            if self._held_rows == self._rows_per_run:
                 self._store()
 
     def blocks(self) -> Iterator[Rows]:
-        """Yield all rows in order of time, once, in blocks of about ``ROWS_PER_RUN``."""
-        if self._runs and self._held_rows:
+        """Yield all rows in order of time, in blocks of about *rows_per_run*; once, if any were stored."""
+        if not self._runs:
+            if self._held_rows:
+                yield _sorted(self._held)
+            return
+        if self._held_rows:
             self._store()
         for block in _merged(self._runs):
             self._held.append(block)
             self._held_rows += len(block)
-            if self._held_rows >= ROWS_PER_RUN:
+            if self._held_rows >= self._rows_per_run:
                 yield self._take()
         if self._held_rows:
             yield self._take()
@@ -98,8 +103,8 @@ class _Run:
     def refill(self) -> bool:
         """Read on if no row is at hand; tell whether one is now."""
         if not len(self._rows) and not self.is_all_read:
-            at = self._read_rows * ROW.itemsize
-            self._rows = np.fromfile(self._path, ROW, ROWS_PER_READ, offset=at)
+            at = self._read_rows * self._rows.itemsize
+            self._rows = np.fromfile(self._path, self._rows.dtype, ROWS_PER_READ, offset=at)
             self._read_rows += len(self._rows)
             self.is_all_read = len(self._rows) < ROWS_PER_READ
             if self.is_all_read:

@@ -169,7 +169,7 @@ class _Transactions:
         }
         unknown = np.full(len(duration_ns), NOT_KNOWN, np.int64)
         columns = {column.name: known.get(column.name, unknown) for column in STATEMENT_COLUMNS}
-        self._recorded.statements.append(Table(columns, words))
+        self._recorded.statements.add(Table(columns, words))
 
     def _script(self, number: int) -> str:
         if number not in self._scripts:

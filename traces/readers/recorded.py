@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tiersim.errors import TraceError
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
+from tiersim.traces.readers.ordered_statements import OrderedStatements
 from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statistics import Snapshot, Values
-from tiersim.traces.tables import Table, table_of
+from tiersim.traces.tables import table_of
 
 #: A file that is read whole is refused beyond this, unpacked.
 MOST_BYTES = 256 << 20
@@ -29,6 +30,7 @@ MOST_TEXTS = 1 << 14
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 
+T = TypeVar("T")
 #: The keys of values: subject, entity.
 Key = tuple[str, str]
 
@@ -51,11 +53,15 @@ class Piece(NamedTuple):
 
 @dataclass
 class Recorded:
-    """All that the files of a recording say; ``statements`` are of STATEMENT_COLUMNS, their ``time_ns`` since 1970."""
+    """All that the files of a recording say; ``statements`` are of STATEMENT_COLUMNS, their ``time_ns`` since 1970.
+
+    Statements lie in files under *scratch*, a folder that somebody else removes; without any, they are kept in memory.
+    """
 
     keep_literals: bool = False
+    scratch: Path | None = None
     pieces: list[Piece] = field(default_factory=list)
-    statements: list[Table] = field(default_factory=list)
+    statements: OrderedStatements = field(init=False)
     queries: dict[tuple[str, str | None], dict[str, int | str | None]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     inferred: list[str] = field(default_factory=list)
@@ -67,6 +73,18 @@ class Recorded:
     monotonic_to_unix_ns: int | None = None
     _guessed: dict[str, tuple[int, str]] = field(default_factory=dict)
     _known_texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _kept: dict[type, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with no statement."""
+        self.statements = OrderedStatements(self.scratch)
+
+    def of(self, kind: type[T]) -> T:
+        """Return the one *kind* that this recording has: what readers keep from one file to the next. It is made of this."""
+        if kind not in self._kept:
+            self._kept[kind] = kind(self)  # type: ignore[call-arg]
+        kept: T = self._kept[kind]
+        return kept
 
     def add(self, moment: str, unix_ns: int | None, values: Mapping[Key, Values]) -> None:
         """Take in what a file says of one moment."""
@@ -80,7 +98,7 @@ class Recorded:
     def add_statements(self, rows: Sequence[Mapping[str, int | str | None]]) -> None:
         """Take in executions, keys of each from STATEMENT_COLUMNS; many are best handed over in blocks."""
         if rows:
-            self.statements.append(table_of(STATEMENT_COLUMNS, rows))
+            self.statements.add(table_of(STATEMENT_COLUMNS, rows))
 
     def query(
         self, text: str, *, entity: str | None = None, database: str | None = None, user: str | None = None

@@ -10,7 +10,7 @@ from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.statistics import Snapshot, StatisticsWriter
-from tiersim.traces.tables import in_order, joined, table_of, write_table
+from tiersim.traces.tables import TableWriter, table_of, write_table
 from tiersim.units import NS_PER_S
 
 
@@ -22,7 +22,7 @@ def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -
     """
     snapshots = _spaced(recorded.snapshots(), recorded)
     times = [s.time_ns for s in snapshots if s.time_ns is not None]
-    starts = [int(table.columns["time_ns"].min()) for table in recorded.statements]
+    starts = [] if recorded.statements.first_ns is None else [recorded.statements.first_ns]
     zero = min([*times, *starts], default=0) if zero_unix_ns is None else zero_unix_ns
     moved = [Snapshot(None if s.time_ns is None else s.time_ns - zero, s.values) for s in snapshots]
 
@@ -33,13 +33,9 @@ def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -
     finally:
         writer.close()
     last_ns = writer.last_ns
-    statements = 0
-    if recorded.statements:
-        table = in_order(joined(STATEMENT_COLUMNS, recorded.statements), "time_ns")
-        table.columns["time_ns"][:] -= zero
-        write_table(folder / STATEMENTS, STATEMENT_COLUMNS, table)
-        statements = len(table)
-        last_ns = max(last_ns, int((table.columns["time_ns"] + np.maximum(table.columns["duration_ns"], 0)).max()))
+    statements = len(recorded.statements)
+    if statements:
+        last_ns = max(last_ns, _write_statements(recorded, folder / STATEMENTS, zero))
     if recorded.queries:
         known = [recorded.queries[key] for key in sorted(recorded.queries, key=str)]
         write_table(folder / QUERIES, QUERY_COLUMNS, table_of(QUERY_COLUMNS, known))
@@ -57,11 +53,22 @@ def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -
     }
 
 
+def _write_statements(recorded: Recorded, path: Path, zero: int) -> int:
+    """Write the statements in order of time, and return when the last of them ended."""
+    last_ns = 0
+    with TableWriter(path, STATEMENT_COLUMNS) as writer:
+        for table in recorded.statements.tables():
+            table.columns["time_ns"][:] -= zero
+            writer.append(table)
+            last_ns = max(last_ns, int((table.columns["time_ns"] + np.maximum(table.columns["duration_ns"], 0)).max()))
+    return last_ns
+
+
 def _spaced(snapshots: list[Snapshot], recorded: Recorded) -> list[Snapshot]:
     """Give two snapshots without times the distance that another file of the recording tells."""
     if len(snapshots) != 2 or recorded.span_ns is None or any(s.time_ns is not None for s in snapshots):
         return snapshots
-    start = min((int(table.columns["time_ns"].min()) for table in recorded.statements), default=0)
+    start = recorded.statements.first_ns or 0
     recorded.inferred.append(
         f"the two snapshots have no times; they are taken to be {recorded.span_ns / NS_PER_S:g} s apart, as long as the "
         "load ran in between"

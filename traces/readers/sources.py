@@ -15,6 +15,8 @@ from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, rea
 from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
+from tiersim.traces.readers.sqlserver.perfmon import PERFMON
+from tiersim.traces.readers.sqlserver.snapshots import SQLSERVER
 
 SNIFFED_BYTES = 1 << 16
 
@@ -23,6 +25,8 @@ SOURCES: dict[str, Source] = {
     "postgresql-log": Source(looks_like_postgres_log, read_postgres_log),
     "pgbench-log": Source(looks_like_pgbench_log, read_pgbench_log),
     "pgbench-output": Source(looks_like_pgbench_output, read_pgbench_output),
+    "sqlserver": SQLSERVER,  # snapshots of its views
+    "perfmon": PERFMON,
     "proc": Source(looks_like_proc, read_proc),
     "iostat": Source(looks_like_iostat, read_iostat),
     "sar": Source(looks_like_sar, read_sar),

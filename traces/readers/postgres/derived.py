@@ -2,7 +2,7 @@
 
 from tiersim.traces.query_text import fingerprint
 from tiersim.traces.readers.postgres.settings import KEPT
-from tiersim.traces.readers.postgres.text_tables import Row
+from tiersim.traces.readers.views import Row
 
 #: pg_class.relkind.
 _KINDS = {

@@ -14,11 +14,11 @@ from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
 from tiersim.traces.readers.postgres.names import complete_names
 from tiersim.traces.readers.postgres.settings import host_of
-from tiersim.traces.readers.postgres.text_tables import Row, TextTable, tables_of
-from tiersim.traces.readers.postgres.times import has_offset, unix_ns
-from tiersim.traces.readers.postgres.values import Gathered, entity_of
-from tiersim.traces.readers.postgres.views import View, view_of
+from tiersim.traces.readers.postgres.text_tables import tables_of
+from tiersim.traces.readers.postgres.times import canonical, has_offset, unix_ns
+from tiersim.traces.readers.postgres.views import view_of
 from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of
 from tiersim.traces.statistics import Values
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
@@ -99,7 +99,7 @@ class _File:
             told = row.get(column) if column else beside
             moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
             if moment_ns not in gathered:
-                gathered[moment_ns] = Gathered(view)
+                gathered[moment_ns] = Gathered(view, canonical)
             try:
                 kept = gathered[moment_ns].add(row)
             except ValueError as error:

@@ -11,23 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import combining, east_asian_width
 
-#: One row: text by the name of its column, None for null.
-Row = dict[str, str | None]
-
-
-class NumberedRow(NamedTuple):
-    """A row and the line that it begins in; a row that cannot be told is None."""
-
-    line: int
-    row: Row | None
-
-
-class TextTable(NamedTuple):
-    """A table of a text. Its rows have to be read before the next table is asked for."""
-
-    columns: tuple[str, ...]
-    rows: Iterator[NumberedRow]
-    beside: Row  # what JSON says beside the rows, such as the time
+from tiersim.traces.readers.views import NumberedRow, Row, TextTable
 
 
 class _Lines:

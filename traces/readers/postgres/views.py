@@ -5,38 +5,10 @@ renamed, the later name stands first. Times are ms, pages are of block_size byte
 each version (monitoring-stats, pgstatstatements, pgbuffercache), the extensions' SQL scripts.
 """
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from tiersim.traces.readers.postgres import derived
-from tiersim.traces.readers.postgres.text_tables import Row
-
-
-class Part(NamedTuple):
-    """What a row says of one thing.
-
-    ``entity`` names it by columns in braces. ``numbers`` gives for each word where its value comes from: alternatives apart by
-    ``|``, the first counts whose columns are there; each is a column, or columns and numbers with ``*`` or ``+`` between them.
-    ``texts`` gives a column for each word.
-    """
-
-    subject: str
-    entity: str
-    numbers: Mapping[str, str]
-    texts: Mapping[str, str] = {}
-
-
-class View(NamedTuple):
-    """A view: it is the first of VIEWS with all columns of one of ``told_by``."""
-
-    name: str
-    told_by: tuple[str, ...]
-    parts: tuple[Part, ...] = ()  # none: known, and nothing of it is kept
-    derive: Callable[[Row], Row] = lambda row: row  # adds columns
-    needs: str = ""  # rows without this column's value say nothing
-    adds_up: bool = False  # rows of one entity are added up; otherwise one that comes again is not counted
-    uses: str = ""  # the only columns that count, of a view with so many rows that most say the same
-
+from tiersim.traces.readers.views import Part, View, view_among
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"
 _SINCE = {"since": "stats_reset"}
@@ -469,5 +441,4 @@ BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
 
 def view_of(columns: tuple[str, ...]) -> View | None:
     """Return the view that has such columns; None when none of VIEWS has."""
-    there = set(columns)
-    return next((view for view in VIEWS if any(there.issuperset(told.split()) for told in view.told_by)), None)
+    return view_among(VIEWS, columns)

@@ -1,0 +1,1 @@
+"""What SQL Server records of itself: trace files, Extended Events, and tables of them."""

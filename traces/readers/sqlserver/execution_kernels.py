@@ -1,0 +1,148 @@
+"""Follows events session by session: which of them are executions, of which logical session, at which level, with which waits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel
+from tiersim.traces.readers.sqlserver.events import What
+from tiersim.traces.schema import NOT_KNOWN
+
+#: Events as rows: int64[n, COLUMNS], NOT_KNOWN (-1) for what is not there; the columns behind WAIT_CLASS are filled in here.
+Events = NDArray[np.int64]
+
+#: Columns. Times are ns since 1970, ``SESSION`` is the SPID, ``KIND`` the place in STATEMENT_KINDS, ``QUERY`` a code of Executions,
+#: ``PREPARES`` and ``RUNS`` handles of prepared statements, ``RESETS`` 1 where a connection is given to somebody else.
+(
+    WHAT, QUERY, KIND, PREPARES, RUNS, RESETS, START_NS, END_NS, DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES,
+    ROWS, SESSION, TRANSACTION, NEST, WAIT_CLASS,
+    LEVEL, GENERATION, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS,
+) = range(24)  # fmt: skip
+COLUMNS = 24
+#: What a statement does not take a second time when it is counted with those that it called.
+COSTS = (DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES)
+_FIRST_COST, _COSTS = DURATION_NS, 5
+
+BATCH_LEVEL, STATEMENT_LEVEL = 0, 1
+#: SPIDs are 16 bits; procedures nest up to 32 deep (SQL Server's own limit).
+MOST_SESSIONS, MOST_NESTED = 1 << 16, 34
+
+#: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, then for each level
+#: the waits by class and the pages read since the last execution.
+_FRESH, _GENERATION, _USED = 0, 1, 2
+PENDING = 3
+WAITS_AND_PAGES = 6  # Wait.OTHER .. Wait.CLIENT, pages
+STATE_COLUMNS = PENDING + 2 * WAITS_AND_PAGES
+
+#: What is counted: executions by level, those without a duration, without a time, without a session, with unknown nesting.
+(AT_BATCH_LEVEL, AT_STATEMENT_LEVEL, NO_DURATION, NO_SESSION, NOT_NESTED, WAITS_SEEN, PAGES_SEEN, LOST_WAITS, LOST_PAGES,
+ CALLERS) = range(10)  # fmt: skip
+COUNTS = 10
+#: Larger durations and counts are damage, and sums of smaller ones fit int64.
+MOST = 1 << 60
+
+_BATCH, _RPC, _STATEMENT, _PROCEDURE = (
+    int(What.BATCH),
+    int(What.RPC),
+    int(What.STATEMENT),
+    int(What.PROCEDURE_STATEMENT),
+)
+_LOGIN, _WAIT, _PAGE_READ = int(What.LOGIN), int(What.WAIT), int(What.PAGE_READ)
+
+
+@kernel
+def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """Fill in LEVEL (NOT_KNOWN: no execution), GENERATION, START_NS and the waits of each of *events*.
+
+    ``sessions`` int64[MOST_SESSIONS, STATE_COLUMNS], ``nested`` int64[MOST_SESSIONS, MOST_NESTED, len(COSTS)] and ``counts``
+    int64[COUNTS] are its memory between calls, zero at first.
+    """
+    for row in range(len(events)):
+        event = events[row]
+        event[LEVEL] = NOT_KNOWN
+        what, session = event[WHAT], event[SESSION]
+        known = 0 <= session < MOST_SESSIONS
+        if event[RESETS] == 1 or what == _LOGIN:
+            if known:
+                sessions[session, _FRESH] = 1
+        elif what in (_WAIT, _PAGE_READ):
+            _remember(event, sessions, counts)
+        elif what in (_BATCH, _RPC, _STATEMENT, _PROCEDURE):
+            if not 0 <= event[DURATION_NS] < MOST or max(event[START_NS], event[END_NS]) < 0:
+                counts[NO_DURATION] += 1
+                continue
+            level = BATCH_LEVEL if what in (_BATCH, _RPC) else STATEMENT_LEVEL
+            if event[START_NS] < 0:
+                event[START_NS] = event[END_NS] - event[DURATION_NS]
+            counts[AT_BATCH_LEVEL + level] += 1
+            event[LEVEL] = level
+            if not known:
+                counts[NO_SESSION] += 1
+                event[SESSION] = NOT_KNOWN
+                continue
+            state = sessions[session]
+            if state[_FRESH] == 1 and state[_USED] == 1:
+                state[_GENERATION] += 1
+                nested[session, :, :] = 0
+            state[_FRESH] = 0
+            state[_USED] = 1
+            event[GENERATION] = state[_GENERATION] + 1
+            if level == STATEMENT_LEVEL:
+                if what == _STATEMENT:
+                    event[NEST] = 0
+                _without_called(event, nested[session], counts)
+            _take_waits(event, state, level, counts)
+
+
+@kernel
+def _remember(event: NDArray[np.int64], sessions: Events, counts: NDArray[np.int64]) -> None:
+    """Keep a wait or a page read for the execution of its session that ends next, at each level."""
+    is_wait = event[WHAT] == _WAIT
+    session = event[SESSION]
+    if not 0 <= session < MOST_SESSIONS or (is_wait and not 0 <= event[DURATION_NS] < MOST):
+        counts[LOST_WAITS if is_wait else LOST_PAGES] += 1
+        return
+    counts[WAITS_SEEN if is_wait else PAGES_SEEN] += 1
+    for level in range(2):
+        place = PENDING + level * WAITS_AND_PAGES
+        if is_wait:
+            sessions[session, place + event[WAIT_CLASS]] += event[DURATION_NS]
+        else:
+            sessions[session, place + WAITS_AND_PAGES - 1] += 1
+
+
+@kernel
+def _take_waits(event: NDArray[np.int64], state: NDArray[np.int64], level: int, counts: NDArray[np.int64]) -> None:
+    place = PENDING + level * WAITS_AND_PAGES
+    if counts[WAITS_SEEN] > 0:
+        for kind in range(4):
+            event[LOCK_WAIT_NS + kind] = min(state[place + 1 + kind], event[DURATION_NS])
+    if counts[PAGES_SEEN] > 0 and event[PHYSICAL_READS] < 0:
+        event[PHYSICAL_READS] = state[place + WAITS_AND_PAGES - 1]
+    for kind in range(WAITS_AND_PAGES):
+        state[place + kind] = 0
+
+
+@kernel
+def _without_called(event: NDArray[np.int64], nested: Events, counts: NDArray[np.int64]) -> None:
+    """Take from a statement what those that it called took, which came before it and are counted themselves.
+
+    ``nested`` int64[MOST_NESTED, costs]: what statements of each depth took since one above them ended.
+    """
+    depth = event[NEST]
+    if not 0 <= depth < MOST_NESTED - 1:
+        counts[NOT_NESTED] += 1
+        return
+    own_ns = event[DURATION_NS]
+    called_ns = nested[depth + 1, 0]
+    if depth > 0:
+        for cost in range(_COSTS):
+            nested[depth, cost] += min(max(event[_FIRST_COST + cost], 0), MOST - nested[depth, cost])
+    if 0 < called_ns <= own_ns:  # otherwise they were called by one that was not recorded
+        counts[CALLERS] += 1
+        event[START_NS] += called_ns
+        for cost in range(_COSTS):
+            if event[_FIRST_COST + cost] >= 0:
+                event[_FIRST_COST + cost] = max(event[_FIRST_COST + cost] - nested[depth + 1, cost], 0)
+    for deeper in range(depth + 1, MOST_NESTED):
+        for cost in range(_COSTS):
+            nested[deeper, cost] = 0

@@ -1,0 +1,271 @@
+"""From events of SQL Server, in the order in which they were written, to executions: one for each that a client asked for.
+
+Trace files, Extended Events and tables of either tell the same story at two levels, a batch or call and the statements inside
+it; both at once would count everything twice. Where any batch or call was recorded as completed, these are the executions and
+the statements inside them are left out; otherwise the statements are, those that call others without what the others took.
+
+Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`Event` after the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.traces.readers.ordered_statements import OrderedStatements
+from tiersim.traces.readers.recorded import Recorded
+from tiersim.traces.readers.sqlserver.events import Wait, What
+from tiersim.traces.readers.sqlserver.execution_kernels import (
+    AT_BATCH_LEVEL,
+    AT_STATEMENT_LEVEL,
+    BATCH_LEVEL,
+    CALLERS,
+    CLIENT_WAIT_NS,
+    COLUMNS,
+    COSTS,
+    COUNTS,
+    CPU_NS,
+    DURATION_NS,
+    GENERATION,
+    IO_WAIT_NS,
+    KIND,
+    LEVEL,
+    LOCK_WAIT_NS,
+    LOG_WAIT_NS,
+    LOGICAL_READS,
+    LOST_PAGES,
+    LOST_WAITS,
+    MOST_NESTED,
+    MOST_SESSIONS,
+    NEST,
+    NO_DURATION,
+    NO_SESSION,
+    NOT_NESTED,
+    PAGES_SEEN,
+    PHYSICAL_READS,
+    PREPARES,
+    QUERY,
+    RESETS,
+    ROWS,
+    RUNS,
+    SESSION,
+    START_NS,
+    STATE_COLUMNS,
+    STATEMENT_LEVEL,
+    TRANSACTION,
+    WAIT_CLASS,
+    WAITS_SEEN,
+    WHAT,
+    WRITES,
+    Events,
+    follow,
+)
+from tiersim.traces.readers.sqlserver.texts import query_of
+from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
+from tiersim.traces.tables import Table
+
+#: Rows that are handed over at a time.
+_ROWS = 1 << 15
+#: Handles that are remembered; drivers close theirs, but the closing may not be recorded.
+_MOST_HANDLES = 1 << 20
+#: Events whose text is a query.
+_WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
+#: Columns of events that are columns of statements as they are.
+_PLACES = {
+    "time_ns": START_NS,
+    "duration_ns": DURATION_NS,
+    "cpu_ns": CPU_NS,
+    "transaction": TRANSACTION,
+    "logical_reads": LOGICAL_READS,
+    "physical_reads": PHYSICAL_READS,
+    "writes": WRITES,
+    "rows": ROWS,
+    "lock_wait_ns": LOCK_WAIT_NS,
+    "io_wait_ns": IO_WAIT_NS,
+    "log_wait_ns": LOG_WAIT_NS,
+    "client_wait_ns": CLIENT_WAIT_NS,
+}
+
+
+class Event(NamedTuple):
+    """One event, as readers of text hand it over; what is not known is NOT_KNOWN (-1), or None."""
+
+    what: What
+    text: str | None = None  # of a batch, call or statement, as it was written
+    start_ns: int = NOT_KNOWN  # since 1970
+    end_ns: int = NOT_KNOWN
+    duration_ns: int = NOT_KNOWN
+    cpu_ns: int = NOT_KNOWN
+    logical_reads: int = NOT_KNOWN  # pages
+    physical_reads: int = NOT_KNOWN
+    writes: int = NOT_KNOWN
+    rows: int = NOT_KNOWN
+    session: int = NOT_KNOWN  # SPID
+    transaction: int = NOT_KNOWN
+    nest: int = NOT_KNOWN
+    wait: Wait = Wait.OTHER
+    database: str | None = None
+    user: str | None = None
+
+
+class Asked(NamedTuple):
+    """What a text asks for, as columns of Events."""
+
+    query: int
+    kind: int
+    prepares: int
+    runs: int
+    resets: int
+
+
+def new_events(count: int) -> Events:
+    """Return so many events of which nothing is known: int64[count, COLUMNS]."""
+    return np.full((count, COLUMNS), NOT_KNOWN, np.int64)
+
+
+class Executions:
+    """Takes events in the order of their files and adds what they say to a recording.
+
+    One of them serves all files of a recording (``recorded.of(Executions)``), so that sessions go on from file to file;
+    :meth:`finish` is to be called when all were read.
+    """
+
+    def __init__(self, recorded: Recorded) -> None:
+        """Begin with no event."""
+        self._recorded = recorded
+        self._held = OrderedStatements(recorded.scratch)  # of the statement level, until a batch or call is seen
+        self._sessions = np.zeros((MOST_SESSIONS, STATE_COLUMNS), np.int64)
+        self._nested = np.zeros((MOST_SESSIONS, MOST_NESTED, len(COSTS)), np.int64)
+        self._counts = np.zeros(COUNTS, np.int64)
+        self._marks: list[str] = []
+        self._codes: dict[str, int] = {}
+        self._handles: dict[tuple[int, int], int] = {}
+        self._unknown_handles = 0
+        self._beginnings = 0
+        self._waiting: list[Event] = []
+
+    def ask(self, text: str, what: int, *, database: str | None = None, user: str | None = None) -> Asked:
+        """Take in the query that a text of an event runs, and return it; literals are forgotten, see Recorded.query."""
+        call = query_of(text, "rpc" if what == What.RPC else "language")
+        code = NOT_KNOWN
+        if call.text is not None:
+            mark = self._recorded.query(call.text, database=database, user=user)
+            code = self._codes.setdefault(mark, len(self._marks))
+            if code == len(self._marks):
+                self._marks.append(mark)
+        prepares, runs = (NOT_KNOWN if handle is None else handle for handle in (call.prepares, call.runs))
+        return Asked(code, STATEMENT_KINDS.index(call.kind), prepares, runs, int(call.resets))
+
+    def take(self, event: Event) -> None:
+        """Take one event."""
+        self._waiting.append(event)
+        if len(self._waiting) >= _ROWS:
+            self._flush()
+
+    def add(self, events: Events) -> None:
+        """Take a block of events; it is written to."""
+        self._flush()
+        self._add(events)
+
+    def finish(self) -> None:
+        """Hand over what is left, and say what was concluded; nothing happens a second time."""
+        self._flush()
+        counts, self._counts = self._counts.tolist(), np.zeros(COUNTS, np.int64)
+        batches, statements = counts[AT_BATCH_LEVEL], counts[AT_STATEMENT_LEVEL]
+        lose, say = self._recorded.lose, self._recorded.inferred.append
+        if batches and statements:
+            lose("statements inside batches and calls that were recorded, too", statements)
+            say(
+                "executions are whole batches and remote procedure calls; statements inside them were recorded, too, and left out"
+            )
+        elif batches:
+            say("executions are whole batches and remote procedure calls")
+        elif statements:
+            for table in self._held.tables():
+                self._recorded.statements.add(table)
+            say("executions are statements; no batch or remote procedure call was recorded as completed")
+            if counts[CALLERS]:
+                say(
+                    f"{counts[CALLERS]:,} statements called others that are counted themselves: what those took is not counted twice"
+                )
+            if counts[NOT_NESTED]:
+                say(
+                    f"{counts[NOT_NESTED]:,} statements have no nesting level: one that calls others is counted with what those took"
+                )
+        self._held.close()
+        lose("events of executions without a duration or a time", counts[NO_DURATION])
+        lose("starts of batches, calls and statements", self._beginnings)
+        lose("waits without a session", counts[LOST_WAITS])
+        lose("page reads without a session", counts[LOST_PAGES])
+        self._beginnings = 0
+        if counts[NO_SESSION]:
+            say(f"{counts[NO_SESSION]:,} executions have no session: who issued what is not known")
+        if counts[WAITS_SEEN]:
+            say("waits are counted to the execution of their session that ended next")
+        if counts[PAGES_SEEN]:
+            say("pages read from disk are counted to the execution of their session that ended next")
+        if self._unknown_handles:
+            say(
+                f"{self._unknown_handles:,} executions of prepared statements have no text: they were prepared before the recording"
+            )
+            self._unknown_handles = 0
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        events = new_events(len(waiting))
+        for row, event in zip(events, waiting, strict=True):
+            row[WHAT], row[WAIT_CLASS] = event.what, event.wait
+            row[START_NS : NEST + 1] = event[2:13]
+            if event.text is not None and event.what in _WITH_TEXT:
+                row[QUERY : RESETS + 1] = self.ask(event.text, event.what, database=event.database, user=event.user)
+        self._add(events)
+
+    def _add(self, events: Events) -> None:
+        self._beginnings += int(np.count_nonzero(events[:, WHAT] == What.BEGINNING))
+        self._resolve(events)
+        follow(events, self._sessions, self._nested, self._counts)
+        for start in range(0, len(events), _ROWS):
+            block = events[start : start + _ROWS]
+            self._hand_over(block[block[:, LEVEL] == BATCH_LEVEL], self._recorded.statements)
+            if not self._counts[AT_BATCH_LEVEL]:
+                self._hand_over(block[block[:, LEVEL] == STATEMENT_LEVEL], self._held)
+
+    def _resolve(self, events: Events) -> None:
+        """Give executions of prepared statements their queries."""
+        for row in np.flatnonzero((events[:, PREPARES] >= 0) | (events[:, RUNS] >= 0)).tolist():
+            session, prepares, runs = int(events[row, SESSION]), int(events[row, PREPARES]), int(events[row, RUNS])
+            if prepares >= 0:
+                if len(self._handles) >= _MOST_HANDLES:
+                    self._handles.clear()
+                self._handles[session, prepares] = int(events[row, QUERY])
+            else:
+                code = self._handles.get((session, runs), NOT_KNOWN)
+                events[row, QUERY] = code
+                self._unknown_handles += code < 0
+
+    def _hand_over(self, rows: Events, statements: OrderedStatements) -> None:
+        if not len(rows):
+            return
+        columns: dict[str, NDArray[Any]] = {
+            name: np.ascontiguousarray(rows[:, place]) for name, place in _PLACES.items()
+        }
+        words: dict[str, Sequence[str]] = {"kind": STATEMENT_KINDS}
+        columns["kind"] = rows[:, KIND].astype(np.int32)
+        found, codes = np.unique(rows[:, QUERY], return_inverse=True)
+        first = int(found[0] < 0)  # no query at all
+        columns["query"] = codes.astype(np.int32) - first
+        words["query"] = [self._marks[code] for code in found[first:].tolist()]
+        found, codes = np.unique(rows[:, SESSION] << 32 | np.maximum(rows[:, GENERATION], 0), return_inverse=True)
+        first = int(found[0] < 0)
+        columns["session"] = codes.astype(np.int32) - first
+        words["session"] = [f"{number >> 32}.{number & 0xFFFFFFFF}" for number in found[first:].tolist()]
+        unknown = np.full(len(rows), NOT_KNOWN, np.int64)
+        statements.add(Table({c.name: columns.get(c.name, unknown) for c in STATEMENT_COLUMNS}, words))
+
+
+def finish_executions(recorded: Recorded) -> None:
+    """Finish the executions of a recording, whichever of its files they were of."""
+    recorded.of(Executions).finish()
