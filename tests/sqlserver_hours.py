@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import inner_pages
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
+from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values
@@ -161,6 +162,7 @@ def sql_server_hour(
     prints = [f"print of {text}" for text in texts]
     words = {"session": [str(51 + one) for one in range(sessions)], "kind": STATEMENT_KINDS, "query": prints}
     folder.mkdir(parents=True, exist_ok=True)
+    RequestWriter(folder / "requests.parquet").close()
     kinds = {c.name: np.int32 if c.kind == "text" else np.int64 for c in STATEMENT_COLUMNS}
     rows = Table({name: values[order].astype(kinds[name]) for name, values in columns.items()}, words)
     write_table(folder / STATEMENTS, STATEMENT_COLUMNS, rows)

@@ -74,12 +74,20 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             'output, too, or write "elsewhere"'
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
-        return ProcessorCosts({}, 0, _costs(load, recorded_on), "recorded with the statements", recorded=recorded)
+        return replace(_as_recorded(load, recorded_on), recorded=recorded)
     warm = cache_state_of(recorded_on, load) == "warm"
     part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
     model = _Model(part, recorded_on, recorded.pause_ns if here else None)
     found = calibrate_processor(recorded, model.start, model.run)
     return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns))
+
+
+def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+    """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy beside it."""
+    settings = settings_of(recorded_on, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
+    busy = min(float(load.cpu_ns.sum()) / max(load.span_ns, 1), settings.cores - 1)
+    slowdown = float(np.interp(busy, range(settings.cores), settings.slowdown)) / 1000
+    return ProcessorCosts({}, 0, settings.costs, "recorded with the statements", unhindered=1 / slowdown)
 
 
 def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:

@@ -17,7 +17,7 @@ from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.statements.log_volume import log_file_bytes, log_volume
 from tiersim.scenarios.statements.own_pages import asked_of_executions
 from tiersim.scenarios.statements.queries import Asked, asked_of
-from tiersim.scenarios.statements.recorded_executions import processor_law, recorded_statements, transactions_by_text
+from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
 from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import differences
@@ -95,7 +95,7 @@ def read_load(
 ) -> Load:
     """Return the load of the bundle at *path*: executions of *synthesis*, or those that were recorded one by one where it is None.
 
-    With *files* each of the *executions* asks for its own pages. *pool_bytes* is how large the recorded pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
+    With *files* each of the *executions*, in sessions, asks for its own pages. *pool_bytes* is how large the recorded pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
     """
     table = executions if synthesis is None else synthesis.executions
     if table is None and synthesis is None:
@@ -105,15 +105,13 @@ def read_load(
             f"{path}: holds no statements with their pages, neither one by one nor counted; record pg_stat_statements before and "
             "after a load, or of SQL Server statements with their reads"
         )
-    order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
-    columns = {name: values[order].astype(np.int64, copy=False) for name, values in table.columns.items()}
-    dirtied = np.full(len(table), -1) if synthesis is None else synthesis.pages_dirtied[order]
+    dirtied = np.full(len(table), -1)
+    if synthesis is not None:
+        dirtied = synthesis.pages_dirtied[np.argsort(table.columns["session"], kind="stable")]
+    columns = dict(in_sessions(table, {}).columns if files is None else table.columns)
     queries = tuple(table.words["query"])
-    texts = _texts(path)
+    texts = texts_of(path)
     manifest = Bundle(path).manifest
-    columns["transaction"] = transactions_by_text(
-        columns["session"], columns["transaction"], columns["query"], queries, texts if files else {}
-    )
     if files is None:
         record_bytes, image_bytes = log_volume(path, int(manifest.host.get("page_bytes", 8192)))
         asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
@@ -196,7 +194,8 @@ def is_checkpoint(text: str | None) -> bool:
     return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
 
 
-def _texts(path: Path) -> dict[str, str]:
+def texts_of(path: Path) -> dict[str, str]:
+    """Return the texts of queries, where they are known."""
     queries = read_queries(path)
     pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
     return {query: text for query, text in pairs if query is not None and text is not None}

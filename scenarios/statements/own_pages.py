@@ -40,7 +40,6 @@ class _Means:
     logical: Amounts
     looked_up: Amounts  # pages, of those that do not scan
     rows: Amounts
-    writes: Amounts
 
 
 def asked_of_executions(
@@ -58,7 +57,7 @@ def asked_of_executions(
     means = _means(len(queries), columns)
     places = _places(found, fitted)
     said: list[str] = []
-    changing = np.array([_changes(texts.get(query), writes) for query, writes in zip(queries, means.writes, strict=True)])
+    changing = changing_queries(queries, texts, columns)
     unknown = sum(_is_call(texts.get(query)) for query in queries)
     if unknown:
         said.append(
@@ -104,7 +103,15 @@ def _means(queries: int, columns: Mapping[str, Column]) -> _Means:
         count = calls if rows is None else np.bincount(code, rows, queries)
         return np.asarray(sums / np.maximum(count, 1))
 
-    return _Means(calls, mean(logical), mean(logical, looks_up), mean(columns["rows"]), mean(columns["writes"]))
+    return _Means(calls, mean(logical), mean(logical, looks_up), mean(columns["rows"]))
+
+
+def changing_queries(
+    queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
+) -> NDArray[np.bool_]:
+    """Tell by code which queries change rows."""
+    writes = np.bincount(columns["query"], np.maximum(columns["writes"], 0), len(queries))
+    return np.array([_changes(texts.get(query), wrote) for query, wrote in zip(queries, writes.tolist(), strict=True)])
 
 
 def _changes(text: str | None, writes: float) -> bool:

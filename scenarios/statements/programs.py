@@ -233,6 +233,8 @@ def _executions(
         own_ns = load.cpu_ns[execution[rows]]
         if fixed is not None:
             own_ns = spread(own_ns, fixed)
+        elif processor is not None:
+            own_ns = own_ns * processor.unhindered
         own_ns = np.rint(own_ns / settings.core_speed).astype(np.int64)
         costs_ns = np.zeros(len(rows))
         if fixed is None:  # it holds what the model charges by itself

@@ -64,21 +64,31 @@ def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) ->
     return law_ns
 
 
-def transactions_by_text(
-    session: Column, transaction: Column, query: Column, queries: Sequence[str], texts: Mapping[str, str]
-) -> Column:
-    """Return transactions of executions, those of a session together and in order: as they were recorded; else from BEGIN to COMMIT; else each
-    execution is one. Without *texts* nothing is known of BEGIN and COMMIT.
+def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
+    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else from BEGIN to COMMIT by the
+    *texts* of queries; else each execution is one.
     """
-    opens = np.array([_OPENS.match(texts.get(one, "")) is not None for one in queries])[query]
-    ends = np.array([_ENDS.search(texts.get(one, "")) is not None for one in queries])[query]
-    rows = np.arange(len(query))
-    first = np.diff(session, prepend=-1) != 0
+    order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
+    columns = {name: values[order].astype(np.int64, copy=False) for name, values in table.columns.items()}
+    queries = table.words["query"]
+    opens = np.array([_OPENS.match(texts.get(one, "")) is not None for one in queries])[columns["query"]]
+    ends = np.array([_ENDS.search(texts.get(one, "")) is not None for one in queries])[columns["query"]]
+    rows = np.arange(len(order))
+    first = np.diff(columns["session"], prepend=-1) != 0
     last_opened = np.maximum.accumulate(np.where(opens, rows, -1))
-    ended_before = np.concatenate([[False], ends[:-1]])
-    last_reset = np.maximum.accumulate(np.where(first | ended_before, rows, 0))
-    inside = last_opened >= last_reset  # and behind it, in its session
-    begins = opens | first | ~inside
-    own = np.cumsum(begins)
-    known = transaction >= 0
-    return np.where(known, transaction, own + (int(transaction.max(initial=-1)) + 1))
+    closed = np.maximum.accumulate(np.where(first | np.concatenate([[False], ends[:-1]]), rows, 0))
+    own = np.cumsum(opens | first | (last_opened < closed))
+    known = columns["transaction"] >= 0
+    columns["transaction"] = np.where(known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1)
+    return Table(columns, table.words)
+
+
+def committing(session: Column, transaction: Column, changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which executions, in order, end a transaction that *changes* rows."""
+    begins = np.ones(len(session), np.bool_)
+    begins[1:] = (np.diff(session) != 0) | (np.diff(transaction) != 0)
+    first = np.flatnonzero(begins)
+    found = np.zeros(len(session), np.bool_)
+    if len(first):
+        found[np.append(first[1:], len(session)) - 1] = np.logical_or.reduceat(changes, first)
+    return found

@@ -18,8 +18,9 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, stamped
-from tiersim.scenarios.statements.load import Load, read_load
-from tiersim.scenarios.statements.recorded_executions import recorded_statements
+from tiersim.scenarios.statements.load import Load, read_load, texts_of
+from tiersim.scenarios.statements.own_pages import changing_queries
+from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.categories import FIRST_CLASS
@@ -62,7 +63,11 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
             f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted with SPID, TextData, StartTime, "
             "Duration, CPU, Reads, Writes and RowCounts, or the same events of Extended Events"
         )
-    files = recorded_files(path, table, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
+    texts = texts_of(path)
+    table = in_sessions(table, texts)
+    changing = changing_queries(table.words["query"], texts, table.columns)
+    commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
+    files = recorded_files(path, table, commits, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
     fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
     return read_load(path, None, fitted, files, table, pool_bytes).with_said((*files.accesses.inferred, *fitted.said))
 

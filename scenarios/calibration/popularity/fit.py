@@ -80,7 +80,7 @@ def fit(
         for table, law in zip(used, laws, strict=True)
         if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
-    said = []
+    said, alone = [], []
     for place in unknown:
         table = used[place]
         against = contradictions(evidence.residuals(laws, place))
@@ -97,9 +97,9 @@ def fit(
                 f"{one}: the law found does not explain it" for one in contradictions(evidence.residuals(laws, place))
             ]
         elif not against and evidence.is_alone(place):
-            said.append(
-                f"{table.name}: one pool size and {_REMEDIES[policy]}"
-            )
+            alone.append(table.name)
+    if alone:
+        said.append(f"{', '.join(alone)}: one pool size and {_REMEDIES[policy]}")
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     expected = evidence.expected(laws)
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in expected)

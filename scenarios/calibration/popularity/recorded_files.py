@@ -1,7 +1,8 @@
 """From statements that were recorded one by one and counters of the files to the tables that were accessed: SQL Server.
 
 Profiler says how many pages each statement asked for, and nothing of those that were missed; the files say how many were read from each database, and
-nothing of whose they were. Together they are what a law needs: accesses, misses, pages. Extended Events say both of each statement.
+nothing of whose they were. Together they are what a law needs: accesses, misses, pages. Whose the misses were, the time that statements waited tells: what is
+neither CPU nor the log. Extended Events say of each statement what it missed.
 
 A statement that asks for very many pages goes through them in order, reading ahead, as far as it does not find them; all others come to a page through the
 levels of a B-tree. What was read by scans is told from the length of reads: one page for a lookup, 64 at most where somebody reads ahead.
@@ -22,6 +23,7 @@ from tiersim.traces.differences import Change, Differences, differences
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
+from tiersim.units import NS_PER_MS
 
 #: An execution that asks for so many pages or more is taken for a scan.
 SCAN_PAGES = 2000
@@ -36,6 +38,10 @@ _LONGER = 1.05
 #: Of the statements, this share has to say how many pages it missed.
 _KNOWN = 0.95
 
+#: Where a statement names a table, or a procedure.
+_OF_TABLES = re.compile(r"\b(?:from|join|into|update|merge)\s+([\[\]\w.#@\"]+)", re.IGNORECASE)
+_OF_CALLS = re.compile(r"\b(?:exec|execute)\s+([\[\]\w.#@\"]+)", re.IGNORECASE)
+
 Amounts = NDArray[np.float64]
 
 
@@ -45,7 +51,7 @@ class FileAccesses:
 
     ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans; ``scanned`` (queries,) is the table that its
     scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed. ``pages_read`` are those of all statements;
-    ``by_statement``: each said how many it missed.
+``by_statement``: each said how many it missed.
     """
 
     accesses: Accesses
@@ -63,8 +69,8 @@ class _Asked:
 
     looked_up: Amounts
     scanned: Amounts
-    lookups_missed: Amounts | None
-    scans_missed: Amounts | None
+    lookups_missed: Amounts  # in proportion, where only waits are known
+    scans_missed: Amounts | None  # None: only waits are known
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,16 @@ class _Tree:
         return len(levels(inner_pages(self.pages))) + 1
 
 
-def recorded_files(path: Path, executions: Table, pool_bytes: int, page_bytes: int) -> FileAccesses:
-    """Return what *executions* and the counters of the bundle at *path* say of a pool of *pool_bytes*; raises TraceError naming what they lack."""
+def recorded_files(
+    path: Path, executions: Table, commits: NDArray[np.bool_], pool_bytes: int, page_bytes: int
+) -> FileAccesses:
+    """Return what *executions* and the counters of the bundle at *path* say of a pool of *pool_bytes*; *commits* tells which of them waited for the log.
+
+    Raises TraceError naming what they lack.
+    """
     found = differences(read_snapshots(path))
     said: list[str] = []
-    asked = _asked(executions)
+    asked = _asked(executions, commits, _log_ns(found))
     share_of_time = _share_of_time(found, executions, said)
     databases = _databases(path, found, share_of_time, page_bytes, said)
     queries = executions.words["query"]
@@ -110,13 +121,17 @@ def recorded_files(path: Path, executions: Table, pool_bytes: int, page_bytes: i
         share = weights[:, place]
         missed = _missed(database, asked, share, said)
         read += missed.lookups + missed.scans
+        own = asked.lookups_missed * share
+        own *= missed.lookups / max(float(own.sum()), 1e-9)
         trees = _trees(found, database, databases)
-        told = _told_apart(trees, asked, share, queries, texts, missed.lookups)
-        if told is None:
-            told = _as_one(database, asked, share, missed.lookups, said)
+        if trees:
+            uses = _uses_of_trees(trees, queries, texts)
+        else:
+            trees, uses = _named(database, asked.looked_up * share, own, queries, texts, said)
+        told = _told(trees, uses, asked.looked_up * share, own, missed.lookups)
         first = len(tables)
         tables += told.tables
-        lookups += list(told.lookups.T)
+        lookups += list((told.lookups * share[:, None]).T)
         scans = float((asked.scanned * share).sum())
         scan_misses += [missed.scans / scans if scans else 0.0] * len(told.tables)
         scans_here = (told.scanned >= 0) & (asked.scanned * share > 0)
@@ -127,25 +142,31 @@ def recorded_files(path: Path, executions: Table, pool_bytes: int, page_bytes: i
             "same time as sys.dm_io_virtual_file_stats"
         )
     accesses = Accesses(tuple(tables), max(pool_bytes // page_bytes, 1), tuple(said))
-    by_statement = asked.lookups_missed is not None
+    by_statement = asked.scans_missed is not None
     return FileAccesses(accesses, np.array(lookups).T, scanned, np.array(scan_misses), read, by_statement, share_of_time)
 
 
-def _asked(executions: Table) -> _Asked:
+def _asked(executions: Table, commits: NDArray[np.bool_], log_ns: float) -> _Asked:
     query, pages = executions.columns["query"], executions.columns["logical_reads"]
     missed = executions.columns["physical_reads"]
     scans = pages >= SCAN_PAGES
     count = len(executions.words["query"])
 
     def sums(values: NDArray[np.int64], rows: NDArray[np.bool_]) -> Amounts:
-        return np.bincount(query[rows], values[rows], count)
+        return np.bincount(query[rows], np.maximum(values[rows], 0), count)
 
-    known = missed >= 0
-    if known.mean() < _KNOWN:
-        return _Asked(sums(pages, ~scans), sums(pages, scans), None, None)
-    return _Asked(
-        sums(pages, ~scans), sums(pages, scans), sums(missed, ~scans & known), sums(missed, scans & known)
-    )
+    if (missed >= 0).mean() >= _KNOWN:
+        return _Asked(sums(pages, ~scans), sums(pages, scans), sums(missed, ~scans), sums(missed, scans))
+    took_ns, cpu_ns = (sums(executions.columns[name], ~scans) for name in ("duration_ns", "cpu_ns"))
+    waited_ns = took_ns - cpu_ns - log_ns * np.bincount(query[commits & ~scans], minlength=count)
+    return _Asked(sums(pages, ~scans), sums(pages, scans), np.maximum(waited_ns, 0.0), None)
+
+
+def _log_ns(found: Differences) -> float:
+    """Return how long a write of the log took, 0 where nobody counted."""
+    logs = [change for change in found.of("file").values() if change.last.get("kind") == "log"]
+    writes, took_ms = (sum(_number(log, name) for log in logs) for name in ("writes", "write_ms"))
+    return took_ms * NS_PER_MS / writes if writes else 0.0
 
 
 def _databases(path: Path, found: Differences, share: float, page_bytes: int, said: list[str]) -> list[_Database]:
@@ -223,7 +244,7 @@ class _Missed:
 
 def _missed(database: _Database, asked: _Asked, share: Amounts, said: list[str]) -> _Missed:
     """Return the pages that lookups and scans missed of a database."""
-    if asked.lookups_missed is not None and asked.scans_missed is not None:
+    if asked.scans_missed is not None:
         return _Missed(float((asked.lookups_missed * share).sum()), float((asked.scans_missed * share).sum()))
     scanned = float((asked.scanned * share).sum())
     # pages = lookups + scans and reads = lookups + scans / 64, where all read ahead is read in the largest pieces
@@ -234,7 +255,7 @@ def _missed(database: _Database, asked: _Asked, share: Amounts, said: list[str])
     said.append(
         f"{database.name}: how many pages each statement missed was not recorded; {database.pages_read:,.0f} were read from its files, "
         + (f"{scans:,.0f} of them by scans, as long reads say, and the others" if scanned else "which were missed")
-        + " by statements in proportion to what they look up"
+        + " by statements in proportion to the time that they waited for neither processors nor the log"
     )
     if lookups + scans < 0.99 * database.pages_read:
         said.append(
@@ -269,26 +290,72 @@ def _accessed(name: str, rows: int, pages: int, accesses: float, missed: float) 
     )
 
 
-def _as_one(database: _Database, asked: _Asked, share: Amounts, missed: float, said: list[str]) -> _Told:
-    """Take a database as one B-tree of all its pages.
+def _named(
+    database: _Database,
+    looked_up: Amounts,
+    missed: Amounts,
+    queries: Sequence[str],
+    texts: Mapping[str, str],
+    said: list[str],
+) -> tuple[list[_Tree], Amounts]:
+    """Return the tables that queries name, or the procedures that they call, where nothing else is known of tables; and the use of each (queries, tables).
 
-    Where statements say what they missed, those of a query that misses fewer than others look up as many rows less, and find the other pages.
+    The pages of the database are divided among them as the pages that were missed.
     """
-    depth = len(levels(inner_pages(database.pages))) + 1
+    named = [names_in(texts.get(query, "")) or [database.name] for query in queries]
+    names = sorted({name for one, pages in zip(named, looked_up.tolist(), strict=True) for name in one if pages})
+    place = {name: number for number, name in enumerate(names)}
+    uses = np.zeros((len(queries), len(names)))
+    for code, one in enumerate(named):
+        for name in one:
+            if name in place:
+                uses[code, place[name]] = 1 / len(one)
+    own = uses.T @ missed
+    kept = own >= _MATTERS * own.sum()
+    sizes = np.where(kept, database.pages * own / max(float(own[kept].sum()), 1e-9), 0.0)
     said.append(
-        f"{database.name}: which tables are read is not known, so it is taken for one table of {database.pages:,} pages, each found through {depth - 1} "
-        "levels of an index"
+        f"{database.name}: how large its tables are is not known: its {database.pages:,} pages are divided among the {int(kept.sum())} tables and procedures that "
+        "queries name and that pages were missed of, as these"
     )
-    each = share / depth
-    if asked.lookups_missed is not None:
-        rows = asked.looked_up * each
-        ratio = asked.lookups_missed * share / np.maximum(rows, 1e-9)
-        matters = (asked.lookups_missed * share >= _MATTERS * missed) & (rows > 0)
-        worst = min(float(ratio[matters].max(initial=0.0)), 1.0)
-        if worst:
-            each = each * np.minimum(ratio / worst, 1.0)
-    table = _accessed(database.name, 0, database.pages, float((asked.looked_up * each).sum()), missed)
-    return _Told([table], each[:, None], np.where(share > 0, 0, -1))
+    return [_Tree(name, name, 0, max(round(size), 1), 1.0, None) for name, size in zip(names, sizes, strict=True)], uses
+
+
+def _uses_of_trees(trees: Sequence[_Tree], queries: Sequence[str], texts: Mapping[str, str]) -> Amounts:
+    """Return which part of its pages a query asks of each tree for: of those that it names, as they are used; of all if it names none."""
+    weight = np.array([tree.weight for tree in trees])
+    tables = [tree.table.rpartition(".")[2].lower() for tree in trees]
+    uses = np.zeros((len(queries), len(trees)))
+    for code, query in enumerate(queries):
+        words = words_of(texts.get(query, ""))
+        named = np.array([table in words for table in tables])
+        own = weight * named if named.any() else weight
+        uses[code] = own / own.sum()
+    return uses
+
+
+def _told(trees: Sequence[_Tree], uses: Amounts, looked_up: Amounts, missed: Amounts, all_missed: float) -> _Told:
+    """Divide what queries asked for and missed among trees; those that hardly miss a page are left out, and what they missed is the others'.
+
+    What trees are known to have been waited for goes before what queries missed.
+    """
+    depth = np.array([tree.depth for tree in trees])
+    lookups = uses / depth
+    rows = lookups * looked_up[:, None]
+    waited = sum(tree.missed or 0.0 for tree in trees)
+    if waited:
+        own = all_missed * np.array([tree.missed or 0.0 for tree in trees]) / waited
+    else:
+        own = (missed[:, None] * rows / np.maximum(rows.sum(axis=1), 1e-9)[:, None]).sum(axis=0)
+    kept = np.flatnonzero((own >= _MATTERS * own.sum()) & (rows.sum(axis=0) >= 0.5))
+    own *= all_missed / max(float(own[kept].sum()), 1e-9)
+    tables = [
+        _accessed(trees[one].name, trees[one].rows, trees[one].pages, float(rows[:, one].sum()), float(own[one]))
+        for one in kept.tolist()
+    ]
+    place = np.full(len(trees), -1, np.int64)
+    place[kept] = np.arange(len(kept))
+    sizes = np.array([tree.pages for tree in trees])
+    return _Told(tables, lookups[:, kept], place[np.argmax(sizes * (uses > 0), axis=1)])
 
 
 def _trees(found: Differences, database: _Database, databases: Sequence[_Database]) -> list[_Tree]:
@@ -313,53 +380,23 @@ def _trees(found: Differences, database: _Database, databases: Sequence[_Databas
     return [tree for tree in trees if tree.weight > 0]
 
 
-def _told_apart(
-    trees: Sequence[_Tree],
-    asked: _Asked,
-    share: Amounts,
-    queries: Sequence[str],
-    texts: Mapping[str, str],
-    missed: float,
-) -> _Told | None:
-    """Divide what was asked for and missed among B-trees; None where that is not known."""
-    waited = sum(tree.missed or 0.0 for tree in trees)
-    if not trees or (asked.lookups_missed is None and not waited):
-        return None
-    weight = np.array([tree.weight for tree in trees])
-    depth = np.array([tree.depth for tree in trees])
-    pages = np.zeros((len(queries), len(trees)))
-    scanned = np.full(len(queries), -1, np.int64)
-    sizes = np.array([tree.pages for tree in trees])
-    for code, query in enumerate(queries):
-        words = words_of(texts.get(query, ""))
-        named = np.array([tree.table.rpartition(".")[2].lower() in words for tree in trees])
-        if not named.any():
-            named[:] = True
-        pages[code] = weight * named / (weight * named).sum()
-        scanned[code] = int(np.argmax(sizes * named))
-    lookups = pages / depth
-    rows = lookups * (asked.looked_up * share)[:, None]
-    if asked.lookups_missed is not None:
-        each = (asked.lookups_missed * share)[:, None] * rows / np.maximum(rows.sum(axis=1), 1e-9)[:, None]
-        own = each.sum(axis=0)
-    else:
-        own = missed * np.array([tree.missed or 0.0 for tree in trees]) / waited
-    matters = (own >= _MATTERS * own.sum()) & (rows.sum(axis=0) >= 1)
-    if not matters.any():
-        return None
-    kept = np.flatnonzero(matters)
-    tables = [
-        _accessed(trees[one].name, trees[one].rows, trees[one].pages, float(rows[:, one].sum()), float(own[one]))
-        for one in kept.tolist()
-    ]
-    place = np.full(len(trees), -1, np.int64)
-    place[kept] = np.arange(len(kept))
-    return _Told(tables, lookups[:, kept] * share[:, None], place[scanned])
-
-
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a statement in small letters, names without their brackets."""
     return frozenset(re.findall(r"\w+", text.lower()))
+
+
+def names_in(text: str) -> list[str]:
+    """Return the tables that a statement names, or the procedure that it calls, in small letters, without schema; none where it names none.
+
+    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"), names_in("COMMIT")
+    (['lines', 'orders'], ['report'], [])
+    """
+    found = {_bare(name) for name in _OF_TABLES.findall(text)} or {_bare(name) for name in _OF_CALLS.findall(text[:200])}
+    return sorted(name for name in found if name and name[0] not in "@#")
+
+
+def _bare(name: str) -> str:
+    return name.replace("[", "").replace("]", "").replace('"', "").rpartition(".")[2].lower()
 
 
 def _texts(path: Path) -> dict[str, str]:
