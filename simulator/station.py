@@ -4,8 +4,15 @@ from tiersim.devices import station as devices
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
+from tiersim.simulator.database.bursts import accept_burst, finish_burst, resume_burst
 from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
 from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
+from tiersim.simulator.database.log_blocks import (
+    accept_log_blocks,
+    choose_log_blocks,
+    finish_log_blocks,
+    resume_log_blocks,
+)
 from tiersim.simulator.database.page_cache import (
     accept_page_cache,
     choose_page_cache,
@@ -18,7 +25,9 @@ from tiersim.simulator.database.readers import accept_readers, choose_readers, f
 from tiersim.simulator.database.tables import (
     BACKGROUND_WRITER,
     BUFFER_POOL,
+    BURSTS,
     CHECKPOINTER,
+    LOG_BLOCKS,
     LOG_STATION,
     PAGE_CACHE,
     PROCESSORS,
@@ -44,6 +53,10 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_log(p, d, slot, now)
     if kind == CHECKPOINTER:
         return accept_checkpointer(p, d, slot, now)
+    if kind == LOG_BLOCKS:
+        return accept_log_blocks(p, d, slot, now)
+    if kind == BURSTS:
+        return accept_burst(p, d, slot, now)
     return accept_readers(p, d, slot)
 
 
@@ -61,6 +74,8 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_pool(p, d, station, now)
     if kind == LOG_STATION:
         return choose_log(p, d, now)
+    if kind == LOG_BLOCKS:
+        return choose_log_blocks(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -82,6 +97,10 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_log(p, d, slot)
     if kind == CHECKPOINTER:
         return finish_checkpointer(p, d, slot)
+    if kind == LOG_BLOCKS:
+        return finish_log_blocks(p, d, slot)
+    if kind == BURSTS:
+        return finish_burst(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -103,4 +122,8 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_log(p, d, slot, now)
     if kind == CHECKPOINTER:
         return resume_checkpointer(p, d, slot, now)
+    if kind == LOG_BLOCKS:
+        return resume_log_blocks(p, d, slot, now)
+    if kind == BURSTS:
+        return resume_burst(p, d, slot, now)
     return resume_readers(p, d, slot)

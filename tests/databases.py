@@ -11,9 +11,12 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log import Log, Replica
+from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.tables import (
     AGAIN,
     CLOCK,
@@ -60,8 +63,18 @@ class DatabaseCase:
     warmed: bool
     writer_pages: int  # most of a round of the background writer; 0: there is none
     os_cache_pages: int
-    log: Log
-    checkpoints: Checkpoints | None  # times in ticks
+    durability: tuple[Log, Checkpoints | None] | tuple[LogBlocks, BurstCheckpoints | IndirectCheckpoints | None]  # in ticks
+    lazy_ticks: int  # interval of the lazy writer, with LRU-2; 0: there is none
+    extension_pages: int
+    temp: bool  # the second table is of a temporary database
+
+    @property
+    def log(self) -> Log | LogBlocks:
+        return self.durability[0]
+
+    @property
+    def checkpoints(self) -> Checkpoints | BurstCheckpoints | IndirectCheckpoints | None:
+        return self.durability[1]
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -72,16 +85,19 @@ class DatabaseCase:
         relations = [
             Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
             Relation(
-                self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2)
+                self.rows // 2 + 1, (4,), 0.0, station=disk, hot_rows=1, hot_share=0.4, recent=bool(self.seed & 2), temp=self.temp
             ),
         ]
+        lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)
+        lazy_writer = lazy if self.lazy_ticks and self.policy == LRU2 else None
         host = Host(
             cores=self.cores, frames=self.frames, log_station=log, log=self.log_in_ns(), checkpoints=self.checkpoints_in_ns(),
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
             io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, ramp_pages=self.ramp_pages, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
-            ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages,
+            ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages, lazy_writer=lazy_writer,
+            extension_station=log, extension_pages=self.extension_pages if lazy_writer is not None else 0,
             background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages, flush_after_pages=self.writer_pages - 1)
             if self.writer_pages and self.policy == SWEEP else None,
         )  # fmt: skip
@@ -103,7 +119,9 @@ class DatabaseCase:
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 
-    def log_in_ns(self) -> Log:
+    def log_in_ns(self) -> Log | LogBlocks:
+        if isinstance(self.log, LogBlocks):
+            return self.log
         replica, tick = self.log.replica, self.tick_ns
         return replace(
             self.log,
@@ -112,10 +130,15 @@ class DatabaseCase:
             replica=None if replica is None else Replica(replica.round_trip_ns * tick, replica.flush_ns * tick),
         )
 
-    def checkpoints_in_ns(self) -> Checkpoints | None:
+    def checkpoints_in_ns(self) -> Checkpoints | BurstCheckpoints | IndirectCheckpoints | None:
         settings, tick = self.checkpoints, self.tick_ns
         if settings is None:
             return None
+        if isinstance(settings, BurstCheckpoints):
+            interval_ns, since_ns = settings.interval_ns * tick, settings.since_ns * tick
+            return replace(settings, interval_ns=interval_ns, since_ns=since_ns, slow_ns=settings.slow_ns * tick)
+        if isinstance(settings, IndirectCheckpoints):
+            return replace(settings, target_ns=settings.target_ns * tick, slow_ns=settings.slow_ns * tick)
         return replace(settings, timeout_ns=settings.timeout_ns * tick, since_ns=settings.since_ns * tick)
 
 
@@ -174,6 +197,30 @@ _checkpoints = st.builds(
     in_file_order=st.booleans(),
     since_ns=st.integers(0, 1000),
 )
+_log_blocks = st.builds(
+    LogBlocks,
+    file_bytes=st.just(1 << 16),
+    largest_block_bytes=st.sampled_from((512, 4096, 61_440)),
+    most_writes=st.integers(1, 4),
+    most_bytes=st.sampled_from((4096, 1 << 20)),
+    delayed_durability=st.booleans(),
+)
+_pages = st.sampled_from((1, 3, 8800))
+_bursts = st.builds(
+    BurstCheckpoints,
+    interval_ns=st.integers(1, 1000),
+    slow_ns=st.sampled_from((0, 50)),
+    most_pages=_pages,
+    gathered_pages=st.integers(1, 4),
+    since_ns=st.integers(0, 1000),
+)
+_indirect = st.builds(
+    IndirectCheckpoints,
+    target_ns=st.integers(1, 1000),
+    slow_ns=st.sampled_from((0, 50)),
+    most_pages=_pages,
+    gathered_pages=st.integers(1, 4),
+)
 _classes = st.lists(st.lists(_demands, max_size=5).map(tuple), min_size=1, max_size=3).map(tuple)
 
 database_cases = st.builds(
@@ -198,6 +245,11 @@ database_cases = st.builds(
     warmed=st.booleans(),
     writer_pages=st.integers(0, 3),
     os_cache_pages=st.sampled_from((0, 0, 1, 5, 30)),
-    log=_logs,
-    checkpoints=st.one_of(st.none(), _checkpoints),
+    durability=st.one_of(
+        st.tuples(_logs, st.one_of(st.none(), _checkpoints)),
+        st.tuples(_log_blocks, st.one_of(st.none(), _bursts, _indirect)),
+    ),
+    lazy_ticks=st.sampled_from((0, 20, 200)),
+    extension_pages=st.sampled_from((0, 0, 1, 7)),
+    temp=st.booleans(),
 )

@@ -90,6 +90,9 @@ def assemble(
             policy=settings.of_engine.policy,
             ramp_pages=settings.of_engine.ramp_pages,
             background_writer=settings.of_engine.background_writer,
+            lazy_writer=settings.of_engine.lazy_writer,
+            extension_station=entry[_extension_volume(scenario)] if settings.of_engine.extension_bytes else 0,
+            extension_pages=settings.of_engine.extension_bytes // settings.page_bytes,
             os_cache_pages=settings.of_engine.os_cache_bytes // settings.page_bytes,
         ),
         relations,
@@ -194,6 +197,22 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
         for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
     ]
     return relations, log_volume
+
+
+def _extension_volume(scenario: NamedScenario) -> str:
+    """Return the volume of the buffer pool extension; raises ScenarioError when it has none."""
+    volume = scenario.model.placement.get("extension")
+    if volume is None:
+        raise ScenarioError(
+            f'{scenario.name}: engine.extension: lies on no volume; write extension = "NAME" under [placement]'
+        )
+    capacity, wanted = scenario.homes[volume].capacity_bytes, scenario.model.engine.extension
+    if wanted > capacity:
+        raise ScenarioError(
+            f"{scenario.name}: engine.extension: {format_bytes(wanted)} do not fit volume {volume!r}, which holds {format_bytes(capacity)}; make it "
+            "smaller"
+        )
+    return volume
 
 
 def _keys(table: str) -> Sequence[str]:

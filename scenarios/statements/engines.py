@@ -6,8 +6,11 @@ from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
 from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log import Log
+from tiersim.simulator.database.log_blocks import LogBlocks
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,11 @@ class EngineSettings:
     policy: int  # of replacement
     ramp_pages: int  # that a page brings with it while the pool fills
     background_writer: BackgroundWriter | None
+    lazy_writer: LazyWriter | None
+    extension_bytes: int  # of the buffer pool
     os_cache_bytes: int
-    log: Log
-    checkpoints: Checkpoints | None
+    log: Log | LogBlocks
+    checkpoints: Checkpoints | BurstCheckpoints | IndirectCheckpoints | None
     commits_apart: bool  # a commit is no part of the last statement, as its duration was recorded
     commit_record_bytes: int  # of the log, for the commit by itself
     described: Mapping[str, Any]

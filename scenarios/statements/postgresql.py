@@ -48,6 +48,8 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
         policy=SWEEP,
         ramp_pages=1,
         background_writer=_background_writer(host, version),
+        lazy_writer=None,
+        extension_bytes=0,
         os_cache_bytes=os_cache_bytes,
         log=log,
         checkpoints=checkpoints,

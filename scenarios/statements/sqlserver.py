@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.simulator.database.log import Log
+from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.lazy_writer import LazyWriter
+from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.tables import LRU2
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Keys of ``[engine]`` that are PostgreSQL's, and what is written here in their place.
 OTHERS_KEYS = {
@@ -28,6 +30,14 @@ OTHERS_KEYS = {
 }
 #: Majors of versions that are told apart: 2008, 2012, 2016.
 _2008, _2012, _2016 = 10, 11, 13
+#: Checkpoints slow down when writes take longer than this, and one write is for so many pages at most: from 2016 on, and before (SQLCAT; Microsoft, Writing
+#: pages).
+_SLOW_NS, _GATHERED_PAGES = 50 * NS_PER_MS, 128
+_SLOW_BEFORE_NS, _GATHERED_BEFORE_PAGES = 20 * NS_PER_MS, 32
+#: Writes of the log under way: 112 from 2012 on, 32 before (P. Randal, sqlperformance.com, January 2013); bytes: 3,840 KB from 2008 on, 480 KB before (SQLCAT,
+#: limits of the log manager).
+_LOG_WRITES, _LOG_WRITES_BEFORE = 112, 32
+_LOG_BYTES, _LOG_BYTES_BEFORE = 3840 << 10, 480 << 10
 #: A version with the rules of today, where none was recorded: 2022.
 _VERSION = 16
 #: The default of "recovery interval" is 0, which means one minute; that of TARGET_RECOVERY_TIME is 60 s for databases made by 2016 and later, else
@@ -46,15 +56,27 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     target_ns = _value(engine.target_recovery_time, host, "target_recovery_time", default_ns, basis)
     delayed = engine.delayed_durability
     basis["engine.delayed_durability"] = "default" if delayed is None else "scenario"
+    slow_ns, gathered = (_SLOW_NS, _GATHERED_PAGES) if version >= _2016 else (_SLOW_BEFORE_NS, _GATHERED_BEFORE_PAGES)
+    most_writes = _LOG_WRITES if version >= _2012 else _LOG_WRITES_BEFORE
+    most_bytes = _LOG_BYTES if version >= _2008 else _LOG_BYTES_BEFORE
+    checkpoints = (
+        IndirectCheckpoints(target_ns, slow_ns, gathered_pages=gathered)
+        if target_ns
+        else BurstCheckpoints(
+            interval_ns, slow_ns, gathered_pages=gathered, since_ns=min(sources.since_checkpoint_ns, interval_ns)
+        )
+    )
     return EngineSettings(
         policy=LRU2,
         ramp_pages=_RAMP_PAGES,
         background_writer=None,
+        lazy_writer=LazyWriter(gathered_pages=gathered),
+        extension_bytes=engine.extension or 0,
         os_cache_bytes=0,
-        log=Log(
-            file_bytes=sources.log_file_bytes, block_bytes=512, full_page_writes=False, synchronous_commit=not delayed
+        log=LogBlocks(
+            file_bytes=sources.log_file_bytes, most_writes=most_writes, most_bytes=most_bytes, delayed_durability=bool(delayed)
         ),
-        checkpoints=None,
+        checkpoints=checkpoints,
         commits_apart=False,
         commit_record_bytes=0,  # the counters of the log's file contain it
         described={
@@ -62,6 +84,7 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
             "checkpoints": "indirect" if target_ns else "automatic",
             "recovery_interval_ns": interval_ns,
             "target_recovery_time_ns": target_ns,
+            "extension_bytes": engine.extension or 0,
         },
         caveats=(),
     )

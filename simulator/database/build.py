@@ -12,9 +12,13 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NEVER, NONE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
+from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
+from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
 from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
 from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
 from tiersim.simulator.database.log import Log, log_fields
+from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.tables import (
@@ -22,14 +26,17 @@ from tiersim.simulator.database.tables import (
     ASKED,
     BACKGROUND_WRITER,
     BUFFER_POOL,
+    BURSTS,
     CHECKPOINT,
     CHECKPOINTER,
     CHECKPOINTER_ROW,
     DEMAND,
     HISTORY,
     INDEPENDENT,
+    LAZY_WRITER_ROW,
     LOCK,
     LOCKED_ROW,
+    LOG_BLOCKS,
     LOG_ROW,
     LOG_STATION,
     LRU2,
@@ -98,6 +105,7 @@ class Relation:
     hot_rows: int = 0
     hot_share: float = 0.0
     recent: bool = False
+    temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,8 @@ class Host:
     cores: int
     frames: int  # of the buffer pool
     log_station: int = 0  # of the volume that the log lies on
-    log: Log = PLAIN_LOG
-    checkpoints: Checkpoints | None = None
+    log: Log | LogBlocks = PLAIN_LOG
+    checkpoints: Checkpoints | BurstCheckpoints | IndirectCheckpoints | None = None
     page_bytes: int = 8192
     costs: Costs = FREE_OF_COST
     temp_station: int = 0
@@ -141,6 +149,9 @@ class Host:
     ramp_pages: int = 1  # that come with one, itself included, while there are unused frames
     ring_bytes: Sequence[int] = RING_BYTES
     background_writer: BackgroundWriter | None = None  # with the sweep only
+    lazy_writer: LazyWriter | None = None  # with LRU-2 only
+    extension_station: int = 0
+    extension_pages: int = 0  # of the buffer pool, with a lazy writer only; 0: there is none
     os_cache_pages: int = 0  # 0: direct IO
 
 
@@ -159,11 +170,13 @@ def add_database(
     *intervals*.
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
-    pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1, role="buffer pool")
+    _refuse(host)
+    posted = 0 if host.lazy_writer is None else MOST_RUNS + 3  # by the lazy writer: runs, two for the extension, its next round
+    pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1 + posted, role="buffer pool")
     readers = 0
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
-    log = builder.station(LOG_STATION, 0, "log", {}, 3, role="log")
+    log = builder.station(LOG_BLOCKS if isinstance(host.log, LogBlocks) else LOG_STATION, 0, "log", {}, 3, role="log")
     laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
     level_pages = np.array([count for r in relations for count in r.level_pages], np.int64)
     pages = int(level_pages.sum())
@@ -213,6 +226,7 @@ def add_database(
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
+        level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
         law=np.concatenate([[0], np.cumsum([len(law.reach) for law in laws])]).astype(wide),
         reach=np.concatenate([np.zeros(0, wide), *(law.reach for law in laws)]),
         first_rank=np.concatenate([np.zeros(0, wide), *(law.first for law in laws)]),
@@ -226,7 +240,8 @@ def add_database(
         starting=np.zeros(host.frames, np.uint8),
         ahead_for=np.zeros(host.frames, np.uint32),
         readers=np.array([host.io_workers, 0, builder.queue()], wide),
-        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0], wide),
+        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0, 0], wide),
+        **_lazy_writer(host, pages),
         **_writer(builder, host),
         **_page_cache(builder, host),
         **_replacement(host, pages, len(sessions)),
@@ -234,10 +249,10 @@ def add_database(
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
-        stations=np.array([processors, pool, log, readers, host.temp_station], np.uint32),
+        stations=np.array([processors, pool, log, readers, host.temp_station, host.extension_station], np.uint32),
         costs=np.array(host.costs, wide),
         temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
-        log=_row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
+        **_log(builder, host),
         **_checkpointer(builder, host),
         write_backs=_write_backs(host),
         **_files(relations),
@@ -247,6 +262,47 @@ def add_database(
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
     )
+
+
+def _refuse(host: Host) -> None:
+    """Raise ScenarioError for parts that do not go together."""
+    if host.lazy_writer is not None and host.policy != LRU2:
+        raise ScenarioError("a lazy writer frees what LRU-2 lets go; leave it out, or choose LRU-2")
+    if isinstance(host.checkpoints, Checkpoints) and isinstance(host.log, LogBlocks):
+        raise ScenarioError("PostgreSQL's checkpoints go by the segments of its log, which a log of blocks has not")
+    if host.extension_pages and host.lazy_writer is None:
+        raise ScenarioError("an extension of the buffer pool is filled by a lazy writer; add one, or leave it out")
+
+
+def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+    """Return the log's row, and the ring of blocks if it has such."""
+    if isinstance(host.log, LogBlocks):
+        blocks = np.zeros((remembered_blocks(host.log), 5), np.int64)
+        return {
+            "log": _row(LOG_ROW, log_block_fields(host.log, host.log_station, builder.queue())),
+            "log_blocks": blocks,
+        }
+    return {
+        "log": _row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
+        "log_blocks": np.zeros((0, 5), np.int64),
+    }
+
+
+def _lazy_writer(host: Host, pages: int) -> dict[str, NDArray[Any]]:
+    """Return the lazy writer's row, if there is one, its lists, and what lies where in the pool's extension."""
+    there = host.lazy_writer is not None
+    row = (
+        np.zeros(0, LAZY_WRITER_ROW)
+        if host.lazy_writer is None
+        else _row(LAZY_WRITER_ROW, lazy_writer_fields(host.lazy_writer))
+    )
+    return {
+        "lazy_writer": row,
+        "free_frames": np.zeros(host.frames if there else 0, np.uint32),
+        "to_write": np.zeros((MOST_RUNS if there else 0, 2), np.int64),
+        "extension_place": np.zeros(pages if host.extension_pages else 0, np.uint32),
+        "extension_page": np.zeros(host.extension_pages, np.int64),
+    }
 
 
 def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
@@ -265,9 +321,14 @@ def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     """Put the checkpointer into the plant, if there is one, and return its row and its list."""
     if host.checkpoints is None:
         return {"checkpointer": np.zeros(0, CHECKPOINTER_ROW), "checkpoints": np.zeros(0, CHECKPOINT)}
-    station = builder.station(CHECKPOINTER, 0, "checkpointer", {}, MOST_WRITE_BACK + 2, role="checkpointer")
+    if isinstance(host.checkpoints, Checkpoints):
+        station = builder.station(CHECKPOINTER, 0, "checkpointer", {}, MOST_WRITE_BACK + 2, role="checkpointer")
+        fields = checkpointer_fields(host.checkpoints, station)
+    else:
+        station = builder.station(BURSTS, 0, "checkpointer", {}, MOST_BURST_RUNS + 2, role="checkpointer")
+        fields = burst_fields(host.checkpoints, station)
     return {
-        "checkpointer": _row(CHECKPOINTER_ROW, checkpointer_fields(host.checkpoints, station)),
+        "checkpointer": _row(CHECKPOINTER_ROW, fields),
         "checkpoints": np.zeros(_MOST_CHECKPOINTS, CHECKPOINT),
     }
 
@@ -275,7 +336,7 @@ def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
 def _write_backs(host: Host) -> NDArray[np.int64]:
     """Return empty lists of the checkpointer and of the background writer, with how many pages each hands on together."""
     enough = (
-        0 if host.checkpoints is None else host.checkpoints.flush_after_pages,
+        host.checkpoints.flush_after_pages if isinstance(host.checkpoints, Checkpoints) else 0,
         0 if host.background_writer is None else host.background_writer.flush_after_pages,
     )
     lists = np.zeros((2, MOST_WRITE_BACK + 2), np.int64)

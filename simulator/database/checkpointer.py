@@ -99,7 +99,7 @@ def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
     made = add_background(p, 0, c["station"], FLUSH, c["begun"], 0)
     if log["inserted"] == log["redo"]:
         return made
-    row = _row(d)
+    row = checkpoint_row(d)
     row["start_ns"] = c["started_ns"] = now
     row["written_ns"] = row["end_ns"] = row["written_pages"] = 0
     row["log_bytes"] = log["inserted"] - log["redo"]
@@ -139,7 +139,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
             if page < 0:
                 c["state"] = SYNCING
                 c["next"] = 0
-                _row(d)["written_ns"] = now
+                checkpoint_row(d)["written_ns"] = now
                 if has_any(d, BY_CHECKPOINTER):
                     hold["phase"] = _SYNCS
                     return hand_on(p, d, BY_CHECKPOINTER, made)
@@ -162,7 +162,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
 
 
 @kernel
-def _row(d: Database) -> Any:
+def checkpoint_row(d: Database) -> Any:
     """Return where the checkpoint that runs is noted; the last place is used again when there are too many."""
     return d.checkpoints[min(d.checkpointer[0]["count"], len(d.checkpoints) - 1)]
 
@@ -189,7 +189,7 @@ def _next_page(d: Database) -> int:
 def _write(p: Plant, d: Database, made: int, page: int) -> int:
     c = d.checkpointer[0]
     clean(d, d.frame_of[page] - 1)
-    _row(d)["written_pages"] += 1
+    checkpoint_row(d)["written_pages"] += 1
     c["written_pages"] += 1
     note_write_back(d, BY_CHECKPOINTER, page)
     return add_child(p, made, station_of(d, page), WRITE, page * d.page_bytes[0], d.page_bytes[0])
@@ -222,7 +222,7 @@ def _sync_next(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
             size = d.page_bytes[0]
             pages = min(PAGES_A_FILE, d.file_start[file + 1] - first)
             return add_child(p, made, d.page_cache[0]["station"], FLUSH, first * size, pages * size)
-    _row(d)["end_ns"] = now
+    checkpoint_row(d)["end_ns"] = now
     c["count"] += 1
     c["state"] = IDLE
     if c["wanted"] == 1 + BY_LOG:

@@ -179,10 +179,7 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
     """Begin to write what has been inserted, if this request is the one that does."""
     log = d.log[0]
     hold = p.holds[slot]
-    made = 0
-    if d.checkpointer.size > 0 and d.checkpointer[0]["armed"] == 0:
-        d.checkpointer[0]["armed"] = 1
-        made = add_background(p, made, d.checkpointer[0]["station"], FLUSH, 0, 0)
+    made = arm_checkpointer(p, d, 0)
     if hold["phase"] == _ASKS:
         if p.requests[slot]["op"] == AWAIT:
             return add_child(p, made, d.stations[AT_LOG], FLUSH, p.requests[slot]["offset_bytes"], 0)
@@ -204,6 +201,15 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
         log["began_ns"] = (p.requests[slot]["accepted_ns"] // delay_ns + 1) * delay_ns
     log["target"] = log["inserted"]
     return _write(p, d, slot, made, log["began_ns"])
+
+
+@kernel
+def arm_checkpointer(p: Plant, d: Database, made: int) -> int:
+    """Set the checkpointer's timer when the log is used first."""
+    if d.checkpointer.size == 0 or d.checkpointer[0]["armed"]:
+        return made
+    d.checkpointer[0]["armed"] = 1
+    return add_background(p, made, d.checkpointer[0]["station"], FLUSH, 0, 0)
 
 
 @kernel

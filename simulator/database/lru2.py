@@ -16,6 +16,7 @@ from tiersim.simulator.database.frame_lists import _push, _unlink
 from tiersim.simulator.database.tables import (
     CLOCK_NS,
     CORRELATED_NS,
+    GOING,
     IN_HEAP,
     ORIGIN_NS,
     READING,
@@ -57,6 +58,7 @@ def enter(d: Database, frame: int, page: int, now: int) -> None:
     d.times_ns[page, _USED] = at
     d.pool_state[CLOCK_NS] = at
     d.heap_place[frame] = 0
+    d.used[frame] = 0
     _push(d.newer, d.older, len(d.page_of), frame)
 
 
@@ -79,15 +81,13 @@ def leave(d: Database, frame: int) -> None:
 @kernel
 def choose(d: Database, now: int) -> int:
     """Take the frame whose page has to go out of where it is and return it; -1 if all are being read."""
-    _settle(d, _time_of(d, now))
-    if d.pool_state[IN_HEAP] > 0:
-        frame = int(np.int64(d.heap[0]))
-        leave(d, frame)
-        return int(frame)
+    settled = choose_settled(d, now)
+    if settled >= 0:
+        return settled
     head = len(d.page_of)
     frame = int(np.int64(d.newer[head]))
     while frame != head:
-        if d.state[frame] != READING:
+        if _may_go(d, frame):
             leave(d, frame)
             return int(frame)
         frame = int(np.int64(d.newer[frame]))
@@ -95,13 +95,42 @@ def choose(d: Database, now: int) -> int:
 
 
 @kernel
+def choose_settled(d: Database, now: int) -> int:
+    """Do the same, but -1 if the correlated period of all pages is not over."""
+    _settle(d, _time_of(d, now))
+    if d.pool_state[IN_HEAP] == 0:
+        return -1
+    frame = int(np.int64(d.heap[0]))
+    leave(d, frame)
+    return int(frame)
+
+
+@kernel
+def put_back(d: Database, frame: int) -> None:
+    """Put a frame that was chosen among those that were used last."""
+    _push(d.newer, d.older, len(d.page_of), frame)
+
+
+@kernel
+def was_used_since(d: Database, page: int, since_ns: int) -> bool:
+    """Tell whether a page has been used since a time of the run."""
+    return bool(d.times_ns[page, _USED] > d.pool_state[ORIGIN_NS] + since_ns)
+
+
+@kernel
+def _may_go(d: Database, frame: int) -> bool:
+    """Tell whether the page of a frame is neither being read nor written to go."""
+    return bool(d.state[frame] != READING and d.used[frame] != GOING)
+
+
+@kernel
 def _settle(d: Database, at: int) -> None:
-    """Move frames whose correlated period is over from the list into the heap; pages that are being read stay."""
+    """Move frames whose correlated period is over from the list into the heap; pages that are being read, or written to go, stay."""
     head = len(d.page_of)
     frame = int(np.int64(d.newer[head]))
     while frame != head and at - d.times_ns[d.page_of[frame], _USED] > d.replacement[CORRELATED_NS]:
         behind = int(np.int64(d.newer[frame]))
-        if d.state[frame] != READING:
+        if _may_go(d, frame):
             _unlink(d.newer, d.older, frame)
             place = d.pool_state[IN_HEAP]
             d.pool_state[IN_HEAP] = place + 1

@@ -9,11 +9,13 @@ import numpy as np
 from tiersim.devices.tables import NONE
 from tiersim.kernel import kernel
 from tiersim.simulator.database import lru, lru2, rings, sweep
+from tiersim.simulator.database.extension import outdate
 from tiersim.simulator.database.log import log_change
 from tiersim.simulator.database.tables import (
     CHECKPOINT_PENDING,
     CHECKPOINT_WRITTEN,
     DIRTY_PAGES,
+    FREE_FRAMES,
     INDEPENDENT,
     LRU,
     PAGES_A_FILE,
@@ -95,6 +97,12 @@ def level_of(d: Database, page: int) -> int:
 
 
 @kernel
+def is_temporary(d: Database, page: int) -> bool:
+    """Tell whether a page is of a temporary database."""
+    return bool(d.level_temp[level_of(d, page)])
+
+
+@kernel
 def is_there(d: Database, page: int) -> bool:
     """Tell whether a page is in the pool, without referring to it."""
     held = d.frame_of[page]
@@ -144,8 +152,9 @@ def change(d: Database, page: int, log_bytes: int) -> None:
     held = d.frame_of[page]
     if held == 0:
         return
-    if log_bytes > 0:
+    if log_bytes > 0 and not is_temporary(d, page):
         log_change(d, page, log_bytes)
+    outdate(d, page)
     if not d.dirty[held - 1]:
         d.dirty[held - 1] = 1
         d.pool_state[DIRTY_PAGES] += 1
@@ -178,6 +187,10 @@ def victim(d: Database, now: int) -> int:
         d.page_of[unused] = -1
         d.chain[unused] = NONE
         frame = unused
+    elif d.pool_state[FREE_FRAMES] > 0:
+        d.pool_state[FREE_FRAMES] -= 1
+        frame = int(d.free_frames[d.pool_state[FREE_FRAMES]])
+        d.chain[frame] = NONE
     else:
         if d.replacement[POLICY] == SWEEP:
             frame = sweep.choose(d)

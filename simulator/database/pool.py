@@ -7,6 +7,9 @@ requests for it wait for that read. A dirty page that has to go is written by th
 A READ waits until all its pages are there. A PREFETCH returns at once; its reads go on in the background, or at the processes that read for
 the sessions (:mod:`tiersim.simulator.database.readers`). Where frames run out (all are being read into), a READ goes on with the pages
 that it has frames for and then asks for the others, so that nobody waits for frames while holding some; a PREFETCH leaves the others alone.
+
+With a lazy writer (:mod:`tiersim.simulator.database.lazy_writer`) frames come from a free list. Its rounds are background requests of the station to itself that are FLUSH, runs of pages that
+are to go WRITE, pages that go into the extension EXTEND.
 """
 
 import numpy as np
@@ -16,10 +19,22 @@ from tiersim.devices.children import add_background, add_child, is_background
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.extension import is_extended
+from tiersim.simulator.database.gathered import last_position
 from tiersim.simulator.database.helpers import leader_of
+from tiersim.simulator.database.lazy_writer import (
+    begin_round,
+    end_run,
+    examine,
+    is_short,
+    next_round_ns,
+    post_runs,
+    wake_lazy_writer,
+)
 from tiersim.simulator.database.pages import clean, loaded, ring_victim, station_of, victim
 from tiersim.simulator.database.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.tables import (
+    AT_EXTENSION,
     AT_LOG,
     AT_POOL,
     AT_READERS,
@@ -27,6 +42,7 @@ from tiersim.simulator.database.tables import (
     COUNTED_FROM,
     EVICT_CLEAN_NS,
     EVICT_DIRTY_NS,
+    EXTEND,
     FILL,
     NO_RING,
     PREFETCH,
@@ -48,8 +64,10 @@ _PARTS, _LOGGING, _WRITING, _READING = range(4)
 def accept_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request for pages."""
     op = p.requests[slot]["op"]
-    if op == FILL:
+    if op in (FILL, WRITE, EXTEND):
         return now + PASS_ON_NS
+    if op == FLUSH:
+        return next_round_ns(d, now)
     if op == READ and _waits_for_reader(p, d, slot):
         return WAIT
     queue.append(p, d.pool_state[READY], slot)
@@ -131,7 +149,11 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
                 s["in_flight"] += 1
         page += 1
     p.holds[slot]["position"] = page
-    return bool(page > first or request["op"] == PREFETCH)
+    if d.lazy_writer.size == 0:
+        return bool(page > first or request["op"] == PREFETCH)
+    if is_short(d):
+        s["charge_ns"] += examine(d, d.lazy_writer[0]["examined"], now) * d.costs[EVICT_CLEAN_NS]
+    return bool(page > first or request["op"] == PREFETCH or d.lazy_writer[0]["runs"] > 0)
 
 
 @kernel
@@ -149,22 +171,39 @@ def _root(p: Plant, slot: int) -> int:
 
 @kernel
 def finish_pool(p: Plant, d: Database, slot: int) -> int:
+    """Start what a request asks for; post what has to be written for frames to become free."""
+    op = p.requests[slot]["op"]
+    p.holds[slot]["phase"] = _PARTS
+    if op == AWAIT:
+        return 0
+    if op == FLUSH:
+        accepted_ns = p.requests[slot]["accepted_ns"]
+        return begin_round(p, d, next_round_ns(d, accepted_ns))
+    if op == WRITE:
+        return _write_run(p, d, slot)
+    if op == EXTEND:
+        request = p.requests[slot]
+        return add_child(p, 0, d.stations[AT_EXTENSION], WRITE, request["offset_bytes"], request["length_bytes"])
+    made = 0
+    if d.lazy_writer.size > 0:
+        made = wake_lazy_writer(p, d, post_runs(p, d, 0))
+    return _start_reads(p, d, slot, made)
+
+
+@kernel
+def _start_reads(p: Plant, d: Database, slot: int, made: int) -> int:
     """Start the reads of the pages that got frames; join those that others have started."""
     request = p.requests[slot]
     op, size = request["op"], d.page_bytes[0]
     hold = p.holds[slot]
-    hold["phase"] = _PARTS
-    if op == AWAIT:
-        return 0
     page = request["offset_bytes"] // size
     end = page + request["length_bytes"] // size
     if op == FILL:
-        return _write_or_read(p, d, slot)
+        return _write_or_read(p, d, slot, made)
     behind = _take_over(d, page, end)
     if op == READ and behind == end:
         d.sessions[_session_of(p, slot)]["charge_ns"] += d.costs[READ_NS] + (end - page - 1) * d.costs[READ_PAGE_NS]
-        return _write_or_read(p, d, slot)
-    made = 0
+        return _write_or_read(p, d, slot, made)
     while page < hold["position"]:
         if behind > page:
             made = _add_fill(p, d, slot, made, page, behind - page)
@@ -207,7 +246,22 @@ def _add_fill(p: Plant, d: Database, slot: int, made: int, page: int, pages: int
 
 
 @kernel
-def _write_or_read(p: Plant, d: Database, slot: int) -> int:
+def _write_run(p: Plant, d: Database, slot: int) -> int:
+    """Write pages that have to go, the log up to them before."""
+    request, hold = p.requests[slot], p.holds[slot]
+    size = d.page_bytes[0]
+    first = request["offset_bytes"] // size
+    if hold["phase"] == _PARTS:
+        position = last_position(d, first, request["length_bytes"] // size)
+        if position > d.log[0]["flushed"]:
+            hold["phase"] = _LOGGING
+            return add_child(p, 0, d.stations[AT_LOG], FLUSH, position, 0)
+    hold["phase"] = _WRITING
+    return add_child(p, 0, station_of(d, first), WRITE, request["offset_bytes"], request["length_bytes"])
+
+
+@kernel
+def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
     """Write the pages that have to go for those of a request, the log before them, or, if there are none, read its own."""
     request = p.requests[slot]
     hold = p.holds[slot]
@@ -222,8 +276,8 @@ def _write_or_read(p: Plant, d: Database, slot: int) -> int:
                 position = max(position, d.page_position[d.leaving[frame] - 1])
         if position > d.log[0]["flushed"]:
             hold["phase"] = _LOGGING
-            return add_child(p, 0, d.stations[AT_LOG], FLUSH, position, 0)
-    made = 0
+            return add_child(p, made, d.stations[AT_LOG], FLUSH, position, 0)
+    posted = made
     if hold["phase"] != _WRITING:
         for page in range(first, end):
             frame = d.frame_of[page] - 1
@@ -231,27 +285,38 @@ def _write_or_read(p: Plant, d: Database, slot: int) -> int:
                 old = d.leaving[frame] - 1
                 d.leaving[frame] = 0
                 made = add_child(p, made, station_of(d, old), WRITE, old * size, size)
-    if made > 0:
+    if made > posted:
         hold["phase"] = _WRITING
         return made
     hold["phase"] = _READING
-    return add_child(p, 0, station_of(d, first), READ, request["offset_bytes"], request["length_bytes"])
+    if end - first == 1 and is_extended(d, first):
+        d.lazy_writer[0]["extension_reads"] += 1
+        return add_child(p, made, d.stations[AT_EXTENSION], READ, (d.extension_place[first] - 1) * size, size)
+    return add_child(p, made, station_of(d, first), READ, request["offset_bytes"], request["length_bytes"])
 
 
 @kernel
 def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     """Read after the writes; after the read the pages are there for all that wait for them."""
     phase = p.holds[slot]["phase"]
+    op = p.requests[slot]["op"]
+    if op == WRITE and phase == _LOGGING:
+        return _write_run(p, d, slot)
+    if op == WRITE:
+        request = p.requests[slot]
+        size = d.page_bytes[0]
+        end_run(d, request["offset_bytes"] // size, request["length_bytes"] // size, request["accepted_ns"])
+        return 0
     if phase == _PARTS:
         return 0
     if phase == _LOGGING:
-        return _write_or_read(p, d, slot)
+        return _write_or_read(p, d, slot, 0)
     if phase == _WRITING:
         root = _root(p, slot)
         if not is_background(p, root):  # a session waits: until here for pages that had to go
             s = d.sessions[p.requests[root]["stream"]]
             s["part_ns"] = now - s["asked_ns"]
-        return _write_or_read(p, d, slot)
+        return _write_or_read(p, d, slot, 0)
     size = d.page_bytes[0]
     first = p.requests[slot]["offset_bytes"] // size
     for page in range(first, first + p.requests[slot]["length_bytes"] // size):

@@ -112,7 +112,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             continue
         referred = 0 if referred >= BURST else referred
         demand = d.demands[place]
-        if demand["log_bytes"] > 0 and has_full_buffers(d):
+        durable = kind == LOG and s["step"] == 1  # what it put into the log is there already
+        if demand["log_bytes"] > 0 and not durable and has_full_buffers(d):
             if s["charge_ns"] > 0:
                 return _ask_processor(d, session)
             room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]

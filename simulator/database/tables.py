@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
-PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER = range(16, 23)
+PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER, LOG_BLOCKS, BURSTS = range(
+    16, 25
+)
 
 #: What a demand asks for, in the order of the codes:
 #: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
@@ -19,6 +21,8 @@ COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL = range(8)
 #: that the session reads ahead has come; (made by the pool) read pages whose frames are there. The log and the page cache have meanings of
 #: their own for them.
 PREFETCH, AWAIT, FILL = range(4, 7)
+#: Operation of the pool itself: write pages that have left it into its extension.
+EXTEND = 7
 #: Operation of a slice of CPU that goes before those that wait.
 URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
@@ -42,6 +46,8 @@ SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp")
 ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP = range(len(SPENT))
 #: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
 SWEEP, LRU, LRU2 = range(3)
+#: LRU-2: what ``used`` says of a frame whose page is being written so that it can go.
+GOING = 1
 #: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
 NO_RING, BULK_READ, BULK_WRITE, VACUUM = range(4)
 
@@ -113,6 +119,21 @@ WRITER = _record(
     indices=("station",),
 )
 
+#: The lazy writer and the free list, see tiersim.simulator.database.lazy_writer.
+LAZY_WRITER_ROW = _record(
+    "interval_ns",
+    "examined",  # pages that a worker looks at when the free list is short
+    "gathered_pages",  # that one write is for at most
+    "awake",
+    "taken",  # frames up to the last round
+    "runs",  # in ``to_write`` that nobody has posted
+    "written_pages",
+    "freed_frames",
+    "extended_place",  # of the extension: where the next page goes
+    "extended_pages",  # that have left the pool and are not being written there yet; their places end at ``extended_place``
+    "extension_reads",
+)
+
 #: The operating system's page cache, see tiersim.simulator.database.page_cache.
 PAGE_CACHE_ROW = _record(
     "station",
@@ -162,6 +183,15 @@ LOG_ROW = _record(
     "written_bytes",  # whole blocks
     "sync_ns",  # how long writes and flushes took together
     "began_ns",  # the write or flush under way
+    # of a log of blocks, see tiersim.simulator.database.log_blocks
+    "largest_block_bytes",
+    "most_writes",
+    "most_bytes",
+    "writes",  # under way
+    "write_bytes",
+    "first_block",  # the oldest that is not durable, counted since the run began
+    "next_block",
+    "searched",  # what was written and flushed when nobody was found who may go on
     indices=("volume", "waiting"),
 )
 
@@ -185,8 +215,19 @@ CHECKPOINTER_ROW = _record(
     "page",  # that is written when the log is flushed up to it
     "written_pages",
     "synced_files",
+    # of SQL Server, see tiersim.simulator.database.bursts
+    "indirect",  # it goes on and on
+    "gathered_pages",  # that one write is for at most
+    "target_pages",  # that may be under way
+    "most_pages",
+    "outstanding_pages",
+    "slow_ns",  # writes that take longer lower the target; 0: it stays
+    "writes",  # that have ended since it was last looked at
+    "latency_ns",  # of all these
     indices=("station",),
 )
+#: Columns of ``log_blocks``: up to which position a block goes, where it lies on its volume and how long it is there, when its write began, whether it is durable.
+BLOCK_END, BLOCK_OFFSET, BLOCK_BYTES, BLOCK_BEGAN_NS, BLOCK_DURABLE = range(5)
 #: A checkpoint as a result; what has not come yet is 0.
 CHECKPOINT = _record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
 #: State of a page of a checkpoint: it has to write it; another has.
@@ -237,8 +278,8 @@ READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 ) = range(12)  # fmt: skip
 #: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
 #: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the run began, and how many
-#: pages are dirty.
-HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES = range(9)
+#: pages are dirty, and how many frames are in ``free_frames``.
+HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES, FREE_FRAMES = range(10)
 #: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a page brings
 #: with it while there are frames that were never used.
 POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)
@@ -249,7 +290,7 @@ COUNTED_FROM, UNTIL = range(2)
 #: Temp files are written and read in blocks of this length.
 TEMP_BLOCK_BYTES = 128 << 10
 #: Places in ``stations``.
-AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP = range(5)
+AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_EXTENSION = range(6)
 
 
 class Database(NamedTuple):
@@ -293,6 +334,7 @@ class Database(NamedTuple):
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
+    level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
     law: NDArray[np.int64]  # (tables + 1,)
     reach: NDArray[np.int64]
     first_rank: NDArray[np.int64]
@@ -300,7 +342,7 @@ class Database(NamedTuple):
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none
     page_of: NDArray[np.int64]  # (frames,); -1: none
     state: NDArray[np.uint8]
-    used: NDArray[np.uint8]
+    used: NDArray[np.uint8]  # the sweep: usage count; LRU-2: GOING or 0
     dirty: NDArray[np.uint8]
     chain: NDArray[np.uint32]  # slots that wait for the page of a frame
     leaving: NDArray[np.int64]  # dirty page + 1 that must be written before its page can be read
@@ -321,6 +363,11 @@ class Database(NamedTuple):
     ring_of: NDArray[np.uint32]  # (frames,): session + 1; 0: in no ring
     ring_length: NDArray[np.int64]  # (sessions,)
     ring_pages: NDArray[np.int64]  # by kind of ring: how many frames one has
+    lazy_writer: NDArray[Any]  # LAZY_WRITER_ROW; none: frames are taken from their pages as they are needed
+    free_frames: NDArray[np.uint32]  # that hold no page any more
+    to_write: NDArray[np.int64]  # (runs, 2): first page and number of pages that are to be written so that some can go
+    extension_place: NDArray[np.uint32]  # (pages,): place in the pool's extension + 1; 0: in none
+    extension_page: NDArray[np.int64]  # (places,): page + 1; 0: none
     writer: NDArray[Any]  # WRITER; none: nobody writes pages before they have to go
     page_cache: NDArray[Any]  # PAGE_CACHE_ROW; none: pages are read and written past the operating system
     dirty_since_ns: NDArray[np.int64]  # by place in the page cache
@@ -334,6 +381,7 @@ class Database(NamedTuple):
     temp_state: NDArray[np.int64]
     # the log and the checkpointer
     log: NDArray[Any]  # LOG_ROW
+    log_blocks: NDArray[np.int64]  # (blocks, 5): BLOCK_END and so on, a ring
     checkpointer: NDArray[Any]  # CHECKPOINTER_ROW; none: no checkpoints
     checkpoints: NDArray[Any]  # CHECKPOINT
     page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change

@@ -15,6 +15,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
+from tiersim.simulator.database.extension import extend, has_extension, is_extended
 from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
 from tiersim.simulator.database.tables import (
@@ -73,6 +74,9 @@ def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
             changed = int(old)
             d.pool_state[DIRTY_PAGES] -= 1
         d.frame_of[old] = 0
+        if has_extension(d):
+            extend(d, old)
+            d.lazy_writer[0]["extended_pages"] = 0
     d.page_of[frame] = page
     d.frame_of[page] = frame + 1
     d.state[frame] = VALID
@@ -94,10 +98,10 @@ def hold_all(p: Plant, d: Database) -> None:
 
 
 @kernel
-def _read(p: Plant, d: Database, page: int, changed: int) -> bool:
+def _read(p: Plant, d: Database, page: int, changed: int, was_extended: bool) -> bool:
     """Read a page that the pool has missed, which gave up a changed page for it; tell whether the volume was read."""
     if d.page_cache.size == 0:
-        return True
+        return not was_extended
     if changed >= 0:
         keep(p, d, changed)
     return not keep(p, d, page)
@@ -144,7 +148,8 @@ def walk(
                                 change(d, page, 0)
                         else:
                             missed[d.first_level[table] + reference] += 1
-                            read += _read(p, d, page, _fetch(d, page, dirties, now))
+                            was_extended = is_extended(d, page)
+                            read += _read(p, d, page, _fetch(d, page, dirties, now), was_extended)
                     referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 

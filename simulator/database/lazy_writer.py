@@ -1,0 +1,170 @@
+"""SQL Server's free list: who fills it, and how pages go that are changed.
+
+K. Delaney, "The free buffer list and the lazy writer" (Inside SQL Server): a worker that has posted a read looks whether the free list is short; if so, it examines 64 buffers,
+frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The lazy writer comes every *interval* and does the
+same until the list is long enough. How long is not published: here as many frames as were taken in the last interval, at least those that a worker
+examines, at most an eighth of the pool. Which pages go is LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
+
+A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gathered`). If it is used meanwhile, it stays.
+"""
+
+from dataclasses import dataclass
+
+from tiersim.devices.children import add_background
+from tiersim.devices.tables import Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, WRITE
+from tiersim.simulator.database import lru2, rings
+from tiersim.simulator.database.extension import extend, has_extension
+from tiersim.simulator.database.gathered import GATHERED, gather
+from tiersim.simulator.database.tables import AT_POOL, EXTEND, FREE, FREE_FRAMES, GOING, TAKEN, UNUSED, VALID, Database
+
+#: Most runs that wait to be posted.
+MOST_RUNS = 64
+#: The free list is no larger than this part of the pool.
+_POOL_PART = 8
+
+
+@dataclass(frozen=True)
+class LazyWriter:
+    """Settings: how often it comes, how many buffers a worker examines, how many pages one write is for at most."""
+
+    interval_ns: int = 1_000_000_000
+    examined: int = 64
+    gathered_pages: int = GATHERED
+
+
+@kernel
+def has_lazy_writer(d: Database) -> bool:
+    """Tell whether frames come from a free list."""
+    return d.lazy_writer.size > 0
+
+
+@kernel
+def free_list_target(d: Database) -> int:
+    """Return how many frames the lazy writer provides."""
+    w = d.lazy_writer[0]
+    return int(min(max(d.pool_state[TAKEN] - w["taken"], w["examined"]), len(d.page_of) // _POOL_PART))
+
+
+@kernel
+def is_short(d: Database) -> bool:
+    """Tell whether a worker has to provide free frames: none were never used, and the list is shorter than what he examines."""
+    if d.pool_state[UNUSED] < len(d.page_of):
+        return False
+    return bool(d.pool_state[FREE_FRAMES] < min(d.lazy_writer[0]["examined"], len(d.page_of) // _POOL_PART))
+
+
+@kernel
+def examine(d: Database, most: int, now: int) -> int:
+    """Let up to *most* of the pages go that are to go first; changed ones are noted to be written. Returns how many were freed."""
+    w = d.lazy_writer[0]
+    freed = 0
+    for _ in range(most):
+        if w["runs"] == MOST_RUNS:
+            break
+        frame = lru2.choose_settled(d, now)
+        if frame < 0:
+            break
+        page = d.page_of[frame]
+        if d.dirty[frame]:
+            d.used[frame] = GOING
+            lru2.put_back(d, frame)
+            first, pages = gather(d, page, w["gathered_pages"])
+            d.to_write[w["runs"], 0] = first
+            d.to_write[w["runs"], 1] = pages
+            w["runs"] += 1
+            w["written_pages"] += pages
+        else:
+            _free(d, frame)
+            freed += 1
+    return freed
+
+
+@kernel
+def _free(d: Database, frame: int) -> None:
+    """Let the clean page of a frame go, which is in no list any more."""
+    page = d.page_of[frame]
+    rings.leave(d, frame)
+    d.frame_of[page] = 0
+    d.page_of[frame] = -1
+    d.state[frame] = FREE
+    d.used[frame] = 0
+    d.free_frames[d.pool_state[FREE_FRAMES]] = frame
+    d.pool_state[FREE_FRAMES] += 1
+    d.lazy_writer[0]["freed_frames"] += 1
+    if has_extension(d):
+        extend(d, page)
+
+
+@kernel
+def post_runs(p: Plant, d: Database, made: int) -> int:
+    """Have the pages written that were noted, and those that went into the extension."""
+    w = d.lazy_writer[0]
+    size = d.page_bytes[0]
+    for run in range(w["runs"]):
+        made = add_background(p, made, d.stations[AT_POOL], WRITE, d.to_write[run, 0] * size, d.to_write[run, 1] * size)
+    w["runs"] = 0
+    places = len(d.extension_page)
+    while w["extended_pages"] > 0:  # in places one behind the other, which may begin anew once
+        first = (w["extended_place"] - w["extended_pages"]) % places
+        pages = min(w["extended_pages"], places - first)
+        made = add_background(p, made, d.stations[AT_POOL], EXTEND, first * size, pages * size)
+        w["extended_pages"] -= pages
+    return made
+
+
+@kernel
+def wake_lazy_writer(p: Plant, d: Database, made: int) -> int:
+    """Begin the rounds of the lazy writer when frames have been taken."""
+    w = d.lazy_writer[0]
+    if w["awake"] or w["taken"] == d.pool_state[TAKEN]:
+        return made
+    w["awake"] = 1
+    return add_background(p, made, d.stations[AT_POOL], FLUSH, 0, 0)
+
+
+@kernel
+def next_round_ns(d: Database, now: int) -> int:
+    """Return when the lazy writer comes next."""
+    interval = d.lazy_writer[0]["interval_ns"]
+    return int((now // interval + 1) * interval)
+
+
+@kernel
+def begin_round(p: Plant, d: Database, now: int) -> int:
+    """Fill the free list; sleep if nobody has taken a frame since the last time."""
+    w = d.lazy_writer[0]
+    w["awake"] = 0
+    if d.pool_state[UNUSED] < len(d.page_of):
+        return 0
+    target = free_list_target(d)
+    w["taken"] = d.pool_state[TAKEN]
+    provided = -1
+    while d.pool_state[FREE_FRAMES] < target and provided < d.pool_state[FREE_FRAMES] + w["runs"]:
+        provided = d.pool_state[FREE_FRAMES] + w["runs"]
+        examine(d, 1, now)
+    return post_runs(p, d, 0)
+
+
+@kernel
+def end_run(d: Database, first: int, pages: int, posted_ns: int) -> None:
+    """Pages have been written: those that were to go, and that nobody has used or changed since they were *posted_ns*, go."""
+    for page in range(first, first + pages):
+        held = d.frame_of[page]
+        if held == 0 or d.used[held - 1] != GOING or d.state[held - 1] != VALID:
+            continue
+        frame = held - 1
+        d.used[frame] = 0
+        if not d.dirty[frame] and not lru2.was_used_since(d, page, posted_ns):
+            lru2.leave(d, frame)
+            _free(d, frame)
+
+
+def lazy_writer_fields(settings: LazyWriter) -> dict[str, int]:
+    """Return what of the lazy writer's row is not 0 at the start."""
+    return {
+        "interval_ns": settings.interval_ns,
+        "examined": settings.examined,
+        "gathered_pages": settings.gathered_pages,
+    }
