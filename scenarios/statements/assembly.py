@@ -91,7 +91,7 @@ def assemble(
             ramp_pages=settings.of_engine.ramp_pages,
             background_writer=settings.of_engine.background_writer,
             lazy_writer=settings.of_engine.lazy_writer,
-            extension_station=entry[_extension_volume(scenario)] if settings.of_engine.extension_bytes else 0,
+            extension_station=entry[_extension_volume(scenario, settings.of_engine.extension_bytes)] if settings.of_engine.extension_bytes else 0,
             extension_pages=settings.of_engine.extension_bytes // settings.page_bytes,
             os_cache_pages=settings.of_engine.os_cache_bytes // settings.page_bytes,
         ),
@@ -199,17 +199,17 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
     return relations, log_volume
 
 
-def _extension_volume(scenario: NamedScenario) -> str:
+def _extension_volume(scenario: NamedScenario, extension_bytes: int) -> str:
     """Return the volume of the buffer pool extension; raises ScenarioError when it has none."""
     volume = scenario.model.placement.get("extension")
     if volume is None:
         raise ScenarioError(
             f'{scenario.name}: engine.extension: lies on no volume; write extension = "NAME" under [placement]'
         )
-    capacity, wanted = scenario.homes[volume].capacity_bytes, scenario.model.engine.extension
-    if wanted > capacity:
+    capacity = scenario.homes[volume].capacity_bytes
+    if extension_bytes > capacity:
         raise ScenarioError(
-            f"{scenario.name}: engine.extension: {format_bytes(wanted)} do not fit volume {volume!r}, which holds {format_bytes(capacity)}; make it "
+            f"{scenario.name}: engine.extension: {format_bytes(extension_bytes)} do not fit volume {volume!r}, which holds {format_bytes(capacity)}; make it "
             "smaller"
         )
     return volume

@@ -58,10 +58,15 @@ class Evidence:
         self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
+        self._known: dict[int, tuple[tuple[Law, ...], list[Expected]]] = {}  # by size, what was predicted last
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
         """Return what laws predict of a recorded pool."""
-        return self._pools[size].expected(laws, self.sizes[size], self._unused[size])
+        known = self._known.get(size)
+        if known is None or known[0] != tuple(laws):
+            found = self._pools[size].expected(laws, self.sizes[size], self._unused[size])
+            known = self._known[size] = tuple(laws), found
+        return known[1]
 
     def residuals(self, laws: Sequence[Law], place: int) -> list[Residual]:
         """Hold all that was recorded of a table against its law."""
