@@ -37,10 +37,28 @@ _TABLES = (
     (0.30, 40, 0.75), (0.20, 60, 0.9), (0.12, 25, 1.05), (0.10, 80, 0.8), (0.08, 50, 1.1), (0.06, 30, 0.6), (0.05, 100, 0.95), (0.04, 40, 1.0),
     (0.02, 60, 0.85), (0.015, 20, 1.2), (0.01, 50, 0.7), (0.005, 90, 1.0),
 )  # fmt: skip
-_NAMES = ("orders", "order_lines", "customers", "stock", "items", "payments", "addresses", "carts", "prices", "users", "vouchers", "shops")
+_NAMES = (
+    "orders",
+    "order_lines",
+    "customers",
+    "stock",
+    "items",
+    "payments",
+    "addresses",
+    "carts",
+    "prices",
+    "users",
+    "vouchers",
+    "shops",
+)
 SCAN = "SELECT COUNT(*), SUM(amount) FROM dbo.orders WHERE created < ?"
 #: Statements that follow each other in a transaction of their own.
-_UNIT = ("BEGIN TRAN", "UPDATE dbo.stock SET quantity = quantity - ? WHERE id = ?", "INSERT INTO dbo.order_lines VALUES (?, ?, ?)", "COMMIT TRAN")
+_UNIT = (
+    "BEGIN TRAN",
+    "UPDATE dbo.stock SET quantity = quantity - ? WHERE id = ?",
+    "INSERT INTO dbo.order_lines VALUES (?, ?, ?)",
+    "COMMIT TRAN",
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +102,9 @@ def _shapes() -> list[_Shape]:
         weight = (0.22, 0.14, 0.12, 0.09, 0.09, 0.06, 0.06, 0.05, 0.03, 0.03, 0.02, 0.02)[place]
         found.append(_Shape(f"SELECT * FROM dbo.{name} WHERE id = ?", "rpc", place, 1, 0.0, 0, 60, 0.5 * weight))
         found.append(
-            _Shape(f"SELECT TOP (?) * FROM dbo.{name} WHERE owner = ?", "language", place, 4, 8.0, 0, 150, 0.25 * weight)
+            _Shape(
+                f"SELECT TOP (?) * FROM dbo.{name} WHERE owner = ?", "language", place, 4, 8.0, 0, 150, 0.25 * weight
+            )
         )
         if place < 5:
             found.append(
@@ -115,7 +135,9 @@ def sql_server_hour(
     texts = [*(shape.text for shape in shapes), *_UNIT, SCAN]
     unit = len(shapes)
     share = np.array([shape.share for shape in shapes])
-    drawn = luck.choice(unit + 1, size=statements, p=np.append(share / share.sum() * 0.96, 0.04))  # a unit is four statements
+    drawn = luck.choice(
+        unit + 1, size=statements, p=np.append(share / share.sum() * 0.96, 0.04)
+    )  # a unit is four statements
     drawn = drawn[: np.searchsorted(np.cumsum(np.where(drawn == unit, 4, 1)), statements) + 1]
     size = np.where(drawn == unit, len(_UNIT), 1)
     within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
@@ -166,9 +188,11 @@ def sql_server_hour(
     kinds = {c.name: np.int32 if c.kind == "text" else np.int64 for c in STATEMENT_COLUMNS}
     rows = Table({name: values[order].astype(kinds[name]) for name, values in columns.items()}, words)
     write_table(folder / STATEMENTS, STATEMENT_COLUMNS, rows)
-    named = [{"query": p, "entity": p, "text": text, "database": "sales"} for p, text in zip(prints, texts, strict=True)]
+    named = [
+        {"query": p, "entity": p, "text": text, "database": "sales"} for p, text in zip(prints, texts, strict=True)
+    ]
     write_table(folder / QUERIES, QUERY_COLUMNS, table_of(QUERY_COLUMNS, named))
-    records = np.bincount(np.cumsum(commits) - commits, changed * _RECORD_BYTES)
+    records = np.bincount(np.cumsum(commits) - commits, changed * _RECORD_BYTES).astype(np.float64)
     files = _files(pages, reads, int(missed.sum()), int(commits.sum()), records, int(changed.sum()))
     if relations:
         files |= _relations(tables, expected)
@@ -176,7 +200,13 @@ def sql_server_hour(
     _write_counters(folder, files, end_ns)
     known: dict[str, Any] = {"engine": "sqlserver", "version": "14", "page_bytes": 8192, "cores": 16}
     known |= {"buffer_pool_bytes": frames * 8192} if pool_known else {}
-    manifest = {"source_format": "made up", "span_ns": end_ns, "statements": len(query), "snapshots": 2, "host": known | (host or {})}
+    manifest = {
+        "source_format": "made up",
+        "span_ns": end_ns,
+        "statements": len(query),
+        "snapshots": 2,
+        "host": known | (host or {}),
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest))
     calls = np.bincount(query, minlength=len(texts))
     means = np.bincount(query, duration_ns, len(texts)) / np.maximum(calls, 1)
@@ -294,7 +324,9 @@ def _write_counters(folder: Path, counters: _Counters, end_ns: int) -> None:
     for time_ns, share in ((0, 0.0), (end_ns, 1.0)):
         values: dict[tuple[str, str], Values] = {
             key: {
-                name: value if isinstance(value, str) else Decimal(round(value if name in gauges else 1000 + share * value))
+                name: value
+                if isinstance(value, str)
+                else Decimal(round(value if name in gauges else 1000 + share * value))
                 for name, value in one.items()
             }
             for key, one in counters.items()

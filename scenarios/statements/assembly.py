@@ -91,7 +91,9 @@ def assemble(
             ramp_pages=settings.of_engine.ramp_pages,
             background_writer=settings.of_engine.background_writer,
             lazy_writer=settings.of_engine.lazy_writer,
-            extension_station=entry[_extension_volume(scenario, settings.of_engine.extension_bytes)] if settings.of_engine.extension_bytes else 0,
+            extension_station=entry[_extension_volume(scenario, settings.of_engine.extension_bytes)]
+            if settings.of_engine.extension_bytes
+            else 0,
             extension_pages=settings.of_engine.extension_bytes // settings.page_bytes,
             os_cache_pages=settings.of_engine.os_cache_bytes // settings.page_bytes,
         ),

@@ -104,7 +104,7 @@ class _Mean:
 
     count: int
     mean_ns: float
-    reads: float | None  # None: not known of it
+    reads: float | None  # None: nobody noted
 
 
 def _measured(load: Load) -> dict[str, _Mean]:
@@ -113,8 +113,8 @@ def _measured(load: Load) -> dict[str, _Mean]:
     clients = list(differences(read_snapshots(load.path)).of("client").values())
     mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
     if mean_ms:
-        reads = float(load.physical_reads.sum()) / load.transactions
-        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, reads)
+        read_each = float(load.physical_reads.sum()) / load.transactions
+        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
     calls = np.bincount(load.query, minlength=len(load.queries))
     took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
@@ -153,7 +153,7 @@ def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
     if not load.pages_read or not calls:
         return None
     read = sum(query["count"] * query["physical_reads_per_call"] for query in summary["queries"].values())
-    return 100 * ((read / calls) / (load.pages_read / len(load)) - 1)
+    return float(100 * ((read / calls) / (load.pages_read / len(load)) - 1))
 
 
 def _compared(

@@ -29,6 +29,7 @@ from tiersim.units import NS_PER_MS
 
 Column = NDArray[np.int64]
 
+
 @dataclass(frozen=True)
 class Load:
     """Executions of a recording, those of a session together and in order, transactions in one piece; columns of equal length.
@@ -117,7 +118,9 @@ def read_load(
         asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
     else:
         image_bytes = None
-        asked, said = asked_of_executions(queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(path))
+        asked, said = asked_of_executions(
+            queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(path)
+        )
         said += _spread_processor_time(columns, len(queries))
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
@@ -150,7 +153,9 @@ def read_load(
         asked=asked,
         image_bytes=image_bytes,
         fitted=fitted,
-        pool_bytes=pool_bytes or recorded_pool_bytes(manifest) or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
+        pool_bytes=pool_bytes
+        or recorded_pool_bytes(manifest)
+        or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
         pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
         commit_wait_ns=_commit_wait_ns(path, queries, texts, columns),
@@ -167,10 +172,11 @@ def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str
     if not known.any():
         return []
     columns["cpu_ns"] = processor_law(columns["query"], columns["logical_reads"], columns["cpu_ns"], queries)
-    return [
+    said = (
         "processor time of single executions comes in ticks; each has what its query's take on average for so many pages, and their sums are the "
         "recorded ones"
-    ]
+    )
+    return [said]
 
 
 def _commit_wait_ns(

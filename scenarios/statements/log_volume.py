@@ -9,7 +9,6 @@ from tiersim.traces.differences import differences
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
 
-
 #: Blocks of SQL Server's log end with their sector, of which half is empty on average.
 _HALF_A_SECTOR_BYTES = 256
 

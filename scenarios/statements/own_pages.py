@@ -68,7 +68,9 @@ def asked_of_executions(
     total = float((changed * means.calls).sum())
     record_bytes = log_bytes / total * changed if total else np.zeros(len(queries))
     if log_bytes and not total:
-        said.append("the log was written to, but no statement is known to change anything, so nothing goes to the log here")
+        said.append(
+            "the log was written to, but no statement is known to change anything, so nothing goes to the log here"
+        )
     depth = np.array([pages_of(table) for table in fitted.tables])
     scans = _cold_scans(found, fitted)
     asked = []
@@ -203,7 +205,14 @@ def _demands(
         if through:
             begins = start % table.heap_pages
             demands.append(
-                Demand(SCAN, asked.scanned, pages=through, start_page=begins, depth=_SCAN_DEPTH, block_pages=_SCAN_BLOCK_PAGES)
+                Demand(
+                    SCAN,
+                    asked.scanned,
+                    pages=through,
+                    start_page=begins,
+                    depth=_SCAN_DEPTH,
+                    block_pages=_SCAN_BLOCK_PAGES,
+                )
             )
         return demands
     target = max(range(len(rows)), key=lambda place: rows[place], default=0)

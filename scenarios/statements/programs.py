@@ -230,12 +230,12 @@ def _executions(
             begins = int(1e9 * draws.about(name).uniform(1, "scan")[0])
             variants = own_variants(asked, load.logical_reads[execution[rows]], len(load.queries), load.fitted, begins)
         fixed = None if processor is None else processor.statement_ns.get(name)
-        own_ns = load.cpu_ns[execution[rows]]
+        own_ns, share = load.cpu_ns[execution[rows]], 1 / settings.core_speed
         if fixed is not None:
             own_ns = spread(own_ns, fixed)
         elif processor is not None:
-            own_ns = own_ns * processor.unhindered
-        own_ns = np.rint(own_ns / settings.core_speed).astype(np.int64)
+            share *= processor.unhindered
+        own_ns = np.rint(own_ns * share).astype(np.int64)
         costs_ns = np.zeros(len(rows))
         if fixed is None:  # it holds what the model charges by itself
             read_ns = settings.costs.read_ns + settings.costs.evict_clean_ns
@@ -303,7 +303,9 @@ def _end_durably(
     it was, of the class *kind*, with the commit behind it. *log_bytes* are those that no changed row stands for.
     """
     lengths, length = np.unique(log_bytes, return_inverse=True)
-    pairs, chosen = np.unique(np.where(apart, 0, kind.astype(np.int64) + 1) * len(lengths) + length, return_inverse=True)
+    pairs, chosen = np.unique(
+        np.where(apart, 0, kind.astype(np.int64) + 1) * len(lengths) + length, return_inverse=True
+    )
     codes = []
     for code, place in zip(*np.divmod(pairs, max(len(lengths), 1)), strict=True):
         own = int(lengths[place])

@@ -1,7 +1,7 @@
 """Statements that were recorded one by one: which of them can run, what their processor time says, where their transactions end."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +79,9 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
     closed = np.maximum.accumulate(np.where(first | np.concatenate([[False], ends[:-1]]), rows, 0))
     own = np.cumsum(opens | first | (last_opened < closed))
     known = columns["transaction"] >= 0
-    columns["transaction"] = np.where(known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1)
+    columns["transaction"] = np.where(
+        known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1
+    )
     return Table(columns, table.words)
 
 

@@ -1,5 +1,6 @@
 """What the simulated host and engine are: as the scenario says, else as recorded, else by default; and which of these it was."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ def settings_of(
     costs = _costs(scenario, host, kind, speed, processor, basis)
     since_ns = scenario.model.replay.since_checkpoint
     of_engine = _ENGINES[kind](
-        EngineSources(engine, recorded.host, version, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, since_ns), basis
+        EngineSources(engine, recorded.host, version, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, since_ns),
+        basis,
     )
     return Settings(
         cores=cores,
@@ -223,10 +225,9 @@ def _costs(
     return table._replace(**{name: getattr(on_this, name) for name in given})
 
 
-def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> list[str]:
+def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
-        return [
+        yield (
             f"what a read costs the processors is not known of {kind}: it is in the CPU of the statements, which does not change with their "
             "reads; write read under [host.costs], or calibrate"
-        ]
-    return []
+        )

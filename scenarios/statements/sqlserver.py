@@ -74,7 +74,10 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
         extension_bytes=engine.extension or 0,
         os_cache_bytes=0,
         log=LogBlocks(
-            file_bytes=sources.log_file_bytes, most_writes=most_writes, most_bytes=most_bytes, delayed_durability=bool(delayed)
+            file_bytes=sources.log_file_bytes,
+            most_writes=most_writes,
+            most_bytes=most_bytes,
+            delayed_durability=bool(delayed),
         ),
         checkpoints=checkpoints,
         commits_apart=False,

@@ -50,12 +50,12 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
     """Compare all that was recorded of a table in a pool of *frames* pages with what a law says."""
     found = []
     both = table.index_missed + table.heap_missed
-    figures = (
+    figures = [
         ("index pages missed in an access", table.index_missed, expected.index_missed),
         ("heap pages missed in an access", table.heap_missed, expected.heap_missed),
-    )
+    ]
     if table.together:
-        figures = (("pages missed in an access", both, expected.index_missed + expected.heap_missed),)
+        figures = [("pages missed in an access", both, expected.index_missed + expected.heap_missed)]
     for figure, count, predicted in figures:
         if figure.startswith("index") and not table.index_pages:
             continue

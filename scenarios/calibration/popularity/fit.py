@@ -105,7 +105,18 @@ def fit(
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in expected)
     held = tuple(float(one.heap_held.sum()) for one in expected)
     return Fitted(
-        used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused, policy, held
+        used,
+        frames,
+        tuple(laws),
+        missed,
+        tuple(bounded),
+        seed,
+        found,
+        tuple(said),
+        evidence.sizes[1:],
+        unused,
+        policy,
+        held,
     )
 
 

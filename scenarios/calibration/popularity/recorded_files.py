@@ -49,9 +49,9 @@ Amounts = NDArray[np.float64]
 class FileAccesses:
     """Tables as they were accessed, and what a page that a query asks for means to them, by its code.
 
-    ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans; ``scanned`` (queries,) is the table that its
-    scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed. ``pages_read`` are those of all statements;
-``by_statement``: each said how many it missed.
+        ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans; ``scanned`` (queries,) is the table that its
+        scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed. ``pages_read`` are those of all statements;
+    ``by_statement``: each said how many it missed.
     """
 
     accesses: Accesses
@@ -143,7 +143,9 @@ def recorded_files(
         )
     accesses = Accesses(tuple(tables), max(pool_bytes // page_bytes, 1), tuple(said))
     by_statement = asked.scans_missed is not None
-    return FileAccesses(accesses, np.array(lookups).T, scanned, np.array(scan_misses), read, by_statement, share_of_time)
+    return FileAccesses(
+        accesses, np.array(lookups).T, scanned, np.array(scan_misses), read, by_statement, share_of_time
+    )
 
 
 def _asked(executions: Table, commits: NDArray[np.bool_], log_ns: float) -> _Asked:
@@ -153,7 +155,7 @@ def _asked(executions: Table, commits: NDArray[np.bool_], log_ns: float) -> _Ask
     count = len(executions.words["query"])
 
     def sums(values: NDArray[np.int64], rows: NDArray[np.bool_]) -> Amounts:
-        return np.bincount(query[rows], np.maximum(values[rows], 0), count)
+        return np.bincount(query[rows], np.maximum(values[rows], 0), count).astype(np.float64)
 
     if (missed >= 0).mean() >= _KNOWN:
         return _Asked(sums(pages, ~scans), sums(pages, scans), sums(missed, ~scans), sums(missed, scans))
@@ -286,7 +288,14 @@ class _Told:
 
 def _accessed(name: str, rows: int, pages: int, accesses: float, missed: float) -> AccessedTable:
     return AccessedTable(
-        name, max(rows, pages), pages, inner_pages(pages), max(round(accesses), 1), round(min(missed, accesses)), 0, together=True
+        name,
+        max(rows, pages),
+        pages,
+        inner_pages(pages),
+        max(round(accesses), 1),
+        round(min(missed, accesses)),
+        0,
+        together=True,
     )
 
 
@@ -391,7 +400,9 @@ def names_in(text: str) -> list[str]:
     >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"), names_in("COMMIT")
     (['lines', 'orders'], ['report'], [])
     """
-    found = {_bare(name) for name in _OF_TABLES.findall(text)} or {_bare(name) for name in _OF_CALLS.findall(text[:200])}
+    found = {_bare(name) for name in _OF_TABLES.findall(text)} or {
+        _bare(name) for name in _OF_CALLS.findall(text[:200])
+    }
     return sorted(name for name in found if name and name[0] not in "@#")
 
 
