@@ -143,7 +143,7 @@ def sql_server_hour(
     within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
     query = np.repeat(drawn, size) + within
     if scan_pages:
-        place = len(query) // 2
+        place = int(np.argmax((within == 0) & (np.arange(len(query)) >= len(query) // 2)))
         query, within = np.insert(query, place, len(texts) - 1), np.insert(within, place, 0)
 
     tables, looked_up, changed = _asked(shapes, query, pages, luck)

@@ -12,7 +12,8 @@ capacity = "4 TB"
 latency = "{latency}"
 refill_interval = "1 ms"
 carry_over = "1 ms"
-iops = 1000000
+iops = 10000000
+flush = "1 us"
 
 [sources]
 capacity = "document: made up"
@@ -20,6 +21,7 @@ latency = "document: made up"
 refill_interval = "document: made up"
 carry_over = "document: made up"
 iops = "document: made up"
+flush = "document: made up"
 """
 _SCENARIO = """
 [host]
