@@ -6,6 +6,7 @@ from pathlib import Path
 from tiersim.scenarios.validation import (
     backup,
     checkpoint_arithmetic,
+    checkpoint_bursts,
     commits,
     demerits,
     depth_sweep,
@@ -62,6 +63,7 @@ def run(names: tuple[str, ...], traces: Path | None) -> Iterator[Experiment]:
         "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,
         "checkpoint-arithmetic": checkpoint_arithmetic.experiment,
+        "checkpoint-bursts": checkpoint_bursts.experiment,
         "pgbench-nvme": pgbench_nvme.experiment,
         "pgbench-raid0": pgbench_raid0.experiment,
         "halves": lambda: halves.experiment(traces),

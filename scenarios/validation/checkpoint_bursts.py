@@ -1,0 +1,139 @@
+"""SQL Server's log and checkpoints: the limits of its log, and two checkpoints that its error log told of.
+
+J. Loureiro, "SQL Server checkpoint problems" (2008): 192,890 pages in 32,627 writes, 9.76 s, 154.4 MB/s with a target of 2,586 pages under way; a minute after its end 185,883 pages
+in 31,357 writes, 5.74 s, 253 MB/s with 8,800. Neither the server nor its disks are told, nor how changed pages lay. So a page is taken to be changed with a probability that gives the first
+one's pages a write, and the number of 15K drives in RAID 10 to be the one that gives its rate; the second is predicted with both. The target is held: SQL Server 2008 is not known to move
+it within seconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.bursts import BurstCheckpoints
+from tiersim.simulator.database.gathered import GATHERED_BEFORE_2016
+from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.tables import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
+from tiersim.simulator.database.warm import warm
+from tiersim.simulator.metrics import new_metrics
+from tiersim.units import NS_PER_MS, NS_PER_S
+
+#: Fitted on the first checkpoint: the share of pages that are changed, and the drives.
+CHANGED, DRIVES = 0.8308, 30
+_DRIVE = "seagate-cheetah-15k5-300"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One checkpoint of the error log."""
+
+    pages: int
+    writes: int
+    ms: int
+    target_pages: int
+
+    @property
+    def mb_s(self) -> float:
+        """MB/s as the server reckons it: 1,048,576 bytes."""
+        return self.pages / 128 / self.ms * 1000
+
+
+SAMPLES = (Sample(192_890, 32_627, 9_760, 2_586), Sample(185_883, 31_357, 5_740, 8_800))
+
+
+@dataclass(frozen=True)
+class Burst:
+    """A simulated checkpoint."""
+
+    pages_a_write: float
+    mb_s: float
+
+
+def _statements(count: int, sessions: int, cpu_ns: int) -> Statements:
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    ends = [(place + 1) * count // sessions for place in range(sessions)]
+    own = np.full(count, OWN, np.uint8)
+    return Statements(ends, np.zeros(count, np.int32), own, nothing, nothing, np.full(count, cpu_ns), flags, flags)
+
+
+def simulate(sample: Sample, drives: int = DRIVES, changed: float = CHANGED) -> Burst:
+    """Write the changed pages of a pool in one checkpoint."""
+    builder = PlantBuilder(1)
+    data = add_volume(builder, Volume("data", load_device(_DRIVE), drives, "raid10", 65536))
+    log = add_server(builder, "log", 1, 1)
+    pages = round(sample.pages / changed)
+    checkpoints = BurstCheckpoints(
+        interval_ns=NS_PER_S, slow_ns=0, most_pages=sample.target_pages, gathered_pages=GATHERED_BEFORE_2016
+    )
+    host = Host(1, pages, log_station=log, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
+    does = [Demand(COMPUTE), Demand(LOG, log_bytes=1)]
+    database = add_database(
+        builder, host, [Relation(pages, (pages,), station=data)], [does], _statements(2, 1, 60 * NS_PER_S)
+    )
+    plant = builder.build()
+    warm(database)
+    _scatter(database.frame_of, database.page_of)
+    dirty = np.random.default_rng(1).random(pages) < changed
+    database.dirty[:] = dirty
+    database.pool_state[DIRTY_PAGES] = int(dirty.sum())
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
+    engine.run_database(plant, database, metrics)
+    row, checkpointer = database.checkpoints[0], database.checkpointer[0]
+    seconds = int(row["end_ns"] - row["start_ns"]) / NS_PER_S
+    written = int(row["written_pages"])
+    return Burst(written / int(checkpointer["writes"]), written / 128 / seconds)
+
+
+def _scatter(frame_of: NDArray[np.uint32], page_of: NDArray[np.int64]) -> None:
+    """Let pages lie in frames of no order, as a hash table has them."""
+    frames = np.random.default_rng(2).permutation(len(page_of))
+    frame_of[:] = frames + 1
+    page_of[frames] = np.arange(len(page_of))
+
+
+def log_ceiling_mb_s(block_bytes: int, latency_ms: int, most_writes: int = 112) -> float:
+    """Return the MB/s of a log whose volume takes any number of writes, each of so long."""
+    builder = PlantBuilder(1)
+    volume = add_server(builder, "log", 512, latency_ms * NS_PER_MS // 2)  # a write, and a flush behind it
+    log = LogBlocks(largest_block_bytes=block_bytes, most_writes=most_writes)
+    sessions = 2 * most_writes
+    host = Host(sessions, 1, log_station=volume, log=log)
+    does = [Demand(COMPUTE), Demand(LOG, log_bytes=block_bytes)]
+    database = add_database(builder, host, [], [does], _statements(20 * sessions, sessions, 0))
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
+    engine.run_database(builder.build(), database, metrics)
+    rounds = database.done_ns / (latency_ms * NS_PER_MS)
+    done = int(((rounds > 0.5) & (rounds <= 16.5)).sum())
+    return done * block_bytes / (16 * latency_ms * 1000)
+
+
+def experiment() -> Experiment:
+    """Ceilings of the log, and both checkpoints."""
+    first, second = (simulate(sample) for sample in SAMPLES)
+    one, two = SAMPLES
+    return Experiment(
+        "checkpoint-bursts",
+        "SQL Server: the limits of its log, two checkpoints of an error log",
+        "P. Randal, sqlperformance.com, January 2013; SQLCAT, limits of the log manager; J. Loureiro, SQL Server checkpoint problems, 2008",
+        "the share of changed pages and the number of drives, on the first checkpoint: its hardware is not told",
+        (
+            Claim("log, blocks of 8 KB at 2 ms: 112 at a time", "MB/s", 112 * 8192 / 2000, log_ceiling_mb_s(8192, 2), 0.1),
+            Claim("log, blocks of 60 KB at 2 ms: 3,840 KB at a time", "MB/s", 3840 * 1024 / 2000, log_ceiling_mb_s(61_440, 2), 0.1),
+            Claim("log, blocks of 8 KB at 20 ms: 112 at a time", "MB/s", 112 * 8192 / 20_000, log_ceiling_mb_s(8192, 20), 0.1),
+            Claim("log of 2008 R2, blocks of 8 KB at 2 ms: 32 at a time", "MB/s", 32 * 8192 / 2000, log_ceiling_mb_s(8192, 2, 32), 0.1),
+            Claim("first checkpoint: pages a write", "", one.pages / one.writes, first.pages_a_write, 15, fitted=True),
+            Claim("first checkpoint: rate", "MB/s", one.mb_s, first.mb_s, 15, fitted=True),
+            Claim("second checkpoint: pages a write", "", two.pages / two.writes, second.pages_a_write, 15),
+            Claim("second checkpoint: rate", "MB/s", two.mb_s, second.mb_s, 15),
+        ),
+    )  # fmt: skip
