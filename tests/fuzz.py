@@ -2,7 +2,8 @@
 
     NUMBA_DISABLE_JIT=1 python -m tests.fuzz --executions 1000000 --seed 1
 
-Samples are the files under tests/data that a reader takes, whole or in pieces, so a new reader is damaged as soon as it has one.
+Samples are the files under tests/data that a reader takes, whole or in pieces, so a new reader is damaged as soon as it has one, and
+small binary files that are made. ``--format`` damages those of one format alone.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.sqlserver_files import smallest_files
 from tiersim.errors import TraceError
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
@@ -86,7 +88,7 @@ def samples() -> dict[str, list[bytes]]:
         key = source_of(path)
         if key is not None:
             found.setdefault(key, []).append(path.read_bytes()[:LONGEST])
-    return found
+    return found | smallest_files()
 
 
 def damaged(sample: bytes, other: bytes, chance: random.Random) -> bytes:
@@ -122,6 +124,7 @@ def execute(key: str, data: bytes, folder: Path, *, write: bool) -> None:
     try:
         with Opened(path) as source:
             SOURCES[key].read(path, source, recorded)
+        SOURCES[key].finish(recorded)
         if write:
             bundle = folder / "bundle"
             bundle.mkdir(exist_ok=True)
@@ -133,14 +136,14 @@ def execute(key: str, data: bytes, folder: Path, *, write: bool) -> None:
             raise AssertionError(f"no sentence that names the file: {error}") from error
 
 
-def fuzz(executions: int, seed: int) -> Iterator[tuple[int, str]]:
-    """Read so many damaged files, and yield how many were read and the key of the last.
+def fuzz(executions: int, seed: int, format: str | None = None) -> Iterator[tuple[int, str]]:
+    """Read so many damaged files, of one *format* or of all, and yield how many were read and the key of the last.
 
     Raises whatever a reader raises that it must not, beside a file that holds what it was given.
     """
     found = samples()
     chance = random.Random(seed)
-    keys = sorted(found)
+    keys = sorted(found) if format is None else [format]
     scratch = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = Path(name)
@@ -165,12 +168,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--format", choices=sorted(samples()))
     options = parser.parse_args()
     begun = time.perf_counter()
-    for done, _ in fuzz(options.executions, options.seed):
+    for done, _ in fuzz(options.executions, options.seed, options.format):
         if done % 50_000 == 0:
             print(f"{done:,} executions in {time.perf_counter() - begun:,.0f} s", file=sys.stderr)
-    kinds = ", ".join(f"{key} ({len(files)})" for key, files in sorted(samples().items()))
+    found = {key: files for key, files in samples().items() if options.format in (None, key)}
+    kinds = ", ".join(f"{key} ({len(files)})" for key, files in sorted(found.items()))
     print(f"{options.executions:,} damaged files read, seed {options.seed}: {kinds}")
 
 

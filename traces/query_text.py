@@ -45,7 +45,7 @@ _NOT_SIMPLE = re.compile(r'["\\\[]|--|/\*|\$(?!\d)')
 _SIMPLE = re.compile(r"'[^']*'|(?<![\w$#@:.])\d+(?:\.\d+)?(?![\w$#@.])")
 
 #: Words that a minus may follow and still be the sign of a number.
-_NO_OPERANDS = frozenset(
+NO_OPERANDS = frozenset(
     [
         "select",
         "where",
@@ -184,7 +184,7 @@ def _alters_setting(found: list[Token]) -> bool:
 
 def _needs_operand(token: Token) -> bool:
     kind, word = token
-    return (kind is Kind.SIGN and word not in (")", "]")) or (kind is Kind.WORD and word.lower() in _NO_OPERANDS)
+    return (kind is Kind.SIGN and word not in (")", "]")) or (kind is Kind.WORD and word.lower() in NO_OPERANDS)
 
 
 def _shorten_list(short: list[Token]) -> None:
@@ -209,7 +209,7 @@ def _shorten_list(short: list[Token]) -> None:
 
 
 #: Words that an opening parenthesis keeps its distance from.
-_APART = _NO_OPERANDS | frozenset(
+_APART = NO_OPERANDS | frozenset(
     [
         "as",
         "from",

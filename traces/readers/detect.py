@@ -1,5 +1,6 @@
 """From files of any known format to a trace bundle: which reader it takes, and the bundle that it fills."""
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,8 +88,11 @@ def import_trace(
             # what is imported again has some of them already
             fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
         if found.others:
-            recorded = read_sources(found.others, keep_literals=keep_literals)
-            _join(fields, recorded, writer)
+            with tempfile.TemporaryDirectory(dir=writer.folder) as scratch:
+                recorded = read_sources(
+                    found.others, keep_literals=keep_literals, scratch=Path(scratch), progress=progress
+                )
+                _join(fields, recorded, writer)
         fields["warnings"] = [*fields.get("warnings", ()), *found.warnings]
     return Bundle(target).manifest
 
@@ -158,6 +162,11 @@ def _holds_requests(path: Path) -> bool:
 
 def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> None:
     """Write what was recorded besides requests, on the clock of the requests if both clocks are known."""
+    if recorded.requests is not None:
+        if writer.rows:
+            recorded.lose("requests that a file told besides those of a block trace", recorded.requests.rows)
+        else:
+            fields["host"] = {**fields.get("host", {}), "clock_start_unix_ns": recorded.requests.write(writer)}
     host = fields.get("host", {})
     zero_unix_ns = host.get("clock_start_unix_ns")
     if zero_unix_ns is None and recorded.monotonic_to_unix_ns is not None and "clock_start_ns" in host:
@@ -231,7 +240,7 @@ def detect_format(path: Path) -> str:
 
 def _few_formats() -> str:
     """Name some formats of either kind; all of them are more than a sentence."""
-    named = ("blktrace", "fio-iolog", "etw", "postgresql", "postgresql-log", "pgbench-log")
+    named = ("blktrace", "fio-iolog", "etw", "postgresql", "postgresql-log", "pgbench-log", "sqlserver-trc")
     return f"{', '.join(named)} and {len(FORMATS) + len(SOURCES) - len(named)} more, see docs/formats.md"
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tiersim.errors import TraceError
+from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
@@ -41,6 +42,7 @@ class Source(NamedTuple):
     looks_like: Callable[[str], bool]
     read: Callable[[Path, Opened, "Recorded"], None]
     finish: Callable[["Recorded"], None] = lambda recorded: None  # when all files were read
+    in_order: Callable[[str], Any] | None = None  # key of a file's name, where files have to be read in order
 
 
 class Piece(NamedTuple):
@@ -49,6 +51,15 @@ class Piece(NamedTuple):
     moment: str  # see :func:`tiersim.traces.readers.moments.moment_of`
     unix_ns: int | None
     values: Mapping[Key, Values]
+
+
+class FoundRequests(Protocol):
+    """Requests that were found among statements and counters."""
+
+    rows: int
+
+    def write(self, writer: RequestWriter) -> int:
+        """Write them in order of time, the first at 0, and return when that was, ns since 1970."""
 
 
 @dataclass
@@ -71,6 +82,7 @@ class Recorded:
     source_files: list[dict[str, str]] = field(default_factory=list)
     span_ns: int | None = None  # of the recording, where a file tells that and no times
     monotonic_to_unix_ns: int | None = None
+    requests: FoundRequests | None = None
     _guessed: dict[str, tuple[int, str]] = field(default_factory=dict)
     _known_texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     _kept: dict[type, Any] = field(default_factory=dict)

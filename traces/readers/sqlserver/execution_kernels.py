@@ -7,7 +7,8 @@ from tiersim.kernel import kernel
 from tiersim.traces.readers.sqlserver.events import What
 from tiersim.traces.schema import NOT_KNOWN
 
-#: Events as rows: int64[n, COLUMNS], NOT_KNOWN (-1) for what is not there; the columns behind WAIT_CLASS are filled in here.
+#: Events as rows: int64[n, COLUMNS], NOT_KNOWN (-1) for what is not there; SLOT is the row of its session's state (-1:
+#: it is not known), the columns behind it are filled in here.
 Events = NDArray[np.int64]
 
 #: Columns. Times are ns since 1970, ``SESSION`` is the SPID, ``KIND`` the place in STATEMENT_KINDS, ``QUERY`` a code of Executions,
@@ -15,16 +16,28 @@ Events = NDArray[np.int64]
 (
     WHAT, QUERY, KIND, PREPARES, RUNS, RESETS, START_NS, END_NS, DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES,
     ROWS, SESSION, TRANSACTION, NEST, WAIT_CLASS,
-    LEVEL, GENERATION, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS,
-) = range(24)  # fmt: skip
-COLUMNS = 24
+    SLOT, LEVEL, GENERATION, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS,
+) = range(25)  # fmt: skip
+COLUMNS = 25
+#: Columns of numbers by the names that ``events`` gives them.
+NUMBER_COLUMNS = {
+    "duration_ns": DURATION_NS,
+    "cpu_ns": CPU_NS,
+    "logical_reads": LOGICAL_READS,
+    "physical_reads": PHYSICAL_READS,
+    "writes": WRITES,
+    "rows": ROWS,
+    "session": SESSION,
+    "transaction": TRANSACTION,
+    "nest": NEST,
+}
 #: What a statement does not take a second time when it is counted with those that it called.
 COSTS = (DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES)
 _FIRST_COST, _COSTS = DURATION_NS, 5
 
 BATCH_LEVEL, STATEMENT_LEVEL = 0, 1
-#: SPIDs are 16 bits; procedures nest up to 32 deep (SQL Server's own limit).
-MOST_SESSIONS, MOST_NESTED = 1 << 16, 34
+#: Procedures nest up to 32 deep (SQL Server's own limit).
+MOST_NESTED = 34
 
 #: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, then for each level
 #: the waits by class and the pages read since the last execution.
@@ -53,16 +66,15 @@ _LOGIN, _WAIT, _PAGE_READ = int(What.LOGIN), int(What.WAIT), int(What.PAGE_READ)
 def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
     """Fill in LEVEL (NOT_KNOWN: no execution), GENERATION, START_NS and the waits of each of *events*.
 
-    ``sessions`` int64[MOST_SESSIONS, STATE_COLUMNS], ``nested`` int64[MOST_SESSIONS, MOST_NESTED, len(COSTS)] and ``counts``
-    int64[COUNTS] are its memory between calls, zero at first.
+    ``sessions`` int64[n, STATE_COLUMNS], ``nested`` int64[n, MOST_NESTED, len(COSTS)] and ``counts`` int64[COUNTS] are its memory
+    between calls, zero at first.
     """
     for row in range(len(events)):
         event = events[row]
         event[LEVEL] = NOT_KNOWN
-        what, session = event[WHAT], event[SESSION]
-        known = 0 <= session < MOST_SESSIONS
+        what, session = event[WHAT], event[SLOT]
         if event[RESETS] == 1 or what == _LOGIN:
-            if known:
+            if session >= 0:
                 sessions[session, _FRESH] = 1
         elif what in (_WAIT, _PAGE_READ):
             _remember(event, sessions, counts)
@@ -75,7 +87,7 @@ def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: 
                 event[START_NS] = event[END_NS] - event[DURATION_NS]
             counts[AT_BATCH_LEVEL + level] += 1
             event[LEVEL] = level
-            if not known:
+            if session < 0:
                 counts[NO_SESSION] += 1
                 event[SESSION] = NOT_KNOWN
                 continue
@@ -97,8 +109,8 @@ def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: 
 def _remember(event: NDArray[np.int64], sessions: Events, counts: NDArray[np.int64]) -> None:
     """Keep a wait or a page read for the execution of its session that ends next, at each level."""
     is_wait = event[WHAT] == _WAIT
-    session = event[SESSION]
-    if not 0 <= session < MOST_SESSIONS or (is_wait and not 0 <= event[DURATION_NS] < MOST):
+    session = event[SLOT]
+    if session < 0 or (is_wait and not 0 <= event[DURATION_NS] < MOST):
         counts[LOST_WAITS if is_wait else LOST_PAGES] += 1
         return
     counts[WAITS_SEEN if is_wait else PAGES_SEEN] += 1

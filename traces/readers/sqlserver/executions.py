@@ -36,8 +36,8 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
     LOGICAL_READS,
     LOST_PAGES,
     LOST_WAITS,
+    MOST,
     MOST_NESTED,
-    MOST_SESSIONS,
     NEST,
     NO_DURATION,
     NO_SESSION,
@@ -50,6 +50,7 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
     ROWS,
     RUNS,
     SESSION,
+    SLOT,
     START_NS,
     STATE_COLUMNS,
     STATEMENT_LEVEL,
@@ -69,8 +70,10 @@ from tiersim.traces.tables import Table
 _ROWS = 1 << 15
 #: Handles that are remembered; drivers close theirs, but the closing may not be recorded.
 _MOST_HANDLES = 1 << 20
+#: SPIDs are 16 bits.
+_MOST_SESSIONS = 1 << 16
 #: Events whose text is a query.
-_WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
+WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
 #: Columns of events that are columns of statements as they are.
 _PLACES = {
     "time_ns": START_NS,
@@ -124,6 +127,12 @@ def new_events(count: int) -> Events:
     return np.full((count, COLUMNS), NOT_KNOWN, np.int64)
 
 
+def plausible(values: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
+    """Return values of so large a *unit*, those that are negative, or too large for a sum of them, as not known."""
+    known = (values >= 0) & (values <= MOST // unit)
+    return np.where(known, np.where(known, values, 0) * unit, NOT_KNOWN)
+
+
 class Executions:
     """Takes events in the order of their files and adds what they say to a recording.
 
@@ -135,8 +144,9 @@ class Executions:
         """Begin with no event."""
         self._recorded = recorded
         self._held = OrderedStatements(recorded.scratch)  # of the statement level, until a batch or call is seen
-        self._sessions = np.zeros((MOST_SESSIONS, STATE_COLUMNS), np.int64)
-        self._nested = np.zeros((MOST_SESSIONS, MOST_NESTED, len(COSTS)), np.int64)
+        self._slots: dict[int, int] = {}
+        self._sessions = np.zeros((16, STATE_COLUMNS), np.int64)
+        self._nested = np.zeros((16, MOST_NESTED, len(COSTS)), np.int64)
         self._counts = np.zeros(COUNTS, np.int64)
         self._marks: list[str] = []
         self._codes: dict[str, int] = {}
@@ -219,19 +229,31 @@ class Executions:
         for row, event in zip(events, waiting, strict=True):
             row[WHAT], row[WAIT_CLASS] = event.what, event.wait
             row[START_NS : NEST + 1] = event[2:13]
-            if event.text is not None and event.what in _WITH_TEXT:
+            if event.text is not None and event.what in WITH_TEXT:
                 row[QUERY : RESETS + 1] = self.ask(event.text, event.what, database=event.database, user=event.user)
         self._add(events)
 
     def _add(self, events: Events) -> None:
         self._beginnings += int(np.count_nonzero(events[:, WHAT] == What.BEGINNING))
         self._resolve(events)
+        self._find_slots(events)
         follow(events, self._sessions, self._nested, self._counts)
         for start in range(0, len(events), _ROWS):
             block = events[start : start + _ROWS]
             self._hand_over(block[block[:, LEVEL] == BATCH_LEVEL], self._recorded.statements)
             if not self._counts[AT_BATCH_LEVEL]:
                 self._hand_over(block[block[:, LEVEL] == STATEMENT_LEVEL], self._held)
+
+    def _find_slots(self, events: Events) -> None:
+        """Give each session a row of the state."""
+        found, codes = np.unique(events[:, SESSION], return_inverse=True)
+        for session in found.tolist():
+            if session >= 0 and len(self._slots) < _MOST_SESSIONS:
+                self._slots.setdefault(session, len(self._slots))
+        events[:, SLOT] = np.array([self._slots.get(session, NOT_KNOWN) for session in found.tolist()], np.int64)[codes]
+        while len(self._slots) > len(self._sessions):
+            self._sessions = np.concatenate([self._sessions, np.zeros_like(self._sessions)])
+            self._nested = np.concatenate([self._nested, np.zeros_like(self._nested)])
 
     def _resolve(self, events: Events) -> None:
         """Give executions of prepared statements their queries."""

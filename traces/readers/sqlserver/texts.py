@@ -10,14 +10,15 @@ from typing import NamedTuple
 from tiersim.traces.query_text import LONGEST
 
 #: Prints of parameters that come before the call itself.
-_DECLARES = re.compile(r"\s*declare\s+@p\d+\s", re.IGNORECASE)
-_STRING_OR_CALL = re.compile(r"'(?:[^']|'')*(?:'|\Z)|\n[ \t]*(?=exec(?:ute)?\s)", re.IGNORECASE)
-_VALUE = re.compile(r"\bset\s+(@p\d+)\s*=\s*(\d{1,18})\b", re.IGNORECASE)
-_EXEC = re.compile(r"\s*exec(?:ute)?\s+(?:\[?sys\]?\.)?\[?(sp_\w+)\]?(?!\w)\s*", re.IGNORECASE)
+_DECLARES = re.compile(r"\s*declare\s+@p\d+\s", re.IGNORECASE | re.ASCII)
+_STRING_OR_CALL = re.compile(r"'(?:[^']|'')*(?:'|\Z)|\n[ \t]*(?=exec(?:ute)?\s)", re.IGNORECASE | re.ASCII)
+_VALUE = re.compile(r"\bset\s+(@p\d+)\s*=\s*(\d{1,18})\b", re.IGNORECASE | re.ASCII)
+_EXEC = re.compile(r"\s*exec(?:ute)?\s+(?:\[?sys\]?\.)?\[?(sp_\w+)\]?(?!\w)\s*", re.IGNORECASE | re.ASCII)
 _ARGUMENT = re.compile(
-    r"(?:@\w+\s*=\s*)?(?:N?'(?P<text>(?:[^']|'')*)(?:'|\Z)|(?P<word>[^,';\s]*))[^,';]*(?P<end>,\s*)?"
+    r"(?:@\w+\s*=\s*)?(?:[Nn]?'(?P<text>(?:[^']|'')*)(?:'|\Z)|(?P<word>[^,';\s]*))[^,';]*(?P<end>,\s*)?",
+    re.ASCII,
 )
-_HANDLE = re.compile(r"\d{1,18}")
+_HANDLE = re.compile(r"\d{1,18}", re.ASCII)
 
 #: Procedures that carry a statement: which argument it is. All but the first give a handle, their first argument.
 _STATEMENTS = {
