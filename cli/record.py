@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.errors import TraceError
 from tiersim.units import format_ns, parse_bytes
 
 if TYPE_CHECKING:
@@ -77,6 +78,48 @@ def postgres(
     if ended.is_set():
         terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
     _report(manifest, target, json=json)
+
+
+@app.command("sqlserver")
+def sqlserver(
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=1439, help="How long.")] = 15,
+    max_size: Annotated[str, typer.Option("--max-size", help="Of event files; beyond, the oldest goes.")] = "1 GiB",
+    folder: Annotated[
+        str, typer.Option("--folder", help="For event files, on the server, such as D:\\traces; else its LOG folder.")
+    ] = "",
+    statements: Annotated[
+        bool, typer.Option("--statements", help="Record statements inside batches and calls, too.")
+    ] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="Record every read and write of a database file, too.")
+    ] = False,
+    lossless: Annotated[
+        bool, typer.Option("--lossless", help="Let sessions wait rather than lose an event (NO_EVENT_LOSS).")
+    ] = False,
+    buffercache: Annotated[
+        bool, typer.Option("--buffercache", help="Count the pages of each table in the buffer pool.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Print the script that records a SQL Server (2012 or later).
+
+    A DBA runs it with sqlcmd: an Extended Events session, bounded in time and
+    size, and snapshots of the server's views before and after. The script says
+    what it needs and what it costs.
+
+    Example: tiersim record sqlserver --dry-run --minutes 30 > record.sql
+    """
+    from tiersim.traces.recorders.sqlserver import Plan, script
+
+    if not dry_run:
+        raise TraceError(
+            "SQL Server is recorded by its DBA with a script: tiersim record sqlserver --dry-run > record.sql prints it"
+        )
+    try:
+        most_bytes = parse_bytes(max_size)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
+    print("\n".join(script(Plan(minutes, most_bytes, folder, statements, files, lossless, buffercache))))
 
 
 @app.command("blktrace")

@@ -1,7 +1,9 @@
 """Snapshots of SQL Server's views, saved as texts by its tools, as counters of a bundle."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +14,12 @@ from tiersim.traces.differences import differences
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.derived import text_of, without_parameters
 from tiersim.traces.readers.sqlserver.views import VIEWS
-from tiersim.traces.statistics import Values
+from tiersim.traces.readers.views import Row
 
 DATA = Path(__file__).parent / "data" / "sqlserver"
 
 
-def grown(recorded: Recorded, subject: str, entity: str) -> Values:
+def grown(recorded: Recorded, subject: str, entity: str) -> dict[str, Any]:
     """What the counters of one entity grew by, and what it said last."""
     change = differences(recorded.snapshots()).of(subject)[entity]
     return {**change.grown, **change.last}
@@ -62,7 +64,7 @@ def test_times_of_queries_are_microseconds_and_reads_pages() -> None:
     recorded = read_files(*sorted(DATA.glob("dm_exec_query_stats.*")))
     queries = differences(recorded.snapshots()).of("query")
     texts = {row["entity"]: row["text"] for row in recorded.queries.values()}
-    by_text = {texts[entity]: change.grown for entity, change in queries.items()}
+    by_text = {texts[entity]: dict[str, Any](change.grown) for entity, change in queries.items()}
     first = by_text["select name, price from item where id = ?"]
     assert (first["calls"], first["exec_ms"], first["cpu_ms"]) == (2000, 18_000, 5_000)
     assert (first["pages_read"], first["pages_hit"]) == (800, 17_200)
@@ -100,7 +102,8 @@ def test_indexes_are_named_and_their_partitions_added_up() -> None:
     recorded = read_files(DATA / "index_operational_stats.csv", DATA / "dm_db_partition_stats.csv")
     relations = differences(recorded.snapshots()).of("relation")
     table, index = relations["dbo.orders"].last, relations["dbo.orders.IX_state"].last
-    assert (table["pages"], table["rows"], table["size_bytes"]) == (1515, 7500, 1515 * 8192)
+    sizes = {name: table[name] for name in ("pages", "rows", "size_bytes")}
+    assert sizes == {"pages": 1515, "rows": 7500, "size_bytes": 1515 * 8192}
     assert (table["kind"], index["kind"], index["table"]) == ("table", "index", "dbo.orders")
     values = {entity: value for snapshot in recorded.snapshots() for (_, entity), value in snapshot.values.items()}
     assert set(values) == {"dbo.orders", "dbo.orders.IX_state"}
@@ -109,7 +112,7 @@ def test_indexes_are_named_and_their_partitions_added_up() -> None:
 def test_rows_that_are_marked_as_ghosts_are_deleted(tmp_path: Path) -> None:
     recorded = read_files(DATA / "index_operational_stats.csv")
     (snapshot,) = recorded.snapshots()
-    table = snapshot.values["relation", "dbo.orders"]
+    table: Mapping[str, Any] = snapshot.values["relation", "dbo.orders"]
     assert (table["rows_inserted"], table["rows_deleted"], table["rows_updated"]) == (30, 3, 5)
     assert table["index_scans"] == 3 + 100 + 1
     assert table["page_io_latch_waits"] == 8
@@ -173,7 +176,7 @@ def test_results_that_follow_each_other_in_a_file_are_moments_in_that_order(tmp_
 
 def test_the_statement_is_cut_out_of_its_batch() -> None:
     batch = "select 1; select b from t; select 3"
-    row = {"text": batch, "statement_start_offset": "20", "statement_end_offset": "50"}
+    row: Row = {"text": batch, "statement_start_offset": "20", "statement_end_offset": "50"}
     assert text_of(row) == "select b from t;"
     assert text_of(row | {"statement_end_offset": "-1"}) == "select b from t; select 3"
     assert text_of(row | {"statement_start_offset": "900"}) == batch  # cut already
@@ -233,5 +236,5 @@ def test_pages_read_ahead_are_no_reset(tmp_path: Path) -> None:
     recorded = read_files(tmp_path / "q.before.csv", tmp_path / "q.after.csv")
     found = differences(recorded.snapshots())
     (change,) = found.of("query").values()
-    assert (change.grown["calls"], change.grown["pages_read"], change.grown["pages_hit"]) == (30, 100_500, 0)
+    assert change.grown == {"calls": 30, "cpu_ms": 0, "pages_read": 100_500, "pages_hit": 0}
     assert not found.resets

@@ -17,9 +17,11 @@ from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, rea
 from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.recorded import Recorded, Source, decoded
+from tiersim.traces.readers.sqlserver.event_xml import EVENT_XML
 from tiersim.traces.readers.sqlserver.executions import finish_executions
 from tiersim.traces.readers.sqlserver.perfmon import PERFMON
 from tiersim.traces.readers.sqlserver.snapshots import SQLSERVER
+from tiersim.traces.readers.sqlserver.trace_rows import TRACE_TABLE, TRACE_XML
 from tiersim.traces.readers.sqlserver.trc import looks_like_trc, read_trc
 from tiersim.traces.readers.sqlserver.xel import looks_like_xel, read_xel
 
@@ -42,6 +44,9 @@ SOURCES: dict[str, Source] = {
     "perfmon": PERFMON,
     "sqlserver-trc": Source(looks_like_trc, read_trc, finish_executions, by_numbers),
     "sqlserver-xel": Source(looks_like_xel, read_xel, finish_executions, by_numbers),
+    "sqlserver-trace-xml": TRACE_XML,
+    "sqlserver-trace-table": TRACE_TABLE,
+    "sqlserver-event-xml": EVENT_XML,
     "proc": Source(looks_like_proc, read_proc),
     "iostat": Source(looks_like_iostat, read_iostat),
     "sar": Source(looks_like_sar, read_sar),

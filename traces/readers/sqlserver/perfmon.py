@@ -49,7 +49,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
             f"{path}: has no line of headings that begins with (PDH-CSV 4.0); export it again by relog -f csv"
         )
     delimiter = "\t" if heading.startswith(('"(PDH-TSV', "(PDH-TSV")) else ","
-    names = next(csv.reader([heading], delimiter=delimiter))
+    names = _values(heading, delimiter)
     columns = _columns(path, names, recorded)
     first = _FIRST.match(heading)
     offset = first[1] if first else None
@@ -58,8 +58,8 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     before_ns: int | None = None
     good = damaged = 0
     for values in _rows(lines, delimiter):
-        unix_ns = clock.unix_ns(values[0].strip())
-        if unix_ns is None or len(values) != len(names) or (before_ns is not None and unix_ns <= before_ns):
+        unix_ns = clock.unix_ns(values[0].strip()) if len(values) == len(names) else None
+        if unix_ns is None or (before_ns is not None and unix_ns <= before_ns):
             damaged += 1
             continue
         unix_ns += int(offset or 0) * _NS_PER_MIN
@@ -108,10 +108,15 @@ def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
     for line in lines:
         if not line.lstrip('"')[:1].isdigit():
             continue  # what typeperf says at the end
-        try:
-            yield next(csv.reader([line], delimiter=delimiter), [])
-        except csv.Error:
-            yield ["", "", ""]
+        yield _values(line, delimiter)
+
+
+def _values(line: str, delimiter: str) -> list[str]:
+    """Return the values of a line; none when it is damaged."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _columns(path: Path, names: Sequence[str], recorded: Recorded) -> list[_Column]:

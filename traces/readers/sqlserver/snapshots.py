@@ -17,7 +17,7 @@ from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
 from tiersim.traces.readers.sqlserver.pool_size import tell_pool
 from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
-from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, UNCHECKED, view_of
+from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, SESSIONS, UNCHECKED, view_of
 from tiersim.traces.readers.timestamps import Clock
 from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of, number
 from tiersim.traces.statistics import Values
@@ -142,6 +142,10 @@ class _File:
             self._recorded.host.update(host_of(kept["name"] or "", kept["setting"] or ""))
         elif view.name == "dm_os_sys_info":
             self._take_server(kept)
+        elif view.name == SESSIONS:
+            for what in ("event", "buffer"):
+                count = number(kept.get(f"dropped_{what}_count") or "0")
+                self._recorded.lose(f"{what}s that a session of Extended Events dropped", int(count or 0))
 
     def _take_server(self, row: Row) -> None:
         host = self._recorded.host

@@ -8,9 +8,10 @@ that memory does not grow with their number.
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from tiersim.traces.readers.recorded import LONGEST_LINE
-from tiersim.traces.readers.views import NumberedRow, Row, TextTable
+from tiersim.traces.readers.views import NumberedRow, TextTable
 
 _DELIMITERS = ",;\t|"
 #: A row that is longer has a quote that is never closed, and is given up.
@@ -26,17 +27,36 @@ TEXT_COLUMNS = frozenset(
 )
 
 
+class RawTable(NamedTuple):
+    """A table of a text, its values as they are written. Its rows have to be read before the next table is asked for."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[int, list[str] | None]]  # the line that a row begins in; None for one that cannot be told
+
+
 def tables_of(lines: Iterator[str], is_known: Callable[[tuple[str, ...]], bool]) -> Iterator[TextTable]:
     """Yield the tables that have columns for which *is_known* is true, in turn; other lines are passed over.
 
     *lines* are without their ends. The rows of a table have to be read before the next table is asked for.
     """
+    for table in raw_tables_of(lines, is_known):
+        yield TextTable(table.columns, _read_rows(table), {})
+
+
+def _read_rows(table: RawTable) -> Iterator[NumberedRow]:
+    for line, values in table.rows:
+        row = None if values is None else dict(zip(table.columns, map(plain, values), strict=True))
+        yield NumberedRow(line, row)
+
+
+def raw_tables_of(lines: Iterator[str], is_known: Callable[[tuple[str, ...]], bool]) -> Iterator[RawTable]:
+    """Yield tables as :func:`tables_of` does, their values as they are written, see :func:`plain`."""
     numbered = _Lines(lines)
     while (line := next(numbered, None)) is not None:
         found = _heading(line, is_known)
         if found is not None:
             delimiter, columns = found
-            table = TextTable(columns, _rows(numbered, columns, delimiter, line), {})
+            table = RawTable(columns, _rows(numbered, columns, delimiter, line))
             yield table
             for _ in table.rows:  # those that nobody asked for
                 pass
@@ -83,7 +103,9 @@ class _Lines:
         self.number -= 1
 
 
-def _rows(lines: _Lines, columns: Sequence[str], delimiter: str, heading: str) -> Iterator[NumberedRow]:
+def _rows(
+    lines: _Lines, columns: Sequence[str], delimiter: str, heading: str
+) -> Iterator[tuple[int, list[str] | None]]:
     """Yield the rows up to an empty line, a footer, or the same heading again."""
     csv.field_size_limit(LONGEST_VALUE)
     width, first = len(columns), column_name(heading.split(delimiter)[0])
@@ -93,13 +115,13 @@ def _rows(lines: _Lines, columns: Sequence[str], delimiter: str, heading: str) -
         try:
             values = next(reader, None)
         except csv.Error:  # a value that does not end, or a NUL
-            yield NumberedRow(start, None)
+            yield start, None
             continue
         if values is None:
             return
         if len(values) < 2:
             if width == 1 and values:
-                yield NumberedRow(start, dict(zip(columns, map(_plain, values), strict=True)))
+                yield start, values
                 continue
             if not values or not values[0].strip() or _FOOTER.fullmatch(values[0].strip()):
                 return
@@ -114,16 +136,10 @@ def _rows(lines: _Lines, columns: Sequence[str], delimiter: str, heading: str) -
             return
         if len(values) > width and columns[-1] in TEXT_COLUMNS:
             values[width - 1 :] = [delimiter.join(values[width - 1 :])]
-        yield NumberedRow(start, _row(columns, values))
+        yield start, values if len(values) == width else None
 
 
-def _row(columns: Sequence[str], values: Sequence[str]) -> Row | None:
-    if len(values) != len(columns):
-        return None
-    return dict(zip(columns, map(_plain, values), strict=True))
-
-
-def _plain(value: str) -> str | None:
+def plain(value: str) -> str | None:
     """Return a value without the blanks that fill its column, null for the word; decimals have a point, not a comma."""
     value = value.strip()
     if value in ("", "NULL"):

@@ -8,6 +8,7 @@ from tiersim.traces.readers.sqlserver import derived
 from tiersim.traces.readers.views import Part, View, view_among
 
 PLAN_CACHE, QUERY_STORE, COUNTERS = "dm_exec_query_stats", "query_store_runtime_stats", "dm_os_performance_counters"
+SESSIONS = "dm_xe_sessions"
 
 _FILE = {"kind": "kind", "path": "physical_name", "database": "database"}
 _RELATION = {"kind": "kind", "table": "table", "identifier": "identifier"}
@@ -215,6 +216,7 @@ VIEWS: tuple[View, ...] = (
             ),
         ),
     ),
+    View(SESSIONS, ("dropped_event_count dropped_buffer_count",)),  # snapshots.py counts its losses
     View(COUNTERS, ("object_name counter_name cntr_value",)),  # performance_counters.py reads it
 )
 
