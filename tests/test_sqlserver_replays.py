@@ -22,6 +22,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.statements.assembly import assemble
+from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.own_pages import own_variants
 from tiersim.scenarios.statements.programs import COMMIT, Program, write_program
@@ -339,6 +340,15 @@ def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
         load_of(truth.path, 1)
 
 
+def test_costs_of_slow_processors_do_not_exceed_what_was_recorded(tmp_path: Path) -> None:
+    own = load()
+    fast = replace(own, cpu_ns=own.cpu_ns // 50)
+    found = _as_recorded(fast, sql_server_scenario(tmp_path))
+    assert "the engine's table times 0." in found.basis
+    assert found.costs.lookup_ns < 1_000
+    assert _as_recorded(own, sql_server_scenario(tmp_path)).costs.lookup_ns == 4_000
+
+
 # runs
 
 
@@ -369,7 +379,14 @@ def test_a_run_on_other_hardware_is_held_against_the_recording(tmp_path: Path) -
 @pytest.mark.parametrize("way", WAYS, ids=["profiler", "extended events", "with tables"])
 def test_the_recorded_hardware_runs_as_it_did(way: dict[str, bool], tmp_path: Path) -> None:
     truth = sql_server_hour(
-        tmp_path / "hour.trace", statements=200_000, sessions=40, seconds=600, pages=200_000, frames=50_000, **way
+        tmp_path / "hour.trace",
+        statements=200_000,
+        sessions=40,
+        seconds=600,
+        pages=200_000,
+        frames=50_000,
+        physical=way.get("physical", False),
+        relations=way.get("relations", False),
     )
     recorded, faster = sql_server_scenario(tmp_path), sql_server_scenario(tmp_path, "faster", read="100 us")
     (found,) = replay_statements_all(Bundle(truth.path), [faster], recorded_on=recorded)

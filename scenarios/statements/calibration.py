@@ -32,7 +32,7 @@ from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.costs import Costs, scaled
 from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
@@ -85,9 +85,27 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy beside it."""
     settings = settings_of(recorded_on, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
-    busy = min(float(load.cpu_ns.sum()) / max(load.span_ns, 1), settings.cores - 1)
-    slowdown = float(np.interp(busy, range(settings.cores), settings.slowdown)) / 1000
-    return ProcessorCosts({}, 0, settings.costs, "recorded with the statements", unhindered=1 / slowdown)
+    spent_ns = float(load.cpu_ns.sum())
+    busy = min(spent_ns / max(load.span_ns, 1), settings.cores - 1)
+    unhindered = 1000 / float(np.interp(busy, range(settings.cores), settings.slowdown))
+    basis = "recorded with the statements"
+    costs, charged_ns = settings.costs, _charged_ns(load, settings.costs)
+    if charged_ns > unhindered * spent_ns > 0:  # of slower processors than the recorded ones
+        share = unhindered * spent_ns / charged_ns
+        costs, basis = (
+            scaled(costs, 1 / share),
+            f"{basis}; the engine's table times {share:.2f}, since they took no more",
+        )
+    return ProcessorCosts({}, 0, costs, basis, unhindered=unhindered)
+
+
+def _charged_ns(load: Load, costs: Costs) -> float:
+    """Return the CPU that a model of *costs* charges for all lookups, changes and reads of a load by itself."""
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    rows = calls @ np.array([sum(one.lookups) for one in load.asked])
+    changed = calls @ np.array([min(one.changed_rows, sum(one.lookups)) for one in load.asked])
+    read = sum(table.heap_missed + table.index_missed for table in load.fitted.tables)
+    return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
 def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:

@@ -69,7 +69,9 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
     *texts* of queries; else each execution is one.
     """
     order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
-    columns = {name: values[order].astype(np.int64, copy=False) for name, values in table.columns.items()}
+    columns = {
+        name: values[order].astype(np.int64, copy=False) for name, values in table.columns.items() if name != "kind"
+    }
     queries = table.words["query"]
     opens = np.array([_OPENS.match(texts.get(one, "")) is not None for one in queries])[columns["query"]]
     ends = np.array([_ENDS.search(texts.get(one, "")) is not None for one in queries])[columns["query"]]
