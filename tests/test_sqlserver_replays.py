@@ -15,6 +15,7 @@ from tests.counted_bundles import bundle
 from tests.runs import needs_jit
 from tests.sqlserver_hours import LOG_NS, READ_NS, SCAN, Truth, sql_server_hour
 from tests.sqlserver_scenarios import sql_server_scenario
+from tests.sqlserver_trace_files import write_file_stats, write_trc
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
 from tiersim.scenarios.calibration.popularity.fit import Missed
@@ -37,6 +38,7 @@ from tiersim.simulator.database.tables import LOG, LOOKUP, LOOKUPS
 from tiersim.simulator.database.tables import SCAN as SCANS
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.tables import Table, table_of
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -397,3 +399,19 @@ def test_the_recorded_hardware_runs_as_it_did(way: dict[str, bool], tmp_path: Pa
         relative = found.summary["relative_latency_ns"].get(query)
         if relative is not None and calibration["classes"][query]["decides"]:
             assert relative["mean"]["value"] < mean_ns
+
+
+def test_a_trace_file_and_counters_of_files_say_what_was_made_up(tmp_path: Path) -> None:
+    truth = sql_server_hour(tmp_path / "hour.trace", statements=3_000, seconds=60)
+    write_trc(tmp_path / "hour.trc", truth.path)
+    import_trace([tmp_path / "hour.trc", *write_file_stats(tmp_path, truth.path)], tmp_path / "read.trace")
+    recorded_on = sql_server_scenario(tmp_path, engine=f'buffer_pool = "{truth.frames * 8} KiB"')
+    own, read = load_of(truth.path, 1), load_of(tmp_path / "read.trace", 1, recorded_on)
+    assert len(read) == len(own)
+    for column in ("duration_ns", "logical_reads"):
+        assert getattr(read, column).sum() == getattr(own, column).sum()
+    assert read.pages_read == own.pages_read
+    assert {t.name: t.accesses for t in read.fitted.tables} == {t.name: t.accesses for t in own.fitted.tables}
+    assert read.fitted.exponents == pytest.approx(own.fitted.exponents, abs=0.02)
+    ends = [np.array([one.durable for one in found.asked])[found.query].sum() for found in (own, read)]
+    assert ends[0] == ends[1]
