@@ -30,12 +30,13 @@ from tiersim.scenarios.statements.programs import COMMIT, Program, write_program
 from tiersim.scenarios.statements.queries import Asked
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, processor_law, recorded_statements
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
-from tiersim.scenarios.statements.schedule import schedule, transactions_of
+from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import LOG, LOOKUP, LOOKUPS
+from tiersim.simulator.database.tables import CLOCK, LOG, LOOKUP, LOOKUPS, Database
 from tiersim.simulator.database.tables import SCAN as SCANS
+from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
@@ -415,3 +416,36 @@ def test_a_trace_file_and_counters_of_files_say_what_was_made_up(tmp_path: Path)
     assert read.fitted.exponents == pytest.approx(own.fitted.exponents, abs=0.02)
     ends = [np.array([one.durable for one in found.asked])[found.query].sum() for found in (own, read)]
     assert ends[0] == ends[1]
+
+
+def test_very_many_sessions_share_places_in_turn(tmp_path: Path) -> None:
+    """Behind a pool of connections each call is a session of its own; their transactions keep their times."""
+    own = load()
+    rows = np.arange(len(own))
+    many = replace(own, session=rows, transaction=rows, start_ns=np.sort(own.start_ns))
+    scenario = sql_server_scenario(tmp_path)
+    plan = schedule(scenario, many, transactions_of(many), 1)
+    assert plan.sessions == PLACES
+    assert (plan.waits_for == CLOCK).all()
+    assert np.array_equal(np.sort(plan.transaction), rows)
+    assert (np.diff(plan.session) >= 0).all()
+    within = np.diff(plan.session) == 0
+    assert (np.diff(plan.start_ns)[within] >= 0).all()
+
+
+def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> None:
+    truth = sql_server_hour(
+        tmp_path / "hour.trace", statements=200, sessions=4, seconds=10, pages=300, frames=100, scan_pages=0
+    )
+    own, pools = load_of(truth.path, 1), WarmPools()
+    first, second = (
+        assemble(own, sql_server_scenario(tmp_path, name, *changes, read=read), None, None, pools)
+        for name, read, changes in (("a", "1 ms", ()), ("b", "2 ms", ()))
+    )
+    alone = assemble(own, sql_server_scenario(tmp_path, "b", read="2 ms"))
+    for name in Database._fields:
+        assert np.array_equal(getattr(second.database, name), getattr(alone.database, name)), name
+    assert first.warmed == second.warmed
+    larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), None, None, pools)
+    assert len(larger.database.page_of) == 200
+    assert not np.array_equal(larger.database.page_of[:100], first.database.page_of)

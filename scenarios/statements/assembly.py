@@ -19,6 +19,7 @@ from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, sett
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import UNTIL, Database
 from tiersim.simulator.database.warm import clean_all, fill, warm
+from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -54,11 +55,15 @@ class Assembled:
 
 
 def assemble(
-    load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None, seed: int | None = None
+    load: Load,
+    scenario: NamedScenario,
+    processor: ProcessorCosts | None = None,
+    seed: int | None = None,
+    pools: WarmPools | None = None,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises ScenarioError.
 
-    A load can be put on scenarios as often as one likes.
+    *pools* has the warm pool of a scenario before this one, which may do for this one, too. A load can be put on scenarios as often as one likes.
     """
     settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
     seed = scenario.model.replay.seed if seed is None else seed
@@ -105,7 +110,7 @@ def assemble(
     )
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
-    warmed = _fill(scenario, state, load, database, plant)
+    warmed = _fill(scenario, state, load, database, plant, pools or WarmPools())
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
@@ -123,14 +128,14 @@ def _until_ns(load: Load, scenario: NamedScenario) -> int:
     return replay.warmup + load.span_ns if goes_round else NEVER
 
 
-def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant) -> bool:
+def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant, pools: WarmPools) -> bool:
     """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in the long run."""
     if state == "cold":
         return False
     frames = len(database.page_of)
     held = frames if state == "warm" else _held(scenario, load, frames)
     if held == frames:
-        return warm(database, plant).stationary
+        return pools.fill(database, lambda: warm(database, plant)).stationary
     fill(database, held)
     return False
 

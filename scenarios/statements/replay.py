@@ -25,6 +25,7 @@ from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
@@ -101,6 +102,7 @@ def replay_statements_all(
     agrees with the recording. *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
+    pools = WarmPools()
     results: list[Result] = []
 
     def load_for(scenario: NamedScenario) -> Load:
@@ -120,7 +122,9 @@ def replay_statements_all(
             if progress is not None:
                 progress(done + ended, total)
 
-        results.append(replay_statements(bundle.path, scenario, processor=processor, load=load, progress=note))
+        results.append(
+            replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
+        )
     if recorded_on is not None:
         return stamped(results[:-1], results[-1], load_for(recorded_on))
     return results
@@ -133,16 +137,17 @@ def replay_statements(
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     load: Load | None = None,
+    pools: WarmPools | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
-    read. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    read; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
-    assembled = assemble(load, scenario, processor, seed)
+    assembled = assemble(load, scenario, processor, seed, pools)
     interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
