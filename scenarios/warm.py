@@ -35,6 +35,7 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
+from tiersim.traces.readers.sqlserver.warm import compile_readers
 
 #: A few hundred records of the bundled recording.
 _SAMPLE_BYTES = 48 * 400
@@ -66,6 +67,7 @@ def compile_all() -> None:
     _map_units()
     _count_misses()
     _run_sessions()
+    compile_readers()
     compile_for_commands()
 
 

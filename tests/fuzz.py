@@ -24,7 +24,7 @@ from tiersim.traces.readers.sources import SOURCES, source_of
 DATA = Path(__file__).parent / "data"
 #: A longer sample is cut: damage is found in what comes first, and a million files have to be read.
 LONGEST = 4096
-#: An execution that takes longer hangs.
+#: An execution that takes more of a processor's time hangs.
 MOST_S = 5.0
 #: One in so many is also written as a bundle would be.
 WRITTEN = 100
@@ -185,14 +185,16 @@ def fuzz(executions: int, seed: int, only: str = "") -> Iterator[tuple[int, str]
     scratch = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = Path(name)
+        for key in keys:  # whole files are read, and what has to be compiled for them takes longer than any damage may
+            execute(key, found[key][0], folder, write=True)
         for number in range(executions):
             key = keys[number % len(keys)]
             sample, other = chance.choice(found[key]), chance.choice(found[chance.choice(keys)])
             data = damaged(sample, other, chance)
-            begun = time.perf_counter()
+            begun = time.process_time()
             try:
                 execute(key, data, folder, write=number % WRITTEN == 0)
-                took = time.perf_counter() - begun
+                took = time.process_time() - begun
                 assert took < MOST_S, f"took {took:.1f} s"
             except Exception as error:
                 kept = Path(tempfile.gettempdir()) / f"fuzz-{key}-{seed}-{number}"

@@ -24,9 +24,10 @@ ROW = np.dtype(
 )
 Rows = NDArray[Any]
 
-#: So many rows are sorted, and so many are read back, at a time.
+#: So many rows are sorted, and at most so many are read back, at a time; of many runs fewer of each.
 ROWS_PER_RUN = 1 << 20
 ROWS_PER_READ = 1 << 14
+LEAST_ROWS_PER_READ = 1 << 8
 
 
 def new_rows(count: int) -> Rows:
@@ -40,13 +41,14 @@ def new_rows(count: int) -> Rows:
 class OrderedRows:
     """Takes rows in any order and gives them back in order of time; of one time, in the order in which they came.
 
-    Memory does not grow with their number: from *rows_per_run* on they lie in *folder*, as they are. Rows have a field ``time_ns``.
+    Memory does not grow with their number: from *rows_per_run* (``ROWS_PER_RUN``) on they lie in *folder*, as they are. Rows have a
+    field ``time_ns``.
     """
 
-    def __init__(self, folder: Path, rows_per_run: int = ROWS_PER_RUN) -> None:
+    def __init__(self, folder: Path, rows_per_run: int | None = None) -> None:
         """Begin with no row; *folder* must exist and outlive this."""
         self._folder = folder
-        self._rows_per_run = rows_per_run
+        self._rows_per_run = rows_per_run or ROWS_PER_RUN
         self._held: list[Rows] = []
         self._held_rows = 0
         self._runs: list[_Run] = []
@@ -69,6 +71,9 @@ class OrderedRows:
             return
         if self._held_rows:
             self._store()
+        each = self._rows_per_run // len(self._runs)
+        for run in self._runs:
+            run.rows_per_read = min(max(each, LEAST_ROWS_PER_READ), ROWS_PER_READ)
         for block in _merged(self._runs):
             self._held.append(block)
             self._held_rows += len(block)
@@ -95,6 +100,7 @@ class _Run:
         self.first = (int(rows["time_ns"][0]), number)
         self.last_read = self.first
         self.is_all_read = False
+        self.rows_per_read = ROWS_PER_READ
         self._path = path
         self._read_rows = 0
         self._rows = rows[:0].copy()
@@ -104,9 +110,9 @@ class _Run:
         """Read on if no row is at hand; tell whether one is now."""
         if not len(self._rows) and not self.is_all_read:
             at = self._read_rows * self._rows.itemsize
-            self._rows = np.fromfile(self._path, self._rows.dtype, ROWS_PER_READ, offset=at)
+            self._rows = np.fromfile(self._path, self._rows.dtype, self.rows_per_read, offset=at)
             self._read_rows += len(self._rows)
-            self.is_all_read = len(self._rows) < ROWS_PER_READ
+            self.is_all_read = len(self._rows) < self.rows_per_read
             if self.is_all_read:
                 self._path.unlink()
             else:

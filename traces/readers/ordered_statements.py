@@ -19,8 +19,8 @@ from tiersim.traces.tables import Table
 #: One execution: 132 bytes. Texts are places among all words of their column.
 _ROW = np.dtype([(c.name, np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS])
 _TEXTS = tuple(c.name for c in STATEMENT_COLUMNS if c.kind == "text")
-#: Sorting takes three times the memory of so many rows, 100 MB.
-ROWS_PER_RUN = 1 << 18
+#: Sorting takes three times the memory of so many rows, 53 MB.
+ROWS_PER_RUN = 1 << 17
 
 
 class OrderedStatements:

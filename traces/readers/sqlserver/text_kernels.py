@@ -31,18 +31,20 @@ _TAB, _LINE, _RETURN, _BLANK = 0x09, 0x0A, 0x0D, 0x20
 
 #: Two polynomial hashes over the field of 2^31 - 1; factors are primes under 2^30, so that no product leaves int64.
 _FIELD = (1 << 31) - 1
-_FACTOR_A, _FACTOR_B, _FACTOR_WORD = 998_244_353, 536_870_909, 16_777_619
-#: What stands before the letters of a token, larger than any code unit.
-_LITERAL_MARK, _WORD_MARK, _QUOTED_MARK, _SIGN_MARK = 0x10001, 0x10002, 0x10003, 0x10004
+_FACTOR_A, _FACTOR_B = 998_244_353, 536_870_909
+#: What a literal is in the hashes; what names and signs are there besides their letters, in bits above those of a code unit.
+_LITERAL_MARK, _NAME_MARK, _QUOTED_MARK, _SIGN_MARK = 1 << 26, 1 << 27, 1 << 28, 1 << 29
 #: What the token before was.
 _NOTHING, _WAS_LITERAL, _WAS_WORD, _WAS_QUOTED, _WAS_SIGN = range(5)
 _MOST_DIGITS = 18
 
 
 def _word_hash(word: str) -> int:
+    """Return what ``_hash_name`` makes of a word."""
     found = 0
-    for letter in word:
-        found = (found * _FACTOR_WORD + ord(letter)) % _FIELD
+    for place in range(0, len(word), 2):
+        product = found * _FACTOR_A + (ord(word[place]) << 16 | (ord(word[place + 1]) if place + 1 < len(word) else 0))
+        found = (product & _FIELD) + (product >> 31)
     return found
 
 
@@ -143,13 +145,31 @@ def _behind_blanks(units: Units, at: int, end: int) -> int:
 
 @kernel
 def _behind_word(units: Units, at: int, end: int) -> tuple[int, int]:
-    """Return where a word of ASCII ends, and the hash of its small letters."""
-    word = 0
+    """Return where a word of ASCII ends, and the first hash of its small letters."""
+    first = at
     while at < end and _is_word(units[at]):
-        unit = units[at]
-        word = _mixed(word, _FACTOR_WORD, unit + 32 if 0x41 <= unit <= 0x5A else unit)
         at += 1
-    return at, word % _FIELD
+    word, _ = _hash_name(units, first, at, True)
+    return at, word
+
+
+@kernel
+def _hash_name(units: Units, at: int, end: int, folds: bool) -> tuple[int, int]:
+    """Return both hashes of a name, in small letters of ASCII where it *folds*.
+
+    Two units are taken at a time. Pairs that are one number in the field have their halves the other way round in the other hash.
+    """
+    a = b = 0
+    while at < end:
+        one, two = units[at], units[at + 1] if at + 1 < end else 0
+        if folds:
+            if 0x41 <= one <= 0x5A:
+                one += 32
+            if 0x41 <= two <= 0x5A:
+                two += 32
+        a, b = _mixed(a, _FACTOR_A, one << 16 | two), _mixed(b, _FACTOR_B, two << 16 | one)
+        at += 2
+    return a, b
 
 
 @kernel
@@ -425,6 +445,18 @@ def _behind_comment(units: Units, at: int, end: int) -> int:
 
 
 @kernel
+def _behind_plain(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
+    """Return where a name ends that begins at *at*, maybe with signs of temporary tables; -1 where it has nothing else."""
+    while at < end and units[at] == 0x23:
+        at += 1
+    if at == end or not _names(classes[units[at]]):
+        return -1
+    while at < end and (_names(classes[units[at]]) or units[at] in (0x23, 0x24)):
+        at += 1
+    return at
+
+
+@kernel
 def _behind_quoted(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     """Return where a name in brackets or double quotes ends that begins at *at*; -1 where it is not clear that it is one."""
     if units[at] == 0x5B:
@@ -492,7 +524,8 @@ def _hash_tokens(
             continue
         if kind == _SURROGATE:
             return False, a, b
-        behind = _behind_literal(units, at, end, classes)
+        is_name = kind == _LETTER and following != 0x27 and following != 0x26
+        behind = at if is_name else _behind_literal(units, at, end, classes)
         if behind < 0:
             return False, a, b
         if behind > at:
@@ -505,34 +538,19 @@ def _hash_tokens(
                 row = _mixed(row, 3, 1)
             chain, before, in_run, at = 0, _WAS_LITERAL, False, behind
             continue
-        is_name = kind == _LETTER or (unit == 0x23 and (following == 0x23 or _names(classes[following])))
+        is_name = is_name or kind == _LETTER or (unit == 0x23 and (following == 0x23 or _names(classes[following])))
         if is_name or unit in (0x5B, 0x22):
-            if is_name:
-                before, before_word = _WAS_WORD, 0
-                a, b = _mixed(a, _FACTOR_A, _WORD_MARK), _mixed(b, _FACTOR_B, _WORD_MARK)
-                behind = at
-                while behind < end and units[behind] == 0x23:
-                    behind += 1
-                if behind == end or not _names(classes[units[behind]]):
-                    return False, a, b
-                while behind < end and (_names(classes[units[behind]]) or units[behind] in (0x23, 0x24)):
-                    behind += 1
-            else:
-                before = _WAS_QUOTED
-                a, b = _mixed(a, _FACTOR_A, _QUOTED_MARK), _mixed(b, _FACTOR_B, _QUOTED_MARK)
-                behind = _behind_quoted(units, at, end, classes)
-                if behind < 0:
-                    return False, a, b
-            while at < behind:
-                unit = units[at]
-                if is_name:
-                    if 0x41 <= unit <= 0x5A:
-                        unit += 32
-                    before_word = _mixed(before_word, _FACTOR_WORD, unit)
-                a, b = _mixed(a, _FACTOR_A, unit), _mixed(b, _FACTOR_B, unit)
-                at += 1
-            before_word %= _FIELD
-            chain, pure, in_run = 0, False, False
+            behind = _behind_plain(units, at, end, classes) if is_name else _behind_quoted(units, at, end, classes)
+            if behind < 0:
+                return False, a, b
+            before_word, other = _hash_name(units, at, behind, is_name)
+            mark = behind - at + (_NAME_MARK if is_name else _QUOTED_MARK)
+            a, b = (
+                _mixed(_mixed(a, _FACTOR_A, mark), _FACTOR_A, before_word),
+                _mixed(_mixed(b, _FACTOR_B, mark), _FACTOR_B, other),
+            )
+            before = _WAS_WORD if is_name else _WAS_QUOTED
+            chain, pure, in_run, at = 0, False, False, behind
             continue
         length = _sign_units(unit, following, units[at + 2] if at + 2 < end else 0)
         if length == 0:
@@ -544,8 +562,7 @@ def _hash_tokens(
                 for word in no_operands:
                     takes = takes or word == before_word
             if not takes:
-                base_a = _mixed(_mixed(a, _FACTOR_A, _SIGN_MARK), _FACTOR_A, unit)
-                base_b = _mixed(_mixed(b, _FACTOR_B, _SIGN_MARK), _FACTOR_B, unit)
+                base_a, base_b = _mixed(a, _FACTOR_A, _SIGN_MARK | unit), _mixed(b, _FACTOR_B, _SIGN_MARK | unit)
                 base_pure, base_chain = False, 0
         elif not (length == 1 and unit in (0x2B, 0x2D)):
             in_run = False
@@ -554,8 +571,9 @@ def _hash_tokens(
         if unit == 0x29 and pure and inside > 0 and not listed and follows_row and row == last_row:
             a, b = row_a, row_b
         else:
-            a, b = _mixed(a, _FACTOR_A, _SIGN_MARK), _mixed(b, _FACTOR_B, _SIGN_MARK)
-            for place in range(length):
+            sign = _SIGN_MARK | (length - 1) << 16 | unit
+            a, b = _mixed(a, _FACTOR_A, sign), _mixed(b, _FACTOR_B, sign)
+            for place in range(1, length):
                 a, b = _mixed(a, _FACTOR_A, units[at + place]), _mixed(b, _FACTOR_B, units[at + place])
         if unit == 0x2C:
             chain = 2 if chain == 1 else 0

@@ -60,7 +60,7 @@ def _value(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def event_end(data: Bytes, at: int, end: int) -> int:
+def _event_end(data: Bytes, at: int, end: int) -> int:
     """Return where the event at *at* ends; -1 when none stands there, 0 when it may go on behind *end*."""
     if at + _EVENT_BYTES > end:
         return 0
@@ -94,7 +94,7 @@ def _find_event(data: Bytes, at: int, end: int, final: bool) -> int:
     """Return the first place from *at* on where a whole event stands; without any, how far there is none for sure."""
     while at + 1 < end:
         if data[at] == 0xF6 and data[at + 1] == 0xFF:
-            stop = event_end(data, at, end)
+            stop = _event_end(data, at, end)
             if stop > 0 or (stop == 0 and not final):
                 return at
         at += 1
@@ -113,7 +113,7 @@ def scan(
     """
     end, row = len(data), 0
     while at < end and row < len(values):
-        stop = event_end(data, at, end)
+        stop = _event_end(data, at, end)
         if stop > 0:
             _read_event(data, at, stop, slots, kinds, values[row])
             row += 1

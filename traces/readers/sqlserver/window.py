@@ -12,19 +12,18 @@ CHUNK_BYTES = 4 << 20
 class Window:
     """Some bytes of a file, ``data``, of which the first is at ``offset`` of the whole; ``final`` when no more follow."""
 
-    def __init__(self, source: Opened, chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(self, source: Opened) -> None:
         """Begin with the first bytes of *source*."""
         self.data: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.offset = 0
         self.final = False
         self._source = source
-        self._chunk_bytes = chunk_bytes
         self.advance(0)
 
     def advance(self, done: int) -> None:
         """Leave the first *done* bytes behind and read on: a chunk, or as much as is there already when that is more."""
         pieces = [self.data[done:].tobytes()]
-        wanted = max(self._chunk_bytes, len(pieces[0]))
+        wanted = max(CHUNK_BYTES, len(pieces[0]))
         while wanted > 0 and not self.final:
             piece = self._source.read()
             self.final = not piece

@@ -57,6 +57,8 @@ _HEADER_BYTES = 0x200
 #: 1970 as 100 ns since 1601.
 _UNIX_EPOCH = 116_444_736_000_000_000
 _NS_PER_START = 100
+#: A file has one dictionary, or a few as packages are loaded; more are damage.
+_MOST_DICTIONARIES = 256
 #: Rows that the scan fills at a time.
 _ROWS = 1 << 14
 
@@ -117,6 +119,7 @@ class _File:
         self._texts = CodedTexts(self._executions)
         self._io = recorded.of(FileIo)
         self._dictionary = Dictionary()
+        self._dictionaries = 0
         self._layout: _Layout | None = None
         self._counts = np.zeros(SCAN_COUNTS, np.int64)
         self._values = np.empty((_ROWS, FIRST_FIELD + len(_PLACES)), np.int64)
@@ -138,10 +141,13 @@ class _File:
                 at = following
                 continue
             kind, size, header, used = map(int, block_of(data, at))
-            if at + size > end and not window.final:
+            if at + size + BLOCK_HEADER_BYTES > end and not window.final:
                 break
             stop = min(at + header + used, end)
-            if kind == DICTIONARY:
+            if kind == DICTIONARY and self._dictionaries == _MOST_DICTIONARIES:
+                self._lose(used)
+            elif kind == DICTIONARY:
+                self._dictionaries += 1
                 self._add(data)
                 if not self._dictionary.add(data[at + header : stop].tobytes()):
                     self._warn("a dictionary of it is damaged; events that it names may be missing")
@@ -152,9 +158,19 @@ class _File:
                 self._scan(data, at + header, stop, self._layout)
                 if at + header + used > end:
                     self._lose(0)
-            at = min(at + size, end)
+            at = self._following(data, at + header + used, at + size)
         self._add(data)
         return at
+
+    def _following(self, data: NDArray[np.uint8], used_end: int, block_end: int) -> int:
+        """Return where the next block begins: where the one before ends, unless its length is damaged."""
+        end = len(data)
+        if block_end == end or is_block(data, block_end, end):
+            return block_end
+        found = int(find_block(data, used_end, min(block_end, end)))
+        if found >= 0:
+            self._lose(0)
+        return found if found >= 0 else min(block_end, end)
 
     def finish(self, damage: str) -> None:
         """Say what was lost and what was concluded; raises TraceError when nothing could be told from the file."""
@@ -240,7 +256,8 @@ class _Layout:
     """Where the scan finds what is wanted, from a dictionary."""
 
     def __init__(self, dictionary: Dictionary) -> None:
-        wanted = [(key, event) for key, event in dictionary.events.items() if event.name in XE_EVENTS]
+        named = {event.name: (key, event) for key, event in dictionary.events.items()}
+        wanted = [named[name] for name in XE_EVENTS if name in named]
         self.whats = np.array([XE_EVENTS[event.name] for _, event in wanted], np.int64)
         self.keys = np.array([package << 16 | number for (package, number), _ in wanted], np.int64)
         self.fields = np.zeros((len(wanted), len(_PLACES), 2), np.int64)
@@ -264,9 +281,10 @@ class _Layout:
                 if name == "opcode":
                     words = dictionary.maps.get(field.type, {})
                     self._over = next((value for value, word in words.items() if word == _WAIT_IS_OVER), None)
+        collected = {action.name: (key, action) for key, action in dictionary.actions.items()}
         actions = [
             (key, place, width)
-            for key, action in dictionary.actions.items()
+            for key, action in collected.values()
             if (place := _place(action.name)) is not None and (width := _width(dictionary, action.name, action))
         ]
         self.action_keys = np.array([package << 16 | number for (package, number), _, _ in actions], np.int64)
@@ -286,7 +304,8 @@ class _Layout:
         """Tell waits that are over from those that begin; all are where nothing says."""
         if self._over is None:
             return np.ones(len(opcodes), np.bool_)
-        return (opcodes < 0) | (opcodes == self._over)
+        over: NDArray[np.bool_] = (opcodes < 0) | (opcodes == self._over)
+        return over
 
     def wait_classes(self, types: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the classes of wait types."""

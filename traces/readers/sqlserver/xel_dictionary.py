@@ -15,6 +15,8 @@ _START_AT = 0x20
 _COUNT_BYTES = 12
 _LISTS = 4  # of events, actions, maps and types
 _UUID = "UUID"
+#: More bytes, objects and words of maps are damage: SQL Server has some thousands of events, and a file those of its session.
+_MOST_BYTES, _MOST_OBJECTS, _MOST_WORDS = 4 << 20, 1 << 16, 1 << 20
 
 #: Package and id of an object.
 Key = tuple[int, int]
@@ -58,10 +60,13 @@ class Dictionary:
     maps: dict[Key, dict[int, str]] = field(default_factory=dict)
     widths: dict[Key, int] = field(default_factory=dict)  # bytes of types and maps; 0: as long as it is
     types: dict[Key, str] = field(default_factory=dict)
+    _objects: int = 0
+    _words: int = 0
 
     def add(self, data: bytes) -> bool:
         """Take in what the inside of a dictionary block says, and tell whether all of it could be read."""
-        at, well = 0, True
+        at, well = 0, len(data) <= _MOST_BYTES
+        data = data[:_MOST_BYTES]
         while at + _PACKAGE_BYTES <= len(data) and data[at : at + 2] == b"\x0a\0":
             (length,) = struct.unpack_from("<I", data, at + 2)
             if length < _PACKAGE_BYTES:
@@ -98,6 +103,9 @@ class Dictionary:
                 self._add_object(reader)
 
     def _add_object(self, reader: "_Reader") -> None:
+        self._objects += 1
+        if self._objects > _MOST_OBJECTS:
+            raise IndexError
         package, number, kind = reader.next("<BHB")
         key = package, number
         name = reader.text()
@@ -113,6 +121,9 @@ class Dictionary:
             for _ in range(count):
                 (value,) = reader.next("<I")
                 words[value] = reader.text()
+            self._words += count
+            if self._words > _MOST_WORDS:
+                raise IndexError
             # a package may be written again with fewer of its words
             self.maps.setdefault(key, {}).update(words)
             self.widths[key] = width

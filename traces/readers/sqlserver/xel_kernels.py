@@ -23,6 +23,8 @@ _RECORD_BYTES, _ACTION_BYTES, _CLOSING_BYTES = 24, 8, 8
 #: Of the mark of a record; its other bits, and the three bytes behind it, are whatever was in memory.
 _RECORD_MARK, _MARK_BITS = 0x0A, 0x3F
 _ACTION, _CLOSING = 0x10, 0x60
+#: An event has each action once.
+_MOST_ACTIONS = 256
 #: Larger blocks are damage: buffers are parts of a session's memory, megabytes at most times.
 MOST_BLOCK_BYTES = 64 << 20
 
@@ -89,7 +91,9 @@ def _record_end(data: Bytes, at: int, end: int) -> int:
     if not _is_record(data, at, end):
         return -1
     place = at + _RECORD_BYTES + _number(data, at + 20, 4)
-    while place + _CLOSING_BYTES <= end:
+    for _ in range(_MOST_ACTIONS):
+        if place + _CLOSING_BYTES > end:
+            return -1
         if data[place + 3] != _ACTION:
             return place + _CLOSING_BYTES if data[place + 3] == _CLOSING and _number(data, place + 4, 4) == 0 else -1
         place += _ACTION_BYTES + _number(data, place + 4, 4)

@@ -1,0 +1,163 @@
+"""Events of SQL Server become executions: at one level, of logical sessions, each with its own costs and waits."""
+
+import numpy as np
+import pytest
+
+from tests.recorded_files import statements, texts
+from tests.tables import said
+from tiersim.traces.readers.recorded import Recorded
+from tiersim.traces.readers.sqlserver.events import CLASSES, COLUMN_NAMES, Wait, What, wait_class
+from tiersim.traces.readers.sqlserver.execution_kernels import WHAT
+from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions, new_events
+
+pytestmark = pytest.mark.kernels
+
+S = 1_795_000_000_000_000_000
+MS = 1_000_000
+
+
+def recorded_of(*events: Event) -> Recorded:
+    recorded = Recorded()
+    executions = recorded.of(Executions)
+    for event in events:
+        executions.take(event)
+    finish_executions(recorded)
+    finish_executions(recorded)
+    return recorded
+
+
+def batch(
+    text: str = "select 1", at_ms: int = 0, took_ms: int = 1, session: int = 51, what: What = What.BATCH, **more: int
+) -> Event:
+    return Event(what, text, end_ns=S + (at_ms + took_ms) * MS, duration_ns=took_ms * MS, session=session, **more)  # type: ignore[arg-type]
+
+
+def test_a_batch_and_its_statements_are_counted_once() -> None:
+    recorded = recorded_of(
+        batch("select b", 1, 2, what=What.STATEMENT), batch("select a", 0, 5), batch("select c", 9, 1, what=What.PROCEDURE_STATEMENT)
+    )  # fmt: skip
+    (row,) = statements(recorded)
+    assert (row["time_ns"], row["duration_ns"], texts(recorded)[row["query"]]) == (S, 5 * MS, "select a")
+    assert recorded.dropped == {"statements inside batches and calls that were recorded, too": 2}
+    assert said("executions are whole batches and remote procedure calls; statements inside them", recorded.inferred)
+
+
+def test_statements_are_executions_where_nothing_else_is_complete() -> None:
+    recorded = recorded_of(Event(What.BEGINNING, "select 1"), batch(what=What.STATEMENT))
+    assert len(statements(recorded)) == 1
+    assert recorded.dropped == {"starts of batches, calls and statements": 1}
+    assert said("executions are statements; no batch or remote procedure call", recorded.inferred)
+
+
+def test_what_a_statement_calls_is_not_counted_twice() -> None:
+    inner = [
+        batch("select i", 1, 3, what=What.PROCEDURE_STATEMENT, nest=2, logical_reads=30, cpu_ns=MS),
+        batch("select j", 5, 2, what=What.PROCEDURE_STATEMENT, nest=2, logical_reads=12),
+    ]
+    recorded = recorded_of(
+        *inner, batch("exec p", 1, 7, what=What.PROCEDURE_STATEMENT, nest=1, logical_reads=45, cpu_ns=3 * MS),
+        batch("exec o", 0, 10, what=What.STATEMENT, logical_reads=50),
+    )  # fmt: skip
+    rows = {texts(recorded)[row["query"]]: row for row in statements(recorded)}
+    assert {text: row["logical_reads"] for text, row in rows.items()} == {
+        "select i": 30,
+        "select j": 12,
+        "exec p": 3,
+        "exec o": 5,
+    }
+    assert sum(row["duration_ns"] for row in rows.values()) == 10 * MS
+    assert rows["exec p"]["time_ns"] == S + 6 * MS  # behind those that it called
+    assert rows["exec p"]["cpu_ns"] == 2 * MS
+    assert said("2 statements called others", recorded.inferred)
+
+
+def test_a_caller_that_was_not_recorded_takes_nothing_from_others() -> None:
+    recorded = recorded_of(
+        batch("select i", 0, 9, what=What.PROCEDURE_STATEMENT, nest=2),
+        batch("select k", 9, 2, what=What.PROCEDURE_STATEMENT, nest=1),
+    )
+    assert [row["duration_ns"] // MS for row in statements(recorded)] == [9, 2]
+
+
+@pytest.mark.parametrize(
+    "end", [Event(What.LOGIN, session=51), batch("exec sp_reset_connection ", 1, 0, what=What.RPC)]
+)
+def test_a_session_ends_where_its_connection_is_given_to_somebody_else(end: Event) -> None:
+    recorded = recorded_of(end, batch(at_ms=0), batch(at_ms=1, session=52), end, end, batch(at_ms=2), batch(at_ms=4))
+    assert [row["session"] for row in statements(recorded)] == ["51.1", "52.1", "51.2", "51.2"]
+
+
+def test_prepared_statements_are_what_was_prepared() -> None:
+    prepare = "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,N'@P0 int',N'select a from t where b=@P0',1"
+    recorded = recorded_of(
+        batch(prepare, what=What.RPC), batch("exec sp_execute 7,2", 1, what=What.RPC), batch("exec sp_execute 7,2", 2, session=52, what=What.RPC)
+    )  # fmt: skip
+    first, second, other = statements(recorded)
+    assert first["query"] == second["query"]
+    assert "query" not in other
+    assert texts(recorded)[first["query"]] == "select a from t where b = ?"
+    assert said("1 executions of prepared statements have no text", recorded.inferred)
+
+
+def test_waits_and_page_reads_are_those_of_the_execution_that_ends_next() -> None:
+    recorded = recorded_of(
+        Event(What.WAIT, session=51, duration_ns=300, wait=Wait.IO), Event(What.WAIT, session=51, duration_ns=200, wait=Wait.LOG),
+        Event(What.WAIT, session=52, duration_ns=900, wait=Wait.LOCK), Event(What.WAIT, duration_ns=900, wait=Wait.LOCK),
+        Event(What.PAGE_READ, session=51), Event(What.PAGE_READ, session=51), Event(What.PAGE_READ),
+        batch(at_ms=0), batch(at_ms=1), batch(at_ms=2, session=52, physical_reads=9),
+    )  # fmt: skip
+    rows = statements(recorded)
+    assert [(row["io_wait_ns"], row["log_wait_ns"], row["lock_wait_ns"]) for row in rows] == [
+        (300, 200, 0),
+        (0, 0, 0),
+        (0, 0, 900),
+    ]
+    assert [row["physical_reads"] for row in rows] == [2, 0, 9]
+    assert recorded.dropped == {"waits without a session": 1, "page reads without a session": 1}
+
+
+def test_what_was_not_recorded_is_not_known() -> None:
+    (row,) = statements(recorded_of(batch()))
+    assert set(row) == {"time_ns", "duration_ns", "session", "kind", "query"}
+    recorded = recorded_of(
+        Event(What.BATCH, "select 1", session=51, end_ns=S), Event(What.BATCH, "x", duration_ns=1), batch(session=-1)
+    )
+    assert recorded.dropped == {"events of executions without a duration or a time": 2}
+    assert "session" not in statements(recorded)[0]
+    assert said("1 executions have no session", recorded.inferred)
+
+
+def test_blocks_of_events_and_single_ones_may_be_mixed() -> None:
+    recorded = Recorded()
+    executions = recorded.of(Executions)
+    executions.take(batch(at_ms=3))
+    block = new_events(1)
+    block[:, WHAT] = What.LOGIN
+    block[:, 14] = 51
+    executions.add(block)
+    executions.take(batch(at_ms=4))
+    finish_executions(recorded)
+    assert [row["session"] for row in statements(recorded)] == ["51.1", "51.2"]
+
+
+def test_events_are_those_of_the_server() -> None:
+    assert (COLUMN_NAMES[1], COLUMN_NAMES[13], COLUMN_NAMES[35], COLUMN_NAMES[66]) == (
+        "TextData",
+        "Duration",
+        "DatabaseName",
+        "GroupID",
+    )
+    assert CLASSES[45] is What.PROCEDURE_STATEMENT
+    kinds = [wait_class(name) for name in ("LCK_M_S", "PAGEIOLATCH_EX", "writelog", "ASYNC_NETWORK_IO", "CXPACKET")]
+    assert kinds == [Wait.LOCK, Wait.IO, Wait.LOG, Wait.CLIENT, Wait.OTHER]
+
+
+def test_a_statement_has_no_more_waits_than_it_took() -> None:
+    recorded = recorded_of(Event(What.WAIT, session=51, duration_ns=5 * MS, wait=Wait.LOCK), batch(took_ms=2))
+    assert statements(recorded)[0]["lock_wait_ns"] == 2 * MS
+
+
+def test_many_sessions_have_a_state_each() -> None:
+    recorded = recorded_of(*(batch(at_ms=number, session=number % 300) for number in range(900)))
+    assert len({row["session"] for row in statements(recorded)}) == 300
+    assert np.all(np.diff([row["time_ns"] for row in statements(recorded)]) > 0)
