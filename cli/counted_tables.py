@@ -11,6 +11,20 @@ SHOWN = 10
 #: A query is cut here in the terminal.
 _LONGEST = 70
 _QUERY_COLUMNS = ("query", "calls", "mean", "time", "of all", "pages hit", "pages read", "hit ratio", "written", "log")
+_CPU_COLUMNS = ("query", "calls", "mean", "time", "of all", "CPU", "pages hit", "pages read", "hit ratio", "dirtied")
+_FILE_COLUMNS = ("file", "kind", "size", "reads", "mean", "read", "writes", "mean", "written")
+_WAIT_COLUMNS = ("wait", "waits", "time", "mean", "of all", "for a processor")
+_INDEX_COLUMNS = (
+    "table or index",
+    "size",
+    "scans, lookups",
+    "inserted",
+    "updated",
+    "deleted",
+    "waits for pages",
+    "mean",
+    "in the pool",
+)
 _RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit ratio", "in the pool")
 
 
@@ -19,14 +33,38 @@ def show_counted(document: dict[str, Any]) -> None:
     span = "at times that are not known" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     for title, rows in _orders(document["queries"]):
         caption = f"{len(document['queries']) - SHOWN} more queries: --json" if len(document["queries"]) > SHOWN else ""
-        terminal.show_table(f"queries by {title}, {span}", _QUERY_COLUMNS, [_query(row) for row in rows], caption)
+        timed = any(query["cpu_ms"] is not None for query in document["queries"])
+        terminal.show_table(
+            f"queries by {title}, {span}",
+            _CPU_COLUMNS if timed else _QUERY_COLUMNS,
+            [(_query_with_cpu if timed else _query)(row) for row in rows],
+            caption,
+        )
     if document["executions"]:
-        columns = ("executed", "count", "sessions", "time", "mean", "p50", "p95", "p99")
+        counts = [name for name in _SUMS if any(row[name] is not None for row in document["executions"])]
+        columns = (
+            "executed",
+            "count",
+            "sessions",
+            "time",
+            "mean",
+            "p50",
+            "p95",
+            "p99",
+            *(_SUMS[name] for name in counts),
+        )
         terminal.show_table(
             "executions that were recorded one by one",
             columns,
-            [_execution(row) for row in document["executions"][:SHOWN]],
+            [_execution(row, counts) for row in document["executions"][:SHOWN]],
         )
+    if document["files"]:
+        caption = f"{len(document['files']) - SHOWN} more files: --json" if len(document["files"]) > SHOWN else ""
+        files = [_file(row) for row in document["files"][:SHOWN]]
+        terminal.show_table(f"files by time, {span}", _FILE_COLUMNS, files, caption, words=2)
+    if document["waits"]:
+        waits = [_wait(row) for row in document["waits"][:SHOWN]]
+        terminal.show_table(f"waits by time, {span}", _WAIT_COLUMNS, waits)
     relations = [row for row in document["relations"] if row["pages_read"] or row["pages_hit"]]
     if relations:
         caption = f"{len(relations) - SHOWN} more relations: --json" if len(relations) > SHOWN else ""
@@ -37,6 +75,12 @@ def show_counted(document: dict[str, Any]) -> None:
             caption,
             words=2,
         )
+    indexes = [row for row in document["relations"] if row["page_io_latch_waits"] is not None]
+    if indexes:
+        indexes.sort(key=lambda row: (-row["page_io_latch_waits"], -(row["index_scans"] or 0), row["name"]))
+        shown = [_index(row) for row in indexes[:SHOWN]]
+        caption = f"{len(indexes) - SHOWN} more: --json" if len(indexes) > SHOWN else ""
+        terminal.show_table("tables and indexes by waits for pages", _INDEX_COLUMNS, shown, caption)
     whole = list(_whole(document))
     if whole:
         terminal.show_table("the whole", ["figure", "value"], whole, words=2)
@@ -82,14 +126,62 @@ def _query(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _execution(row: dict[str, Any]) -> list[str]:
+def _query_with_cpu(row: dict[str, Any]) -> list[str]:
+    text, calls, mean, time, share, hit, read, ratio, _, _ = _query(row)
+    return [text, calls, mean, time, share, _ms(row["cpu_ms"]), hit, read, ratio, _count(row["pages_dirtied"])]
+
+
+#: Sums of executions that a source may have, and their headings.
+_SUMS = {"cpu_ns": "CPU", "logical_reads": "looked up", "physical_reads": "read", "writes": "written"}
+
+
+def _execution(row: dict[str, Any], counts: Sequence[str]) -> list[str]:
     times = [_ns(row[name]) for name in ("duration_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns")]
     return [
         _short(row["text"] or row["query"] or "not recorded"),
         _count(row["count"]),
         _count(row["sessions"]),
         *times,
+        *((_ns if name == "cpu_ns" else _count)(row[name]) for name in counts),
     ]
+
+
+def _file(row: dict[str, Any]) -> list[str]:
+    name = row["path"] or row["name"]
+    return [
+        name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}",
+        row["kind"] or "?",
+        _bytes(row["size_bytes"]),
+        _count(row["reads"]),
+        _ms(row["read_mean_ms"]),
+        _rate(row["read_bytes_per_s"], row["read_bytes"]),
+        _count(row["writes"]),
+        _ms(row["write_mean_ms"]),
+        _rate(row["written_bytes_per_s"], row["written_bytes"]),
+    ]
+
+
+def _wait(row: dict[str, Any]) -> list[str]:
+    return [
+        row["name"],
+        _count(row["waits"]),
+        _ms(row["wait_ms"]),
+        _ms(row["mean_ms"]),
+        _share(row["share_of_time"]),
+        _ms(row["signal_wait_ms"]),
+    ]
+
+
+def _index(row: dict[str, Any]) -> list[str]:
+    waits = row["page_io_latch_waits"]
+    mean = row["page_io_latch_wait_ms"] / waits if waits and row["page_io_latch_wait_ms"] is not None else None
+    counts = [_count(row[name]) for name in ("index_scans", "rows_inserted", "rows_updated", "rows_deleted")]
+    return [row["name"], _bytes(row["size_bytes"]), *counts, _count(waits), _ms(mean), _count(row["pages_cached"])]
+
+
+def _rate(per_s: float | None, total: float | None) -> str:
+    """Write bytes a second, or bytes in all where the time is not known."""
+    return _bytes(total) if per_s is None else f"{format_bytes(per_s)}/s"
 
 
 def _relation(row: dict[str, Any]) -> list[str]:
@@ -108,6 +200,17 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 f"database {row['name']}",
                 f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}",
             )
+        asked = [
+            f"{row[name] / span_s:,.0f} {name}/s"
+            for name in ("batches", "transactions")
+            if row[name] is not None and span_s
+        ]
+        if row["pages_looked_up"] is not None:
+            asked.append(
+                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read, hit ratio {_share(row['hit_ratio'])}"
+            )
+        if asked:
+            yield "server" if row["name"] == "*" else f"database {row['name']}", ", ".join(asked)
     if document["pool"]:
         pool = document["pool"]
         usage = ", ".join(f"{count:,} of {name}" for name, count in pool["pages_by_usage"].items())
@@ -118,20 +221,23 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["log"] and document["log"].get("bytes") is not None:
         log = document["log"]
         rate = f" ({format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
-        images = f", {_count(log.get('full_page_images'))} full-page images"
+        records = f" in {_count(log['records'])} records" if log.get("records") is not None else ""
+        images = (
+            f", {_count(log['full_page_images'])} full-page images" if log.get("full_page_images") is not None else ""
+        )
         flushes = f", {_count(log['flushes'])} flushes" if log.get("flushes") is not None else ""
         mean = f" of {_ms(log['flush_ms'] / log['flushes'])}" if log.get("flush_ms") and log.get("flushes") else ""
-        yield "log", f"{_bytes(log['bytes'])}{rate} in {_count(log.get('records'))} records{images}{flushes}{mean}"
+        yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}"
     if document["checkpointer"]:
         found = document["checkpointer"]
-        times = f"{_count(found.get('timed'))} timed, {_count(found.get('requested'))} requested"
-        yield (
-            "checkpoints",
-            (
-                f"{times}, {_count(found.get('pages_written'))} pages written in {_ms(found.get('write_ms'))}, flushed in "
-                f"{_ms(found.get('flush_ms'))}"
-            ),
-        )
+        phrases = []
+        if found.get("timed") is not None or found.get("requested") is not None:
+            phrases.append(f"{_count(found.get('timed'))} timed, {_count(found.get('requested'))} requested")
+        timed = f" in {_ms(found['write_ms'])}, flushed in {_ms(found.get('flush_ms'))}" if "write_ms" in found else ""
+        phrases.append(f"{_count(found.get('pages_written'))} pages written{timed}")
+        if found.get("indirect_pages_written"):
+            phrases.append(f"{_count(found['indirect_pages_written'])} by indirect checkpoints")
+        yield "checkpoints", ", ".join(phrases)
     if document["checkpoints"]:
         took = [row["total_ms"] for row in document["checkpoints"] if row.get("total_ms") is not None]
         longest = f", {_ms(min(took))} to {_ms(max(took))}" if took else ""

@@ -36,8 +36,9 @@ def import_trace(
     traces of DiskSim and MQSim, published CSV traces (MSR Cambridge, SYSTOR '17,
     Alibaba, Tencent, SPC), Arrow and Parquet tables, and page references (ARC,
     LIRS, oracleGeneral); from PostgreSQL its statistics views as CSV, JSON or
-    psql text, its log, pgbench's logs; and the host's counters. docs/formats.md
-    tells what each has.
+    psql text, its log, pgbench's logs; from SQL Server its views as CSV, traces as
+    XML or CSV, event_data, perfmon's logs; and the host's counters.
+    docs/formats.md tells what each has.
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """

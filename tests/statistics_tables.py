@@ -1,10 +1,13 @@
 """The generated tables of docs/statistics.md; ``python -m tests.statistics_tables`` writes them anew."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.readers.postgres.views import VIEWS
+from tiersim.traces.readers.postgres import views as postgres
+from tiersim.traces.readers.sqlserver import views as sqlserver
+from tiersim.traces.readers.views import View
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "statistics.md"
 
@@ -23,11 +26,11 @@ def _list(names: frozenset[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
-def views() -> str:
+def views(known: tuple[View, ...]) -> str:
     """One row for each view and subject."""
     head = "| view | told by | subject | word ← columns |\n|---|---|---|---|\n"
     rows = []
-    for view in VIEWS:
+    for view in known:
         told = " or ".join(" ".join(f"`{name}`" for name in names.split()) for names in view.told_by)
         for part in view.parts:
             said = [f"`{word}` ← {_formula(formula)}" for word, formula in {**part.numbers, **part.texts}.items()]
@@ -42,7 +45,11 @@ def _formula(formula: str) -> str:
 
 
 #: What stands between the marks of each name.
-TABLES: dict[str, Callable[[], str]] = {"words": words, "views": views}
+TABLES: dict[str, Callable[[], str]] = {
+    "words": words,
+    "views": partial(views, postgres.VIEWS),
+    "sqlserver views": partial(views, sqlserver.VIEWS),
+}
 
 
 def marks(name: str) -> tuple[str, str]:

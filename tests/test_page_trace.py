@@ -294,3 +294,42 @@ def test_counters_alone_are_a_page(counters: dict[str, Any], open_page: Open, wi
     assert page.locator(".plot").count() == 2
     assert not page.locator("#charts .hint").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture(scope="module")
+def sqlserver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The description of a SQL Server's views and executions."""
+    recorded, target = Path(__file__).parent / "data" / "sqlserver", tmp_path_factory.mktemp("counters") / "ms.trace"
+    names = ("index_operational_stats.csv", "trace_table.csv")
+    views = [*sorted(recorded.glob("dm_*.csv")), *(recorded / name for name in names)]
+    import_trace(views, target)
+    return describe(Bundle(target))
+
+
+def test_sql_server_has_tables_of_files_waits_and_indexes(sqlserver: dict[str, Any]) -> None:
+    payload = trace_payload(sqlserver, "sqlserver")
+    tables = {group["id"]: group for group in payload["groups"]}
+    assert tables.keys() >= {"queries", "executions", "files", "waits", "indexes"}
+    assert tables["files"]["rows"][0] == [
+        "E:\\log\\shop.ldf", "log", "shop", "256 MiB", "0", "not measured", "0 B/s", "60,000", "700 µs", "400 KiB/s",
+    ]  # fmt: skip
+    assert [row[0] for row in tables["waits"]["rows"]] == ["WRITELOG", "PAGEIOLATCH_SH"]  # no waits for work
+    (time,) = [chart for chart in payload["charts"] if chart["id"] == "query-time"]
+    assert {trace["name"]: trace["y"][0] for trace in time["data"]} == {"processors": 5, "all else": 13}
+    assert "% is processor time" in time["reading"]
+
+
+def test_what_is_missing_is_said_in_the_words_of_the_engine(sqlserver: dict[str, Any]) -> None:
+    missing = " ".join(sqlserver["counted"]["missing"])
+    assert "sys.configurations" in missing
+    assert "pg_" not in missing
+    assert "operating system" not in missing  # SQL Server reads past its cache
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1240, 390])
+def test_sql_server_is_a_page(sqlserver: dict[str, Any], open_page: Open, width: int) -> None:
+    page = open_page(build_trace_page(sqlserver, "sqlserver"), width=width)
+    assert "E:\\log\\shop.ldf" in text(page, "#groups")
+    assert "WRITELOG" in text(page, "#groups")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,7 +1,9 @@
 """SQL Trace and Extended Events as texts: whichever way a trace was saved, it is the same executions."""
 
 import random
+import tempfile
 import tracemalloc
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.recorded_files import read_or_refused, read_text, statements
+from tests.recorded_files import read_files, read_or_refused, read_text, statements
+from tests.sqlserver_files import trc_event, trc_file
 from tests.sqlserver_texts import EVENTS, Traced, event_data, event_series, event_table, trace_table, trace_xml
 from tiersim.errors import TraceError
 from tiersim.traces.readers.recorded import Recorded
@@ -66,6 +69,48 @@ def test_a_trace_is_the_same_executions_however_it_was_saved(tmp_path: Path, tex
     assert statements(recorded) == executed()
     assert not recorded.dropped
     assert not recorded.warnings
+
+
+def test_trace_files_are_the_same_executions_as_their_xml(tmp_path: Path) -> None:
+    names = {10: "RPC:Completed", 12: "SQL:BatchCompleted", 14: "Audit Login"}
+    events = []
+    for event in EVENTS:
+        start, end = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (event.start_ms, event.end_ms))
+        is_timed = event.event_class != 14
+        columns = {
+            "CPU": event.cpu_ms, "Reads": event.reads, "Writes": event.writes, "RowCounts": event.rows, "SPID": event.spid,
+        }  # fmt: skip
+        events.append(
+            trc_event(
+                names[event.event_class],
+                TextData=event.text,
+                StartTime=start,
+                EndTime=end if is_timed else None,
+                Duration=event.duration_us if is_timed else None,
+                DatabaseName="shop",
+                LoginName="web",
+                **columns,
+            )
+        )
+    (tmp_path / "a.trc").write_bytes(trc_file(events))
+    (tmp_path / "a.xml").write_bytes(trace_xml())
+    (tmp_path / "a.csv").write_bytes(trace_table().encode())
+    trc, xml, table = (read_files(tmp_path / f"a.{kind}") for kind in ("trc", "xml", "csv"))
+    assert statements(trc) == statements(xml) == statements(table)
+    assert trc.queries == xml.queries == table.queries
+
+
+def test_system_sessions_are_left_out(tmp_path: Path) -> None:
+    system = '<action name="is_system" package="sqlserver"><value>true</value></action></event>'
+    recorded = read_text(tmp_path, event_data(EVENTS[1]).replace("</event>", system) + event_data(EVENTS[5]))
+    assert len(statements(recorded)) == 1
+    assert recorded.dropped == {"events of system sessions": 1}
+    marked = trace_xml(EVENTS[1:2] + EVENTS[5:], encoding="utf-8", header=False).replace(
+        b"</Event>", b'<Column id="60" name="IsSystem">1</Column></Event>', 1
+    )
+    recorded = read_text(tmp_path, marked)
+    assert len(statements(recorded)) == 1
+    assert recorded.dropped == {"events of system sessions": 1}
 
 
 def test_what_the_trace_has_is_there_and_nothing_else(tmp_path: Path) -> None:
@@ -234,8 +279,6 @@ def test_damage_ends_in_a_sentence_at_worst(seed: int, key: str) -> None:
     )
     for _ in range(chance.randrange(1, 9)):
         data[chance.randrange(len(data))] = chance.randrange(256)
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         read_or_refused(Path(folder), bytes(data[: chance.randrange(1, len(data))]), key)
 

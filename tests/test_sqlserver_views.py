@@ -238,3 +238,9 @@ def test_pages_read_ahead_are_no_reset(tmp_path: Path) -> None:
     (change,) = found.of("query").values()
     assert change.grown == {"calls": 30, "cpu_ms": 0, "pages_read": 100_500, "pages_hit": 0}
     assert not found.resets
+
+
+def test_a_rule_of_many_dashes_takes_no_time(tmp_path: Path) -> None:
+    recorded = saved(tmp_path, "wait_type,wait_time_ms\nX,1\nY,2\n" + "-" * 50_000 + "x,1\n")
+    assert recorded.dropped == {}
+    assert len(recorded.snapshots()[0].values) == 3

@@ -18,7 +18,7 @@ _BARS, _LABEL = 10, 44
 #: Of all time; a query that took less has no bar.
 _LEAST_SHARE = 0.002
 #: Parts of a query's time, in the order of their colours.
-_PARTS = ("reading pages", "writing pages", "all else: CPU, locks, log, client")
+_PARTS = ("reading pages", "writing pages", "processors", "all else")
 
 
 def of_requests(description: dict[str, Any]) -> bool:
@@ -69,10 +69,13 @@ def _relations(description: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in found if (row["pages_read"] or 0) + (row["pages_hit"] or 0) > _LEAST_SHARE * asked][:_BARS]
 
 
-def _parts_s(query: dict[str, Any]) -> tuple[float, float, float]:
+def _parts_s(query: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Return the timed parts of a query; workers together may use more processor time than passes."""
     read_ms = (query["read_ms"] or 0) + (query["temp_read_ms"] or 0)
     write_ms = (query["write_ms"] or 0) + (query["temp_write_ms"] or 0)
-    return read_ms / 1e3, write_ms / 1e3, max(query["exec_ms"] - read_ms - write_ms, 0) / 1e3
+    rest_ms = max(query["exec_ms"] - read_ms - write_ms, 0)
+    cpu_ms = min(query["cpu_ms"] or 0, rest_ms)
+    return read_ms / 1e3, write_ms / 1e3, cpu_ms / 1e3, (rest_ms - cpu_ms) / 1e3
 
 
 def _short(text: str) -> str:
@@ -88,7 +91,14 @@ def _query_reading(description: dict[str, Any]) -> str:
     )
     total = sum(map(sum, parts))
     reading = sum(part[0] for part in parts)
-    return f"{said}; of the time shown, {100 * reading / total:.0f} % is reading pages." if reading else f"{said}."
+    if reading:
+        return f"{said}; of the time shown, {100 * reading / total:.0f} % is reading pages."
+    cpu = sum(part[2] for part in parts)
+    return (
+        f"{said}; of the time shown, {100 * cpu / total:.0f} % is processor time, all else waits."
+        if cpu
+        else f"{said}."
+    )
 
 
 def _relation_reading(description: dict[str, Any]) -> str:
@@ -126,7 +136,10 @@ def groups(description: dict[str, Any]) -> list[Table]:
     tables = [
         _table("queries", "By query", _QUERY, found["queries"]),
         _table("executions", "Executions recorded one by one", _EXECUTION, found["executions"]),
+        _table("files", "By file", _FILE, found["files"]),
+        _table("waits", "By wait", _WAIT, found["waits"]),
         _table("relations", "By relation", _RELATION, [r for r in found["relations"] if r["pages_read"] or r["pages_hit"]]),
+        _table("indexes", "Tables and indexes", _INDEX, [r for r in found["relations"] if r["page_io_latch_waits"] is not None]),
         _table("checkpoints", "Checkpoints", _CHECKPOINT, found["checkpoints"]),
     ]  # fmt: skip
     return [table for table in tables if table["rows"]]
@@ -152,6 +165,10 @@ def _bytes(value: float | None) -> str:
     return "–" if value is None else format_bytes(value)
 
 
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{format_bytes(value)}/s"
+
+
 def _text(value: str | None) -> str:
     return value or "not recorded"
 
@@ -160,12 +177,28 @@ def _text(value: str | None) -> str:
 _Columns = tuple[tuple[str, str, Callable[[Any], str]], ...]
 _QUERY: _Columns = (
     ("Query", "text", _text), ("Calls", "calls", _count), ("Mean", "mean_ms", _ms), ("Time", "exec_ms", _ms),
-    ("Of all", "share_of_time", _share), ("Pages read", "pages_read", _count), ("Hit ratio", "hit_ratio", _share),
-    ("Dirtied", "pages_dirtied", _count), ("Written", "pages_written", _count), ("Log", "log_bytes", _bytes),
+    ("Of all", "share_of_time", _share), ("CPU", "cpu_ms", _ms), ("Pages read", "pages_read", _count),
+    ("Hit ratio", "hit_ratio", _share), ("Dirtied", "pages_dirtied", _count), ("Written", "pages_written", _count), ("Log", "log_bytes", _bytes),
+)  # fmt: skip
+_FILE: _Columns = (
+    ("File", "path", _text), ("Kind", "kind", _text), ("Database", "database", _text), ("Size", "size_bytes", _bytes),
+    ("Reads", "reads", _count), ("Read", "read_mean_ms", _ms), ("Read rate", "read_bytes_per_s", _rate),
+    ("Writes", "writes", _count), ("Write", "write_mean_ms", _ms), ("Write rate", "written_bytes_per_s", _rate),
+)  # fmt: skip
+_WAIT: _Columns = (
+    ("Wait", "name", _text), ("Waits", "waits", _count), ("Time", "wait_ms", _ms), ("Mean", "mean_ms", _ms),
+    ("Of all", "share_of_time", _share), ("For a processor", "signal_wait_ms", _ms),
+)  # fmt: skip
+_INDEX: _Columns = (
+    ("Table or index", "name", _text), ("Size", "size_bytes", _bytes), ("Scans and lookups", "index_scans", _count),
+    ("Inserted", "rows_inserted", _count), ("Updated", "rows_updated", _count), ("Deleted", "rows_deleted", _count),
+    ("Waits for pages", "page_io_latch_waits", _count), ("Waited", "page_io_latch_wait_ms", _ms),
+    ("In the pool", "pages_cached", _count),
 )  # fmt: skip
 _EXECUTION: _Columns = (
     ("Query", "text", _text), ("Count", "count", _count), ("Sessions", "sessions", _count), ("Mean", "mean_ns", _ns),
-    ("p50", "p50_ns", _ns), ("p95", "p95_ns", _ns), ("p99", "p99_ns", _ns),
+    ("p50", "p50_ns", _ns), ("p95", "p95_ns", _ns), ("p99", "p99_ns", _ns), ("CPU", "cpu_ns", _ns),
+    ("Looked up", "logical_reads", _count), ("Read", "physical_reads", _count),
 )  # fmt: skip
 _RELATION: _Columns = (
     ("Relation", "name", _text), ("Kind", "kind", lambda kind: kind or "–"), ("Size", "size_bytes", _bytes),
@@ -223,10 +256,16 @@ def _moves(found: dict[str, Any]) -> str:
     read = sum(row["pages_read"] or 0 for row in found["databases"])
     hit = sum(row["pages_hit"] or 0 for row in found["databases"])
     said = []
+    if read + hit == 0:
+        read = sum(query["pages_read"] or 0 for query in found["queries"])
+        hit = sum(query["pages_hit"] or 0 for query in found["queries"])
     if read + hit:
         said.append(
             f"{hit + read:,} pages looked up, {read:,} of them not in the buffer pool (hit ratio {100 * hit / (hit + read):.1f} %)."
         )
+    if found["files"]:
+        moved = [sum(row[name] or 0 for row in found["files"]) for name in ("read_bytes", "written_bytes")]
+        said.append(f"{format_bytes(moved[0])} read from files, {format_bytes(moved[1])} written.")
     log = (found["log"] or {}).get("bytes")
     if log is not None:
         said.append(f"{format_bytes(log)} of log.")

@@ -39,11 +39,13 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         "snapshots": dict(sorted(found.snapshots.items())),
         "queries": sorted(queries, key=lambda query: (-(query["exec_ms"] or 0), query["entity"])),
         "executions": _executions(statements, texts),
-        "databases": _hits(found, "database", ("commits", "rollbacks", "temp_bytes", "deadlocks")),
+        "databases": _databases(found),
         "relations": _relations(found),
         "pool": _pool(found),
         "io": _io(found),
-        "log": _numbers(found, "log", "log"),
+        "files": _files(found),
+        "waits": _waits(found),
+        "log": _log(found),
         "checkpointer": _numbers(found, "checkpointer", "checkpointer"),
         "background_writer": _numbers(found, "background writer", "background writer"),
         "checkpoints": [_plain(change.last) for _, change in sorted(found.of("checkpoint").items(), key=_by_number)],
@@ -97,7 +99,15 @@ def _ratio(hits: Decimal | None, misses: Decimal | None) -> float | None:
 _OF_QUERIES = (
     *("rows", "pages_hit", "pages_read", "pages_dirtied", "pages_written", "local_pages_read", "temp_pages_read"),
     *("temp_pages_written", "plan_ms", "read_ms", "write_ms", "temp_read_ms", "temp_write_ms", "log_records"),
-    *("log_full_page_images", "log_bytes", "cpu_user_ms", "cpu_system_ms", "device_read_bytes", "device_written_bytes"),
+    *(
+        "log_full_page_images",
+        "log_bytes",
+        "cpu_ms",
+        "cpu_user_ms",
+        "cpu_system_ms",
+        "device_read_bytes",
+        "device_written_bytes",
+    ),
 )
 
 
@@ -138,7 +148,7 @@ def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]
             "duration_ns": int(took.sum()) if len(took) else None,
             "mean_ns": float(took.mean()) if len(took) else None,
             **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
-            **{name: _sum(statements.columns[name][rows]) for name in ("logical_reads", "physical_reads", "writes", "log_bytes")},
+            **{name: _sum(statements.columns[name][rows]) for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes")},
             "sessions": len(np.unique(statements.columns["session"][rows & (statements.columns["session"] >= 0)])),
         })  # fmt: skip
     return sorted(groups, key=lambda group: (-(group["duration_ns"] or 0), group["query"] or ""))
@@ -164,9 +174,51 @@ def _hits(found: Differences, subject: str, more: Sequence[str]) -> list[dict[st
     return sorted(rows, key=lambda row: (-(row["pages_read"] or 0), row["name"]))
 
 
+_OF_DATABASES = (
+    *(
+        "commits",
+        "rollbacks",
+        "temp_bytes",
+        "deadlocks",
+        "transactions",
+        "batches",
+        "pages_looked_up",
+        "pages_read_ahead",
+    ),
+    *("pages_written", "page_life_s"),
+)
+
+
+def _databases(found: Differences) -> list[dict[str, Any]]:
+    """Return databases with their hit ratios, from lookups where a source counts these in place of hits."""
+    rows = _hits(found, "database", _OF_DATABASES)
+    for row in rows:
+        if row["pages_hit"] is None and row["pages_looked_up"] is not None and row["pages_read"] is not None:
+            # read-ahead reads pages that nobody looked up yet
+            row["pages_hit"] = max(row["pages_looked_up"] - row["pages_read"], 0)
+            looked_up = row["pages_hit"] + row["pages_read"]
+            row["hit_ratio"] = row["pages_hit"] / looked_up if looked_up else None
+    return rows
+
+
+_OF_RELATIONS = (
+    *(
+        "size_bytes",
+        "pages",
+        "rows",
+        "sequential_scans",
+        "index_scans",
+        "rows_inserted",
+        "rows_updated",
+        "rows_deleted",
+    ),
+    *("page_io_latch_waits", "page_io_latch_wait_ms"),
+)
+
+
 def _relations(found: Differences) -> list[dict[str, Any]]:
     """Return relations with their sizes, reads, and the pages that the pool holds of them, most pages read first."""
-    rows = _hits(found, "relation", ("size_bytes", "pages", "rows", "sequential_scans", "index_scans"))
+    rows = _hits(found, "relation", _OF_RELATIONS)
     cached = _cached(found)
     for row in rows:
         kind = found.of("relation")[row["name"]].last.get("kind")
@@ -218,6 +270,54 @@ def _io(found: Differences) -> list[dict[str, Any]]:
             rows.append({"name": entity, **values, "read_mean_ms": _mean(values, "read_ms", "reads")}
                         | {"write_mean_ms": _mean(values, "write_ms", "writes"), "flush_mean_ms": _mean(values, "flush_ms", "flushes")})  # fmt: skip
     return rows
+
+
+def _files(found: Differences) -> list[dict[str, Any]]:
+    """Return files with their counts, latencies and rates, those with most time first."""
+    span_ns = found.span_ns.get("file")
+    rows = []
+    for entity, change in found.of("file").items():
+        values = _plain(change.grown | change.last)
+        row = {name: values.get(name) for name in ("path", "kind", "database", "size_bytes")}
+        for what, counts, bytes_, time in (
+            ("read", "reads", "read_bytes", "read_ms"),
+            ("write", "writes", "written_bytes", "write_ms"),
+        ):
+            row |= {name: values.get(name) for name in (counts, bytes_, time)}
+            row[f"{what}_mean_ms"] = _mean(values, time, counts)
+            row[f"{bytes_}_per_s"] = (
+                values[bytes_] * NS_PER_S / span_ns if values.get(bytes_) is not None and span_ns else None
+            )
+        rows.append({"name": entity, **row})
+    return sorted(rows, key=lambda row: (-(row["read_ms"] or 0) - (row["write_ms"] or 0), row["name"]))
+
+
+def _waits(found: Differences) -> list[dict[str, Any]]:
+    """Return what was waited for, those with most time first; waits that were sampled are among the sessions."""
+    timed = {entity: change for entity, change in found.of("wait").items() if change.number("wait_ms")}
+    total = sum((change.grown["wait_ms"] for change in timed.values()), Decimal(0))
+    rows = [
+        {
+            "name": entity,
+            **{name: number(change.number(name)) for name in ("waits", "wait_ms", "signal_wait_ms")},
+            "mean_ms": _mean(_plain(change.grown), "wait_ms", "waits"),
+            "share_of_time": float(change.grown["wait_ms"] / total),
+        }
+        for entity, change in timed.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["wait_ms"], row["name"]))
+
+
+def _log(found: Differences) -> dict[str, Any] | None:
+    """Return the counters of the log; the sum of those of the databases, where only these are told."""
+    together = _numbers(found, "log", "log")
+    if together is not None:
+        return together
+    sums: dict[str, Decimal] = {}
+    for change in found.of("log").values():
+        for name, value in change.grown.items():
+            sums[name] = sums.get(name, Decimal(0)) + value
+    return _plain(sums) if sums else None
 
 
 def _mean(values: Mapping[str, Any], total: str, count: str) -> float | None:

@@ -18,21 +18,36 @@ _REMEDIES = {
         "log": "record pg_stat_wal (14 and later)",
         "checkpoints": "set log_checkpoints = on and import the server's log, or record pg_stat_checkpointer",
         "settings": "record pg_settings",
-    }
+    },
+    "sqlserver": {
+        "queries": "record sys.dm_exec_query_stats, or an Extended Events session (tiersim record sqlserver --dry-run prints both)",
+        "reads": "record Extended Events, which count physical_reads, or sys.dm_exec_query_stats before and after",
+        "relations": "record sys.dm_db_index_operational_stats before and after",
+        "sizes": "record sys.dm_db_partition_stats",
+        "pool": "record sys.dm_os_buffer_descriptors by table (tiersim record sqlserver --dry-run --buffercache)",
+        "log": "record sys.dm_os_performance_counters (Log Bytes Flushed/sec), or log in perfmon",
+        "log timing": "record sys.dm_io_virtual_file_stats joined with sys.master_files, which tells the log",
+        "checkpoints": "record sys.dm_os_performance_counters (Checkpoint pages/sec), or log in perfmon",
+        "settings": "record sys.configurations",
+        "files": "record sys.dm_io_virtual_file_stats joined with sys.master_files, before and after",
+    },
 }
+#: Engines that read and write their files past the operating system's cache.
+_PAST_THE_CACHE = ("sqlserver",)
 
 
 def missing(found: Differences, statements: Table, bundle: Bundle) -> list[str]:
     """Say what is missing to predict well from this recording, most important first."""
-    remedies = _REMEDIES.get(str(bundle.manifest.host.get("engine")), {})
+    engine = str(bundle.manifest.host.get("engine"))
+    remedies = _REMEDIES.get(engine, {})
 
     def sentence(lack: str, what: str) -> str:
         return f"{lack}: {remedies[what]}" if what in remedies else lack
 
-    return [sentence(lack, what) for lack, what in _lacks(found, statements, bundle)]
+    return [sentence(lack, what) for lack, what in _lacks(found, statements, bundle, engine)]
 
 
-def _lacks(found: Differences, statements: Table, bundle: Bundle) -> Iterator[tuple[str, str]]:
+def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -> Iterator[tuple[str, str]]:
     counted = max(found.snapshots.values(), default=0)
     if counted == 1 and not len(statements):
         yield "one snapshot alone says nothing of a span of time; take another after some minutes of load", ""
@@ -43,6 +58,8 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle) -> Iterator[tu
         )
     if not found.of("query") and not len(statements):
         yield "what each query asks for is not known", "queries"
+    if len(statements) and not found.of("query") and not (statements.columns["physical_reads"] >= 0).any():
+        yield "which reads of the executions went to disk is not known, only how many pages were looked up", "reads"
     if found.of("query") and _reads_without_time(found):
         yield "reads were not timed, so the CPU of queries cannot be told from their reads", "timing"
     if not found.of("relation"):
@@ -51,10 +68,10 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle) -> Iterator[tu
         yield "the sizes of tables and indexes are not known", "sizes"
     if not found.of("pool"):
         yield "what the buffer pool holds, and how warm, is not known", "pool"
-    log = found.of("log").get("log")
-    if log is None or log.number("bytes") is None:
+    logs, log_files = list(found.of("log").values()), _log_files(found)
+    if all(change.number("bytes") is None for change in logs) and not log_files:
         yield "how much was written to the log is known from queries at best", "log"
-    elif not any(change.number("flush_ms") for change in [log, *_log_writers(found)]):
+    elif not log_files and not any(change.number("flush_ms") for change in [*logs, *_log_writers(found)]):
         yield "flushes of the log were not timed", "log timing"
     if not found.of("checkpoint") and not found.of("checkpointer"):
         yield "nothing is known of checkpoints", "checkpoints"
@@ -62,7 +79,10 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle) -> Iterator[tu
         yield "how many sessions worked at a time is known by Little's law alone; sample the active sessions", ""
     if not found.of("setting"):
         yield "the engine's settings, such as the size of its buffer pool, are not known", "settings"
-    if not bundle.rows:
+    if engine in _PAST_THE_CACHE:
+        if not found.of("file") and not found.of("device") and not bundle.rows:
+            yield "what files or devices read and write, and how fast, is not known", "files"
+    elif not bundle.rows:
         yield (
             (
                 "pages that the engine read may have come from the operating system's cache: only a block trace of the same "
@@ -76,8 +96,17 @@ def _log_writers(found: Differences) -> list[Change]:
     return [change for entity, change in found.of("io").items() if "/wal/" in entity]
 
 
+def _log_files(found: Differences) -> list[Change]:
+    return [
+        change for change in found.of("file").values() if change.last.get("kind") == "log" and change.number("write_ms")
+    ]
+
+
 def _reads_without_time(found: Differences) -> bool:
+    """Tell whether queries read pages, and neither these reads nor the processors' time were timed."""
     changes = found.of("query").values()
+    if any(change.number("cpu_ms") for change in changes):
+        return False
     return any(change.number("pages_read") for change in changes) and not any(
         change.number("read_ms") for change in changes
     )

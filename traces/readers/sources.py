@@ -42,11 +42,11 @@ SOURCES: dict[str, Source] = {
     "pgbench-output": Source(looks_like_pgbench_output, read_pgbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
     "perfmon": PERFMON,
-    "sqlserver-trc": Source(looks_like_trc, read_trc, finish_executions, by_numbers),
-    "sqlserver-xel": Source(looks_like_xel, read_xel, finish_executions, by_numbers),
     "sqlserver-trace-xml": TRACE_XML,
     "sqlserver-trace-table": TRACE_TABLE,
     "sqlserver-event-xml": EVENT_XML,
+    "sqlserver-trc": Source(looks_like_trc, read_trc, finish_executions, by_numbers),
+    "sqlserver-xel": Source(looks_like_xel, read_xel, finish_executions, by_numbers),
     "proc": Source(looks_like_proc, read_proc),
     "iostat": Source(looks_like_iostat, read_iostat),
     "sar": Source(looks_like_sar, read_sar),

@@ -93,6 +93,23 @@ def buffers(row: Row) -> Row:
     return row | {"relation": named, "count": count or "0", "dirty": told or (count if dirty else "0")}
 
 
+#: Waits of threads that have nothing to do: they say nothing of the load, and are most of all time.
+_IDLE = (
+    "BROKER_", "CHECKPOINT_QUEUE", "CHKPT", "CLR_AUTO_EVENT", "CLR_MANUAL_EVENT", "CLR_SEMAPHORE", "DBMIRROR_DBM_EVENT",
+    "DBMIRROR_EVENTS_QUEUE", "DBMIRROR_WORKER_QUEUE", "DIRTY_PAGE_POLL", "DISPATCHER_QUEUE", "FSAGENT", "FT_IFTS", "HADR_CLUSAPI",
+    "HADR_FILESTREAM", "HADR_LOGCAPTURE", "HADR_NOTIFICATION", "HADR_TIMER", "HADR_WORK_QUEUE", "KSOURCE_WAKEUP", "LAZYWRITER_SLEEP",
+    "LOGMGR_QUEUE", "ONDEMAND_TASK_QUEUE", "PARALLEL_REDO_", "PREEMPTIVE_XE", "PVS_PREALLOCATE", "PWAIT_", "QDS_",
+    "REQUEST_FOR_DEADLOCK_SEARCH", "RESOURCE_QUEUE", "SERVER_IDLE_CHECK", "SLEEP_", "SNI_HTTP_ACCEPT", "SOS_WORK_DISPATCHER",
+    "SP_SERVER_DIAGNOSTICS_SLEEP", "SQLTRACE_", "VDI_CLIENT_OTHER", "WAITFOR", "WAIT_XTP_", "XE_DISPATCHER", "XE_TIMER",
+)  # fmt: skip
+
+
+def wait(row: Row) -> Row:
+    """Leave out the names of waits for work."""
+    kind = row.get("wait_type")
+    return row | {"wait_type": None if kind is None or kind.upper().startswith(_IDLE) else kind}
+
+
 def setting(row: Row) -> Row:
     """Leave out the names of settings that are not kept."""
     name = row.get("name")

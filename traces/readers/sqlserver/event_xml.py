@@ -1,6 +1,7 @@
 """Extended Events as XML: ``event_data`` of ``fn_xe_file_target_read_file`` (bare, or in a CSV), rings, events one behind the other."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -17,8 +18,9 @@ from tiersim.traces.readers.sqlserver.events import (
     What,
     wait_class,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions
-from tiersim.traces.readers.sqlserver.trace_rows import number_of, numbers_of
+from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.text_events import TextEvents
+from tiersim.traces.readers.sqlserver.trace_rows import OF_SYSTEM, SYSTEM, number_of, numbers_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
 from tiersim.units import NS_PER_MS
@@ -32,13 +34,15 @@ _DAMAGED = "damaged events"
 
 
 def _looks_like(start: str) -> bool:
-    return _EVENT.search(start.replace("\0", "")) is not None
+    text = start.replace("\0", "").lstrip("\ufeff \r\n\t")
+    is_such = text.startswith(("<", '"<event ')) or "event_data" in text.split("\n", 1)[0]
+    return is_such and _EVENT.search(text) is not None
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     """Add what the events say; raises TraceError when there are none, or most are damaged."""
     found = XmlEvents(opened, "event")
-    executions = recorded.of(Executions)
+    texts = recorded.of(TextEvents)
     times = EventTimes()
     events = damaged = files = 0
     for event in found:
@@ -47,11 +51,16 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
         if what in _FILES:
             files += 1
         elif what != What.OTHER:
+            fields, words = _fields(event)
+            if fields.get("is_system") in SYSTEM:
+                recorded.lose(OF_SYSTEM, 1)
+                continue
             try:
-                executions.take(_event(what, event, times))
+                texts.take(_event(what, event.get("timestamp", ""), fields, words, times))
             except ValueError:
                 events -= 1
                 damaged += 1
+    texts.flush()
     damaged += found.damaged
     if damaged > events:
         raise TraceError(
@@ -74,17 +83,22 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 EVENT_XML = Source(_looks_like, _read, finish_executions)
 
 
-def _event(what: What, event: Element, times: EventTimes) -> Event:
-    """Return an event; raises ValueError when a number or its time is none. It is noted when it ends."""
-    fields: dict[str, str] = {}
+def _fields(event: Element) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the values of an event's fields and actions by name, and the words that stand for those that are codes."""
+    values: dict[str, str] = {}
     words: dict[str, str] = {}
     for field in event:
         name = field.get("name", "")
         for child in field:
             if child.tag == "value":
-                fields[name] = child.text or ""
+                values[name] = child.text or ""
             elif child.tag == "text":
                 words[name] = child.text or ""
+    return values, words
+
+
+def _event(what: What, timestamp: str, fields: Mapping[str, str], words: Mapping[str, str], times: EventTimes) -> Event:
+    """Return an event; raises ValueError when a number or its time is none. It is noted when it ends."""
     numbers = [number_of(fields.get(name), unit) for name, unit in _NUMBERS]
     wait = Wait.OTHER
     if what == What.WAIT:
@@ -95,10 +109,10 @@ def _event(what: What, event: Element, times: EventTimes) -> Event:
             what,
             next((fields[name] for name in XE_TEXTS if fields.get(name)), None),
             NOT_KNOWN,
-            times.unix_ns(event.get("timestamp", "")),
+            times.unix_ns(timestamp),
             *numbers,
             wait,
-            fields.get("database_name") or fields.get("database_id") or None,
+            fields.get("database_name") or None,
             fields.get("server_principal_name") or fields.get("username") or None,
         )
     )

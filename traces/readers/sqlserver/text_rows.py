@@ -19,7 +19,6 @@ LONGEST_VALUE = 1 << 20
 #: A longer line is no heading.
 _LONGEST_HEADING = 1 << 14
 _FOOTER = re.compile(r"\(\d[^()]*\)")
-_RULE = re.compile(r"-+(?:.-+)*\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d{1,40},\d{1,20}(?:[eE][+-]?\d{1,3})?", re.ASCII)
 #: Columns whose texts may hold delimiters; where such a column is the last, what is too much of a row is part of it.
 TEXT_COLUMNS = frozenset(
@@ -125,8 +124,8 @@ def _rows(
                 continue
             if not values or not values[0].strip() or _FOOTER.fullmatch(values[0].strip()):
                 return
-        if values[0][:1] == "-" and _RULE.fullmatch(delimiter.join(values)):
-            continue
+        if values[0][:1] == "-" and not any(value.strip("- ") for value in values):
+            continue  # sqlcmd's rule below the heading
         if (
             column_name(values[0]) == first
             and len(values) == width

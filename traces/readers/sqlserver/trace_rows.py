@@ -21,7 +21,8 @@ from tiersim.traces.readers.sqlserver.events import (
     Wait,
     What,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions
+from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.text_rows import plain, raw_tables_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
@@ -39,7 +40,7 @@ _BY_NUMBER = {str(number): what for number, what in CLASSES.items()}
 #: Columns that are read, by their names in lower case.
 _NEEDED = {
     name.lower(): name
-    for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "DatabaseID", "LoginName")
+    for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "LoginName", "IsSystem")
 }
 _BY_COLUMN_NUMBER = {str(number): name for number, name in COLUMN_NAMES.items()}
 #: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one unit is.
@@ -50,12 +51,15 @@ _LONGEST_NUMBER = 20
 #: With more damage than events after so many, a file is something else.
 _ENOUGH = 1000
 _DAMAGED = "damaged events"
+#: What marks events of the server's own sessions, and what they are counted as.
+SYSTEM, OF_SYSTEM = ("1", "true"), "events of system sessions"
 _ROOT = re.compile(r"<(?:\w+:)?TraceData\b")
 _PROVIDER = re.compile(r'MajorVersion="(\d{1,3})"')
 
 
 def _looks_like_xml(start: str) -> bool:
-    return _ROOT.search(start.replace("\0", "")) is not None
+    text = start.replace("\0", "").lstrip("\ufeff \r\n\t")
+    return text.startswith("<") and _ROOT.search(text) is not None
 
 
 def _looks_like_table(start: str) -> bool:
@@ -112,7 +116,7 @@ class _Rows:
         self.damaged = 0
         self._path = path
         self._recorded = recorded
-        self._executions = recorded.of(Executions)
+        self._texts = recorded.of(TextEvents)
         self._times = EventTimes()
         self._events = 0
         recorded.host["engine"] = "sqlserver"
@@ -121,11 +125,13 @@ class _Rows:
     def add(self, number: str | None, name: str | None, columns: Mapping[str, str]) -> None:
         """Take in one event, by the number or the name of its class. Raises TraceError when most are damaged."""
         what = _BY_NUMBER.get(number or "") or _BY_NAME.get((name or "").lower(), What.OTHER)
-        if what == What.OTHER:
+        is_system = columns.get("IsSystem") in SYSTEM
+        if what == What.OTHER or is_system:
             self._events += 1
+            self._recorded.lose(OF_SYSTEM, is_system)
             return
         try:
-            self._executions.take(_event(what, columns, self._times))
+            self._texts.take(_event(what, columns, self._times))
         except ValueError:
             self.damaged += 1
             if self.damaged > _ENOUGH and self.damaged > self._events:
@@ -135,6 +141,7 @@ class _Rows:
 
     def finish(self, damage: str) -> None:
         """Say what was lost; raises TraceError when most was."""
+        self._texts.flush()
         if self.damaged > self._events:
             raise TraceError(
                 f"{self._path}: {self.damaged:,} of {self.damaged + self._events:,} events cannot be read; {_AGAIN}"
@@ -161,7 +168,7 @@ def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> Event:
             _time(columns.get("EndTime"), times),
             *numbers,
             Wait.OTHER,
-            columns.get("DatabaseName") or columns.get("DatabaseID"),
+            columns.get("DatabaseName"),
             columns.get("LoginName"),
         )
     )

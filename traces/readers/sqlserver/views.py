@@ -175,6 +175,7 @@ VIEWS: tuple[View, ...] = (
                 },
             ),
         ),
+        derived.wait,
         needs="wait_type",
     ),
     View(
