@@ -15,6 +15,10 @@ _DIGITS = 7  # of literals
 #: So many events are laid out at a time.
 _EVENTS = 200_000
 _NS_PER_MS = 1_000_000
+_FILE_COLUMNS = (
+    "captured_at,database_id,file_id,database_name,type_desc,physical_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes,"
+    "num_of_bytes_written,io_stall_write_ms,size_on_disk_bytes"
+)
 
 
 def text_of(text: str, kind: str) -> str:
@@ -114,10 +118,7 @@ def write_file_stats(folder: Path, bundle: Path) -> list[Path]:
     """Write the files' counters of a bundle as they would be saved, a CSV for each moment."""
     paths = []
     for name, snapshot in zip(("before", "after"), read_snapshots(bundle), strict=True):
-        lines = [
-            "captured_at,database_id,file_id,database_name,type_desc,physical_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes,"
-            "num_of_bytes_written,io_stall_write_ms,size_on_disk_bytes"
-        ]
+        lines = [_FILE_COLUMNS]
         moment = EPOCH + timedelta(microseconds=(snapshot.time_ns or 0) // 1000)
         for (subject, entity), values in snapshot.values.items():
             if subject != "file":
