@@ -154,6 +154,8 @@ def _calibration(found: Mapping[str, Any]) -> str:
         for name, figures in found["classes"].items()
         if figures["decides"]
     ]
+    if found.get("read_error_pct") is not None:
+        parts.append(f"pages read by all statements {found['read_error_pct']:+.1f} %")
     limits = found["tolerance_pct"]
     return (
         f"{found['verdict'].capitalize()}: on {found['baseline']} means differ from the recorded ones by {', '.join(parts)}; the limits are "

@@ -72,7 +72,10 @@ class ReplicaModel(StrictModel):
 
 
 class EngineModel(StrictModel):
-    """``[engine]``: the database engine's settings; what is left out is as it was recorded."""
+    """``[engine]``: the database engine's settings; what is left out is as it was recorded.
+
+    Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run (``scenarios/statements``).
+    """
 
     kind: Literal["postgresql", "sqlserver"] | None = None
     version: int | None = Field(default=None, ge=1)
@@ -91,3 +94,7 @@ class EngineModel(StrictModel):
     synchronous_commit: bool | None = None
     commit_delay: Nanoseconds | None = Field(default=None, ge=0, le=100_000_000)
     replica: ReplicaModel | None = None
+    recovery_interval: Nanoseconds | None = Field(default=None, ge=1_000_000_000)
+    target_recovery_time: Nanoseconds | None = Field(default=None, ge=0)  # 0: automatic checkpoints
+    extension: Bytes | None = Field(default=None, gt=0)  # of the buffer pool, on the volume of placement.extension
+    delayed_durability: bool | None = None

@@ -18,7 +18,7 @@ from tiersim.toml_files import (
 from tiersim.units import format_bytes
 
 #: Keys of ``[placement]`` besides those of single files and relations; temp and tempdb are the same.
-_PLACES = ("default", "log", "temp", "tempdb", "backup")
+_PLACES = ("default", "log", "temp", "tempdb", "backup", "extension")
 
 
 class QueueModel(StrictModel):
@@ -244,8 +244,9 @@ def with_units(model: Scenario) -> dict[str, Any]:
     _write_units(values.get("host", {}), {"memory": "B"})
     _write_units(values.get("host", {}).get("costs", {}), dict.fromkeys(CostsModel.model_fields, "ns"))
     engine = values.get("engine", {})
-    sizes = ("buffer_pool", "os_cache", "checkpoint_flush_after", "max_wal_size", "wal_buffers")
-    _write_units(engine, dict.fromkeys(sizes, "B") | dict.fromkeys(("checkpoint_timeout", "commit_delay"), "ns"))
+    sizes = ("buffer_pool", "os_cache", "checkpoint_flush_after", "max_wal_size", "wal_buffers", "extension")
+    times = ("checkpoint_timeout", "commit_delay", "recovery_interval", "target_recovery_time")
+    _write_units(engine, dict.fromkeys(sizes, "B") | dict.fromkeys(times, "ns"))
     _write_units(engine.get("replica", {}), dict.fromkeys(("round_trip", "flush"), "ns"))
     return values
 

@@ -148,7 +148,8 @@ def test_changed_pages_are_not_read_back_from_the_extension() -> None:
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
     builder = PlantBuilder(1)
-    nothing = Statements([], *(np.zeros(0, np.int64) for _ in range(5)), np.zeros(0), np.zeros(0))  # type: ignore[arg-type]
+    none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    nothing = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
     with pytest.raises(ScenarioError, match="LRU-2"):
         add_database(builder, Host(1, 1, policy=SWEEP, lazy_writer=LazyWriter()), [], [], nothing)
     with pytest.raises(ScenarioError, match="extension"):

@@ -1,5 +1,6 @@
 """Statements and queries of a bundle: ``statements.parquet``, one row an execution, and ``queries.parquet``, one a query."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
@@ -9,12 +10,13 @@ STATEMENTS = "statements.parquet"
 QUERIES = "queries.parquet"
 
 
-def read_statements(folder: Path) -> Table:
+def read_statements(folder: Path, names: Collection[str] | None = None) -> Table:
     """Return the statements of the bundle in *folder*, in order of their starts; none if it has no such table.
 
-    Raises TraceError, see :func:`tiersim.traces.tables.read_table`.
+    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see :func:`tiersim.traces.tables.read_table`.
     """
-    return read_table(folder / STATEMENTS, STATEMENT_COLUMNS)
+    columns = [column for column in STATEMENT_COLUMNS if names is None or column.name in names]
+    return read_table(folder / STATEMENTS, columns)
 
 
 def read_queries(folder: Path) -> Table:

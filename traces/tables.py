@@ -101,12 +101,14 @@ def write_table(path: Path, columns: Sequence[Column], table: Table) -> None:
 
 
 def read_table(path: Path, columns: Sequence[Column]) -> Table:
-    """Read the table at *path*, without rows if there is none; what can be cast without loss is cast.
+    """Read *columns* of the table at *path*, without rows if there is none; what can be cast without loss is cast.
 
     Raises TraceError naming the column that is missing or cannot be used, or that the file is damaged.
     """
     try:
-        found = pq.read_table(path, columns=None, memory_map=False, use_threads=False)
+        there = pq.read_schema(path, memory_map=False).names
+        wanted = [column.name for column in columns if column.name in there]
+        found = pq.read_table(path, columns=wanted, memory_map=False, use_threads=False)
     except FileNotFoundError:
         return table_of(columns, [])
     except OSError as error:

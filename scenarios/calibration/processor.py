@@ -60,6 +60,7 @@ class ProcessorCosts:
     pause_ns: int | None = None
     recorded: Pace | None = None
     simulated: Pace | None = None
+    unhindered: float = 1.0  # of the CPU that was recorded of a statement, what it takes where no other core is busy
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A load on a scenario: the plant, and the database above it, ready to run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tiersim.devices.measured import RECORDED
@@ -19,6 +19,7 @@ from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, sett
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import UNTIL, Database
 from tiersim.simulator.database.warm import clean_all, fill, warm
+from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.traces.differences import differences
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
@@ -54,13 +55,17 @@ class Assembled:
 
 
 def assemble(
-    load: Load, scenario: NamedScenario, processor: ProcessorCosts | None = None, seed: int | None = None
+    load: Load,
+    scenario: NamedScenario,
+    processor: ProcessorCosts | None = None,
+    seed: int | None = None,
+    pools: WarmPools | None = None,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises ScenarioError.
 
-    A load can be put on scenarios as often as one likes.
+    *pools* has the warm pool of a scenario before this one, which may do for this one, too. A load can be put on scenarios as often as one likes.
     """
-    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes)
+    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
     program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
@@ -70,7 +75,7 @@ def assemble(
     frames = frames_of(load, settings)
     database = add_database(
         builder,
-        host_of(scenario, settings, frames, entry[log_volume], _until_ns(load, scenario)),
+        host_of(scenario, settings, frames, entry, log_volume, _until_ns(load, scenario)),
         relations,
         program.classes,
         program.statements,
@@ -79,8 +84,8 @@ def assemble(
     )
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
-    warmed = _fill(scenario, state, load, database, plant)
-    if settings.checkpoints is not None:
+    warmed = _fill(scenario, state, load, database, plant, pools or WarmPools())
+    if settings.of_engine.checkpoints is not None:
         clean_all(database)
     return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
 
@@ -97,23 +102,36 @@ def volumes_of(scenario: NamedScenario, builder: PlantBuilder) -> dict[str, int]
     return entry
 
 
-def host_of(scenario: NamedScenario, settings: Settings, frames: int, log_station: int, until_ns: int) -> Host:
-    """Return what the database of *settings* runs on, with so many *frames* for the tables."""
+def host_of(
+    scenario: NamedScenario,
+    settings: Settings,
+    frames: int,
+    entry: Mapping[str, int],
+    log_volume: str,
+    until_ns: int,
+) -> Host:
+    """Return what the database of *settings* runs on, with so many *frames* for the tables; *entry* is the station of each volume."""
+    of_engine = settings.of_engine
+    extension_pages = of_engine.extension_bytes // settings.page_bytes
+    extension = entry[_extension_volume(scenario, of_engine.extension_bytes)] if extension_pages else 0
     return Host(
         cores=settings.cores,
         frames=frames,
-        log_station=log_station,
-        log=settings.log,
-        checkpoints=settings.checkpoints,
+        log_station=entry[log_volume],
+        log=of_engine.log,
+        checkpoints=of_engine.checkpoints,
         page_bytes=settings.page_bytes,
         costs=settings.costs,
         slowdown=settings.slowdown,
         counted_from_ns=scenario.model.replay.warmup,
         until_ns=until_ns,
-        policy=settings.policy,
-        ramp_pages=settings.ramp_pages,
-        background_writer=settings.background_writer,
-        os_cache_pages=settings.os_cache_bytes // settings.page_bytes,
+        policy=of_engine.policy,
+        ramp_pages=of_engine.ramp_pages,
+        background_writer=of_engine.background_writer,
+        lazy_writer=of_engine.lazy_writer,
+        extension_station=extension,
+        extension_pages=extension_pages,
+        os_cache_pages=of_engine.os_cache_bytes // settings.page_bytes,
     )
 
 
@@ -129,21 +147,21 @@ def _until_ns(load: Load, scenario: NamedScenario) -> int:
     return replay.warmup + load.span_ns if goes_round else NEVER
 
 
-def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant) -> bool:
+def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant, pools: WarmPools) -> bool:
     """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in the long run."""
     if state == "cold":
         return False
     frames = len(database.page_of)
     held = frames if state == "warm" else _held(scenario, load, frames)
     if held == frames:
-        return warm(database, plant).stationary
+        return pools.fill(database, lambda: warm(database, plant)).stationary
     fill(database, held)
     return False
 
 
 def frames_of(load: Load, settings: Settings) -> int:
     """Return the pages of the pool that are for the tables: all but those that others had when it was recorded."""
-    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    recorded = load.pool_bytes
     others = recorded // settings.page_bytes - load.fitted.frames
     pages = settings.buffer_pool_bytes // settings.page_bytes
     return max(pages - max(others, 0), pages // 2, 1)
@@ -153,22 +171,26 @@ def is_extrapolated(load: Load, settings: Settings) -> bool:
     """Tell whether the pool is so much larger or smaller than the recorded one that its misses are a guess."""
     if load.described:
         return False
-    recorded = int(load.manifest.host["shared_buffers_bytes"])
+    recorded = load.pool_bytes
     return extrapolated(load.fitted, round(load.fitted.frames * settings.buffer_pool_bytes / recorded))
 
 
 def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     """Return how many frames held a page when the recording began; raises ScenarioError where nobody looked."""
+    is_sql_server = load.manifest.host.get("engine") == "sqlserver"
     for snapshot in read_snapshots(load.path):
         entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
+        if entities and is_sql_server:
+            held = sum(int(float(values.get("pages", 0))) for values in entities.values())
+            return max(min(frames, held), 1)
         if entities:
             unused = sum(
                 int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
             )
             return max(min(frames, load.fitted.frames - unused), 1)
     raise ScenarioError(
-        f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record pg_buffercache, or '
-        'write "warm"'
+        f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record '
+        f'{"sys.dm_os_buffer_descriptors" if is_sql_server else "pg_buffercache"}, or write "warm"'
     )
 
 
@@ -205,6 +227,22 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
     return relations, log_volume
 
 
+def _extension_volume(scenario: NamedScenario, extension_bytes: int) -> str:
+    """Return the volume of the buffer pool extension; raises ScenarioError when it has none."""
+    volume = scenario.model.placement.get("extension")
+    if volume is None:
+        raise ScenarioError(
+            f'{scenario.name}: engine.extension: lies on no volume; write extension = "NAME" under [placement]'
+        )
+    capacity = scenario.homes[volume].capacity_bytes
+    if extension_bytes > capacity:
+        raise ScenarioError(
+            f"{scenario.name}: engine.extension: {format_bytes(extension_bytes)} do not fit volume {volume!r}, which holds {format_bytes(capacity)}; make it "
+            "smaller"
+        )
+    return volume
+
+
 def _keys(table: str) -> Sequence[str]:
     return f"relation:{table}", f"relation:{table.rpartition('.')[2]}"
 
@@ -214,9 +252,10 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
     wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
     if not wanted:
         return
+    tables = [table.name for table in load.fitted.tables]
     known = {
         name
-        for full in differences(read_snapshots(load.path)).of("relation")
+        for full in (*differences(read_snapshots(load.path)).of("relation"), *tables)
         for name in (full, full.rpartition(".")[2])
     }
     for name in wanted:

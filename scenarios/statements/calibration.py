@@ -6,12 +6,14 @@ spoken of relative to what was measured.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import (
     ProcessorCosts,
     Run,
@@ -27,15 +29,16 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
 from tiersim.scenarios.statements.programs import Program, spread
+from tiersim.scenarios.statements.settings import settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.database.costs import Costs, scaled
 from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.differences import differences
-from tiersim.traces.schema import DATA_READ
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.traces.statistics import read_snapshots
 from tiersim.units import NS_PER_MS
 
@@ -43,6 +46,9 @@ from tiersim.units import NS_PER_MS
 _EXECUTIONS = 80_000
 #: Name of transactions among the classes that are compared; the others are queries.
 TRANSACTIONS = "transaction"
+#: Of files that were counted.
+READS, LOG_WRITES = PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
+_NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
 #: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
 _FOR_COMMITS = 0.5
 #: Queries with a smaller share of the time of all do not decide.
@@ -67,6 +73,8 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does not have; import its '
             'output, too, or write "elsewhere"'
         )
+    if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
+        return replace(_as_recorded(load, recorded_on), recorded=recorded)
     warm = cache_state_of(recorded_on, load) == "warm"
     part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
     model = _Model(part, recorded_on, recorded.pause_ns if here else None)
@@ -74,10 +82,36 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns))
 
 
+def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+    """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy beside it."""
+    settings = settings_of(recorded_on, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
+    spent_ns = float(load.cpu_ns.sum())
+    busy = min(spent_ns / max(load.span_ns, 1), settings.cores - 1)
+    unhindered = 1000 / float(np.interp(busy, range(settings.cores), settings.slowdown))
+    basis = "recorded with the statements"
+    costs, charged_ns = settings.costs, _charged_ns(load, settings.costs)
+    if charged_ns > unhindered * spent_ns > 0:  # of slower processors than the recorded ones
+        share = unhindered * spent_ns / charged_ns
+        costs, basis = (
+            scaled(costs, 1 / share),
+            f"{basis}; the engine's table times {share:.2f}, since they took no more",
+        )
+    return ProcessorCosts({}, 0, costs, basis, unhindered=unhindered)
+
+
+def _charged_ns(load: Load, costs: Costs) -> float:
+    """Return the CPU that a model of *costs* charges for all lookups, changes and reads of a load by itself."""
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    rows = calls @ np.array([sum(one.lookups) for one in load.asked])
+    changed = calls @ np.array([min(one.changed_rows, sum(one.lookups)) for one in load.asked])
+    read = sum(table.heap_missed + table.index_missed for table in load.fitted.tables)
+    return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
+
+
 def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:
     """Say in *results* how well *baseline*, a run of *load* on the model of the recorded hardware, agrees with the recording."""
     measured = _measured(load)
-    found = _compared(measured, baseline.summary)
+    found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary))
     shared = _commits_per_flush(load)
     return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
 
@@ -88,7 +122,7 @@ class _Mean:
 
     count: int
     mean_ns: float
-    reads: float
+    reads: float | None  # None: nobody noted
 
 
 def _measured(load: Load) -> dict[str, _Mean]:
@@ -97,26 +131,60 @@ def _measured(load: Load) -> dict[str, _Mean]:
     clients = list(differences(read_snapshots(load.path)).of("client").values())
     mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
     if mean_ms:
-        reads = float(load.physical_reads.sum()) / load.transactions
-        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, reads)
+        read_each = float(load.physical_reads.sum()) / load.transactions
+        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
     calls = np.bincount(load.query, minlength=len(load.queries))
     took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
         if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
-            found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), float(read[code] / calls[code]))
+            reads = None if load.pages_read is not None else float(read[code] / calls[code])
+            found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
+    if load.logical_reads is not None:
+        found |= _measured_of_files(load.path)
+    return found
+
+
+def _measured_of_files(path: Path) -> dict[str, _Mean]:
+    """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
+    own = [
+        change
+        for entity, change in differences(read_snapshots(path)).of("file").items()
+        if entity.partition("/")[0] not in OWN_DATABASES
+    ]
+    found = {}
+    for name, what, of_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
+        files = [change for change in own if (change.last.get("kind") == "log") == of_log]
+        count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
+        if count and took_ms:
+            found[name] = _Mean(round(count), took_ms * NS_PER_MS / count, None)
     return found
 
 
 def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = (summary["latency_ns"] if name == TRANSACTIONS else summary["queries"]).get(name)
+    if name == LOG_WRITES:
+        mean_ns = summary["log"]["sync_mean_ns"]
+        return None if mean_ns is None else {"mean": {"value": mean_ns}}
+    found: Mapping[str, Any] | None = (summary["latency_ns"] if name in _NO_QUERIES else summary["queries"]).get(name)
     return found
 
 
-def _compared(measured: Mapping[str, _Mean], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
+    """Return how many more pages a statement reads than was recorded of all of them together; None where each said it."""
+    calls = sum(query["count"] for query in summary["queries"].values())
+    if not load.pages_read or not calls:
+        return None
+    read = sum(query["count"] * query["physical_reads_per_call"] for query in summary["queries"].values())
+    return float(100 * ((read / calls) / (load.pages_read / len(load)) - 1))
+
+
+def _compared(
+    measured: Mapping[str, _Mean], summary: Mapping[str, Any], all_reads_pct: float | None = None
+) -> dict[str, Any]:
     """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it."""
-    total_ns = sum(one.count * one.mean_ns for name, one in measured.items() if name != TRANSACTIONS)
+    total_ns = sum(one.count * one.mean_ns for name, one in measured.items() if name not in _NO_QUERIES)
     classes: dict[str, Any] = {}
     agrees = summary["verdict"]["load"] == "steady" and bool(measured)
+    agrees = agrees and (all_reads_pct is None or abs(all_reads_pct) <= COUNT_TOLERANCE_PCT)
     for name, one in measured.items():
         here = _of(summary, name)
         if here is None:
@@ -143,6 +211,7 @@ def _compared(measured: Mapping[str, _Mean], summary: Mapping[str, Any]) -> dict
     return {
         "baseline": summary["name"],
         "classes": classes,
+        "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
     }
@@ -201,11 +270,16 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float]) -> di
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
+def _costs(load: Load, scenario: NamedScenario) -> Costs:
+    """Return what the engine's work costs on *scenario*, before anything was found out."""
+    return settings_of(scenario, load.path, load.manifest, None, load.image_bytes, load.pool_bytes).costs
+
+
 class _Model:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
-        costs = assemble(load, scenario).settings.costs
+        costs = _costs(load, scenario)
         self.start = ProcessorCosts(
             statement_ns(load, costs, {}), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
         )

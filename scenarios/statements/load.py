@@ -10,26 +10,24 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.popularity.recorded_files import FileAccesses
 from tiersim.scenarios.calibration.processor import of_log
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
-from tiersim.scenarios.statements.log_volume import log_volume
+from tiersim.scenarios.statements.log_volume import log_file_bytes, log_volume
+from tiersim.scenarios.statements.own_pages import asked_of_executions
 from tiersim.scenarios.statements.queries import Asked, asked_of
+from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
+from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import differences
 from tiersim.traces.query_text import tokens
-from tiersim.traces.statements import read_queries, read_statements
+from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
 from tiersim.units import NS_PER_MS
 
 Column = NDArray[np.int64]
-
-#: Of the statements that were recorded one by one, this share has to say who issued them and which pages they asked for.
-_COMPLETE = 0.95
-_NEEDED = ("session", "query", "logical_reads", "physical_reads")
-#: Kinds of statement that run by themselves; the others are whole transactions.
-_RUN = ("language", "rpc", "utility")
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,8 @@ class Load:
     """Executions of a recording, those of a session together and in order, transactions in one piece; columns of equal length.
 
     ``asked`` is what each query asks of the fitted tables. A ``closed`` load is that of a benchmark whose clients began the next
-    transaction when the one before was done; a ``pooled`` one is that of sessions that nobody saw.
+    transaction when the one before was done; a ``pooled`` one is that of sessions that nobody saw. ``physical_reads`` are 0 where executions do not say
+    them; ``pages_read`` are those of all of them then, else None.
     """
 
     path: Path
@@ -49,6 +48,7 @@ class Load:
     duration_ns: Column
     cpu_ns: Column
     physical_reads: Column
+    logical_reads: Column | None  # None: executions of a query are alike
     log_bytes: Column
     queries: tuple[str, ...]  # by code
     texts: Mapping[str, str]  # by query, where known
@@ -56,6 +56,8 @@ class Load:
     asked: tuple[Asked, ...]  # by code
     image_bytes: int | None  # of a page in the log; None: not counted
     fitted: Fitted
+    pool_bytes: int  # of the recorded buffer pool
+    pages_read: float | None
     span_ns: int
     commit_wait_ns: float  # of a transaction for its log, where that is between executions and not in one
     closed: bool
@@ -87,41 +89,42 @@ def begins(session: Column, transaction: Column) -> NDArray[np.bool_]:
     return first
 
 
-def recorded_statements(path: Path) -> Table | None:
-    """Return the statements of the bundle at *path* that were recorded one by one, if nearly all say what is needed."""
-    table = read_statements(path)
-    run = [table.words["kind"].index(kind) for kind in _RUN if kind in table.words["kind"]]
-    executed = np.isin(table.columns["kind"], run)
-    complete = executed.copy()
-    for name in _NEEDED:
-        complete &= table.columns[name] >= 0
-    if not executed.any() or complete.sum() < _COMPLETE * executed.sum():
-        return None
-    return Table({name: values[complete] for name, values in table.columns.items()}, table.words)
-
-
-def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
+def read_load(
+    path: Path,
+    synthesis: Synthesis | None,
+    fitted: Fitted,
+    files: FileAccesses | None = None,
+    executions: Table | None = None,
+    pool_bytes: int | None = None,
+) -> Load:
     """Return the load of the bundle at *path*: executions of *synthesis*, or those that were recorded one by one where it is None.
 
-    *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
+    With *files* each of the *executions*, in sessions, asks for its own pages. *pool_bytes* is how large the recorded pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
     """
-    table = recorded_statements(path) if synthesis is None else synthesis.executions
+    table = executions if synthesis is None else synthesis.executions
+    if table is None and synthesis is None:
+        table = recorded_statements(path)
     if table is None or not len(table):
         raise TraceError(
             f"{path}: holds no statements with their pages, neither one by one nor counted; record pg_stat_statements before and "
-            "after a load"
+            "after a load, or of SQL Server statements with their reads"
         )
-    columns = {name: values.astype(np.int64) for name, values in table.columns.items()}
-    alone = columns["transaction"] < 0
-    columns["transaction"][alone] = columns["transaction"].max(initial=0) + 1 + np.arange(int(alone.sum()))
-    order = np.argsort(columns["session"], kind="stable")  # the table is in order of time
-    columns = {name: values[order] for name, values in columns.items()}
-    dirtied = np.full(len(table), -1) if synthesis is None else synthesis.pages_dirtied[order]
+    dirtied = np.full(len(table), -1)
+    if synthesis is not None:
+        dirtied = synthesis.pages_dirtied[np.argsort(table.columns["session"], kind="stable")]
+    columns = dict(in_sessions(table, {}).columns if files is None else table.columns)
     queries = tuple(table.words["query"])
-    texts = _texts(path)
+    texts = texts_of(path)
     manifest = Bundle(path).manifest
-    record_bytes, image_bytes = log_volume(path, int(manifest.host.get("page_bytes", 8192)))
-    asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
+    if files is None:
+        record_bytes, image_bytes = log_volume(path, int(manifest.host.get("page_bytes", 8192)))
+        asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
+    else:
+        image_bytes = None
+        asked, said = asked_of_executions(
+            queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(path)
+        )
+        said += _spread_processor_time(columns, len(queries))
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)
     checkpoints = np.isin(
@@ -145,6 +148,7 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         duration_ns=duration_ns,
         cpu_ns=np.maximum(columns["cpu_ns"], 0),
         physical_reads=np.maximum(columns["physical_reads"], 0),
+        logical_reads=None if files is None else columns["logical_reads"],
         log_bytes=np.maximum(columns["log_bytes"], 0),
         queries=queries,
         texts=texts,
@@ -152,6 +156,10 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         asked=asked,
         image_bytes=image_bytes,
         fitted=fitted,
+        pool_bytes=pool_bytes
+        or recorded_pool_bytes(manifest)
+        or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
+        pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
         commit_wait_ns=_commit_wait_ns(path, queries, texts, columns),
         closed=synthesis is not None and synthesis.closed,
@@ -159,6 +167,19 @@ def read_load(path: Path, synthesis: Synthesis | None, fitted: Fitted) -> Load:
         synthetic=synthesis is not None,
         inferred=(*(() if synthesis is None else synthesis.inferred), *said),
     )
+
+
+def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str]:
+    """Put the time that a query's law gives in place of single values, and say so."""
+    known = columns["cpu_ns"] >= 0
+    if not known.any():
+        return []
+    columns["cpu_ns"] = processor_law(columns["query"], columns["logical_reads"], columns["cpu_ns"], queries)
+    said = (
+        "processor time of single executions comes in ticks; each has what its query's take on average for so many pages, and their sums are the "
+        "recorded ones"
+    )
+    return [said]
 
 
 def _commit_wait_ns(
@@ -182,7 +203,8 @@ def is_checkpoint(text: str | None) -> bool:
     return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
 
 
-def _texts(path: Path) -> dict[str, str]:
+def texts_of(path: Path) -> dict[str, str]:
+    """Return the texts of queries, where they are known."""
     queries = read_queries(path)
     pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
     return {query: text for query, text in pairs if query is not None and text is not None}

@@ -3,10 +3,25 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
 from tiersim.traces.differences import differences
 from tiersim.traces.statements import read_queries
 from tiersim.traces.statistics import read_snapshots
+
+#: Blocks of SQL Server's log end with their sector, of which half is empty on average.
+_HALF_A_SECTOR_BYTES = 256
+
+
+def log_file_bytes(path: Path) -> float:
+    """Return the bytes of records that went to the log files of users' databases, as their counters say; half a sector of each write held none."""
+    logs = [
+        change
+        for entity, change in differences(read_snapshots(path)).of("file").items()
+        if change.last.get("kind") == "log" and entity.partition("/")[0] not in OWN_DATABASES
+    ]
+    written, writes = (sum(float(log.number(name) or 0) for log in logs) for name in ("written_bytes", "writes"))
+    return max(written - _HALF_A_SECTOR_BYTES * writes, 0.0)
 
 
 def log_volume(path: Path, page_bytes: int) -> tuple[Mapping[str, float], int | None]:

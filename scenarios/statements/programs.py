@@ -1,7 +1,8 @@
 """From a schedule to the simulator's statements: which class each is of, what the class demands, how much CPU it uses.
 
 A query whose calls look up 0.3 rows on average has a class that looks up none and one that looks up a row; each call is drawn to be of one
-of them. Besides the executions there are commits, where a transaction has to make its log durable and no COMMIT was counted.
+of them; executions whose pages were recorded one by one have their own. Besides the executions there are commits, where a transaction has to make its log
+durable and no COMMIT was counted; SQL Server's are part of the last statement, whose duration holds them.
 """
 
 from collections.abc import Sequence
@@ -14,22 +15,19 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.statements.load import Load
-from tiersim.scenarios.statements.queries import Asked, pages_of
+from tiersim.scenarios.statements.own_pages import own_variants, pages_in
 from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings
+from tiersim.scenarios.statements.variants import drawn_variants
 from tiersim.simulator.database.build import Demand, Statements
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OWN
+from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
 #: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
 COMMIT, OTHERS = "commit", "others"
-#: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
-_MOST_DRAWN = 8
 #: Lengths of logs are told apart to an eighth.
 _LOG_STEPS = 8
-#: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
-_COMMIT_BYTES = 34
 
 Column = NDArray[np.int64]
 
@@ -76,19 +74,38 @@ class _Classes:
         self.category: list[int] = []
         self.other_pages: list[float] = []
         self.pages: list[int] = []
+        self.unattached_bytes: list[float] = []  # of the log, that no demand has
         self._categories = {name: place for place, name in enumerate(names)}
-        self._codes: dict[tuple[int, tuple[Demand, ...], float], int] = {}
+        self._codes: dict[tuple[int, tuple[Demand, ...], float, float], int] = {}
 
-    def code(self, name: str, demands: Sequence[Demand], pages: int = 0, other_pages: float = 0.0) -> int:
+    def code(
+        self,
+        name: str,
+        demands: Sequence[Demand],
+        pages: int = 0,
+        other_pages: float = 0.0,
+        unattached_bytes: float = 0.0,
+    ) -> int:
         """Return the number of a class of statements that is counted under *name*, or with others."""
         category = self._categories[name if name in self._categories else OTHERS]
-        key = category, tuple(demands), other_pages
+        return self._code(category, tuple(demands), pages, other_pages, unattached_bytes)
+
+    def committing(self, code: int, log_bytes: int) -> int:
+        """Return the number of the class that does what another does, and then makes its log durable, of which *log_bytes* are its own."""
+        demands = (*self.demands[code], Demand(LOG, log_bytes=log_bytes))
+        return self._code(self.category[code], demands, self.pages[code], self.other_pages[code], 0.0)
+
+    def _code(
+        self, category: int, demands: tuple[Demand, ...], pages: int, other_pages: float, unattached_bytes: float
+    ) -> int:
+        key = category, demands, other_pages, unattached_bytes
         if key not in self._codes:
             self._codes[key] = len(self.demands)
-            self.demands.append(tuple(demands))
+            self.demands.append(demands)
             self.category.append(category)
             self.pages.append(pages)
             self.other_pages.append(other_pages)
+            self.unattached_bytes.append(unattached_bytes)
         return self._codes[key]
 
 
@@ -100,7 +117,8 @@ def write_program(
     classes = _Classes(names)
     durable, ends_itself = _endings(load, found)
     number = plan.transaction
-    behind = (durable & ~ends_itself)[number].astype(np.int64)
+    apart = ends_itself | settings.of_engine.commits_apart  # a commit is a statement of its own
+    behind = (durable & apart & ~ends_itself)[number].astype(np.int64)
     rows = found.rows[number]
     size = rows + behind
     first = np.cumsum(size) - size
@@ -125,7 +143,10 @@ def write_program(
             think_ns[first] = processor.pause_ns
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
-    kind[last[committed]] = _end_durably(load, found, number[committed], classes, settings)
+    unattached = np.array(classes.unattached_bytes)[own_kind]
+    log_bytes = np.add.reduceat(unattached, np.cumsum(rows) - rows)[committed] + settings.of_engine.commit_record_bytes
+    log_bytes = _in_steps(np.maximum(np.rint(log_bytes), 1).astype(np.int64))
+    kind[last[committed]] = _end_durably(kind[last[committed]], apart[number[committed]], log_bytes, classes)
     begins, ends, executed = np.zeros(total, np.uint8), np.zeros(total, np.uint8), np.zeros(total, np.bool_)
     begins[first], ends[last], executed[place] = 1, 1, True
     last_of_session = np.diff(plan.session, append=-1) != 0
@@ -203,25 +224,33 @@ def _executions(
         if not len(rows):
             continue
         name, asked = load.queries[code], load.asked[code]
-        chosen, variants = _drawn(asked, len(rows), draws.about(name))
+        if load.logical_reads is None:
+            variants = drawn_variants(asked, len(rows), draws.about(name), lock_ranks)
+        else:
+            begins = int(1e9 * draws.about(name).uniform(1, "scan")[0])
+            variants = own_variants(asked, load.logical_reads[execution[rows]], len(load.queries), load.fitted, begins)
         fixed = None if processor is None else processor.statement_ns.get(name)
-        own_ns = load.cpu_ns[execution[rows]]
+        own_ns, share = load.cpu_ns[execution[rows]], 1 / settings.core_speed
         if fixed is not None:
             own_ns = spread(own_ns, fixed)
-        own_ns = np.rint(own_ns / settings.core_speed).astype(np.int64)
-        charged_ns = np.zeros(len(rows), np.int64)
+        elif processor is not None:
+            share *= processor.unhindered
+        own_ns = np.rint(own_ns * share).astype(np.int64)
+        costs_ns = np.zeros(len(rows))
         if fixed is None:  # it holds what the model charges by itself
             read_ns = settings.costs.read_ns + settings.costs.evict_clean_ns
-            charged_ns += load.physical_reads[execution[rows]] * read_ns
-        codes, costs_ns = [], []
-        for lookups, again, changes in variants:
-            demands = _demands(lookups, again, changes, asked, lock_ranks)
-            found = [one for one in demands if one.kind in (LOOKUP, AGAIN)]
-            pages = sum(pages_of(load.fitted.tables[one.table]) for one in found)
-            codes.append(classes.code(name, demands, pages, asked.other_pages))
-            costs_ns.append(_charge(demands, len(found), pages, settings) if fixed is None else 0)
-        kind[rows] = np.array(codes)[chosen]
-        cpu_ns[rows] = np.maximum(own_ns - charged_ns - np.array(costs_ns)[chosen], 0)
+            charged_ns = [_charge(demands, load, settings) for demands in variants.demands]
+            reads = np.array(variants.reads)[variants.chosen]
+            reads = load.physical_reads[execution[rows]] if load.logical_reads is None else reads
+            costs_ns = np.array(charged_ns)[variants.chosen] + reads * read_ns
+        codes = [
+            classes.code(name, demands, pages_in(demands, load.fitted), other_pages, unattached)
+            for demands, other_pages, unattached in zip(
+                variants.demands, variants.other_pages, variants.unattached_bytes, strict=True
+            )
+        ]
+        kind[rows] = np.array(codes)[variants.chosen]
+        cpu_ns[rows] = np.maximum(own_ns - np.rint(costs_ns).astype(np.int64), 0)
     return kind, cpu_ns
 
 
@@ -234,64 +263,6 @@ def spread(cpu_ns: Column, mean_ns: float) -> Column:
     mean = float(cpu_ns.mean()) if len(cpu_ns) else 0.0
     found: Column = np.rint(cpu_ns * (mean_ns / mean) if mean else np.full(len(cpu_ns), mean_ns)).astype(np.int64)
     return found
-
-
-_Variant = tuple[tuple[int, ...], tuple[int, ...], bool]
-
-
-def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Variant]]:
-    """Draw how many rows each call looks up: (which variant each is, the variants)."""
-    rows = np.array([*asked.lookups, *asked.again])
-    share = rows - np.floor(rows)
-    varied = np.argsort(-share * (1 - share), kind="stable")[:_MOST_DRAWN]
-    varied = varied[share[varied] > 0]
-    whole = np.rint(rows)
-    whole[varied] = np.floor(rows[varied])
-    bits = np.zeros(calls, np.int64)
-    for bit, column in enumerate(varied.tolist()):
-        bits |= (draws.uniform(calls, "rows", column) < share[column]).astype(np.int64) << bit
-    sometimes = 0 < asked.changes < 1
-    if sometimes:
-        bits |= (draws.uniform(calls, "changes") < asked.changes).astype(np.int64) << len(varied)
-    used, chosen = np.unique(bits, return_inverse=True)
-    variants: list[_Variant] = []
-    for value in used.tolist():
-        counts = whole.astype(np.int64)
-        counts[varied] += value >> np.arange(len(varied)) & 1
-        changes = bool(value >> len(varied) & 1) if sometimes else asked.changes > 0
-        tables = len(asked.lookups)
-        variants.append((tuple(counts[:tables].tolist()), tuple(counts[tables:].tolist()), changes))
-    return chosen.astype(np.int64), variants
-
-
-def _demands(
-    lookups: Sequence[int], again: Sequence[int], changes: bool, asked: Asked, lock_ranks: Sequence[int]
-) -> list[Demand]:
-    """Return what a statement does: it looks rows up; those that it changes it locks first, if others may have them."""
-    log_bytes = _change_bytes(asked) if changes else 0
-    demands = [Demand(COMPUTE)]
-    for kind, counts in ((LOOKUP, lookups), (AGAIN, again)):
-        for table, count in enumerate(counts):
-            one = [Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)]
-            if changes and asked.locks:
-                rank = lock_ranks[table]
-                one = [
-                    Demand(kind, table=table),
-                    Demand(LOCK, table=table, dirties=True, log_bytes=log_bytes, rank=rank),
-                ]
-            demands += one * count
-    return demands
-
-
-def _change_bytes(asked: Asked) -> int:
-    """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have none."""
-    changed = asked.changes * (sum(asked.lookups) + sum(asked.again))
-    return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0
-
-
-def _unattached_bytes(asked: Asked) -> float:
-    """Return the bytes of records of a call that belong to no row that a run changes."""
-    return 0.0 if _change_bytes(asked) else asked.record_bytes
 
 
 def _lock_ranks(load: Load, found: Transactions) -> list[int]:
@@ -310,22 +281,37 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
     return ranks
 
 
-def _charge(demands: Sequence[Demand], rows: int, pages: int, settings: Settings) -> int:
-    """Return the CPU that the model charges for lookups whose pages are there."""
+def _charge(demands: Sequence[Demand], load: Load, settings: Settings) -> float:
+    """Return the CPU that the model charges for lookups whose pages are there, and for scans."""
     costs = settings.costs
-    changed = sum(one.dirties for one in demands)
-    return rows * costs.lookup_ns + pages * costs.page_ns + changed * costs.change_ns
+    rows = sum(one.rows for one in demands if one.kind in (LOOKUP, AGAIN, LOOKUPS))
+    pages = pages_in([one for one in demands if one.kind != SCAN], load.fitted)
+    changed = sum(one.dirties * one.rows for one in demands)
+    scans_ns = 0.0
+    for scan in (one for one in demands if one.kind == SCAN):
+        table, held = load.fitted.tables[scan.table], load.fitted.heap_held[scan.table]
+        read = 1 - held / table.heap_pages
+        row_ns = costs.scan_row_ns * table.rows / table.heap_pages
+        scans_ns += scan.pages * (costs.scan_page_ns + row_ns + read * (costs.scan_read_ns + costs.evict_clean_ns))
+    return rows * costs.lookup_ns + pages * costs.page_ns + changed * costs.change_ns + scans_ns
 
 
 def _end_durably(
-    load: Load, found: Transactions, transaction: Column, classes: _Classes, settings: Settings
+    kind: NDArray[np.int32], apart: NDArray[np.bool_], log_bytes: Column, classes: _Classes
 ) -> NDArray[np.int32]:
-    """Return the class of the commit of each *transaction*: its record, and what the transaction did that no changed row stands for."""
-    unattached = np.array([_unattached_bytes(one) for one in load.asked])[load.query]
-    own = np.rint(np.add.reduceat(unattached, found.first_row)).astype(np.int64)
-    lengths, chosen = np.unique(_in_steps(own + _COMMIT_BYTES)[transaction], return_inverse=True)
-    commits = [[Demand(COMPUTE), Demand(LOG, log_bytes=length)] for length in lengths.tolist()]
-    return np.array([classes.code(COMMIT, commit) for commit in commits], np.int32)[chosen]
+    """Return the class of the last statement of transactions that make their log durable: a commit by itself where it is *apart*, else what
+    it was, of the class *kind*, with the commit behind it. *log_bytes* are those that no changed row stands for.
+    """
+    lengths, length = np.unique(log_bytes, return_inverse=True)
+    pairs, chosen = np.unique(
+        np.where(apart, 0, kind.astype(np.int64) + 1) * len(lengths) + length, return_inverse=True
+    )
+    codes = []
+    for code, place in zip(*np.divmod(pairs, max(len(lengths), 1)), strict=True):
+        own = int(lengths[place])
+        commit = [Demand(COMPUTE), Demand(LOG, log_bytes=own)]
+        codes.append(classes.committing(int(code) - 1, own) if code else classes.code(COMMIT, commit))
+    return np.array(codes, np.int32)[chosen]
 
 
 def _in_steps(sizes: Column) -> Column:

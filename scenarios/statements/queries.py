@@ -35,7 +35,8 @@ class Asked:
 
     ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls that change what
     they look up, ``locks`` whether they lock it before, ``durable`` whether its transaction makes its log durable. ``record_bytes`` are those of the
-    log but images of pages. ``other_pages`` are found in the pool.
+    log but images of pages. ``other_pages`` are found in the pool. Of executions whose pages are known one by one: ``changed_rows`` are those of a call,
+    ``scanned`` is the table that scans go through (-1: none), ``scan_share`` how much of their pages they do not find.
     """
 
     lookups: tuple[float, ...]
@@ -45,6 +46,9 @@ class Asked:
     durable: bool
     record_bytes: float
     other_pages: float
+    changed_rows: float = 0.0
+    scanned: int = -1
+    scan_share: float = 0.0
 
 
 @dataclass(frozen=True)

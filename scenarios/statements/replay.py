@@ -7,36 +7,70 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.tables import RESOURCES
-from tiersim.errors import ScenarioError
+from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.popularity import fit
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, stamped
-from tiersim.scenarios.statements.load import Load, read_load, recorded_statements
+from tiersim.scenarios.statements.load import Load, read_load, texts_of
+from tiersim.scenarios.statements.own_pages import changing_queries
+from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.statements import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
 from tiersim.traces.statistics import PARTS, read_snapshots
 
 
-def load_of(path: Path, seed: int) -> Load:
+def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
     """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by *seed*.
 
-    Raises TraceError naming what is lacking.
+    *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording does not. Raises TraceError naming
+    what is lacking.
     """
+    manifest = Bundle(path).manifest
+    if manifest.host.get("engine") == "sqlserver":
+        return _load_of_sql_server(path, manifest, recorded_on)
     accesses = recorded_accesses(path)
     synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
     fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
     return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
+
+
+def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
+    """Return statements as they were recorded, with what the counters of the files say of them."""
+    engine = None if recorded_on is None else recorded_on.model.engine
+    pool_bytes = recorded_pool_bytes(manifest) or (None if engine is None else engine.buffer_pool)
+    if pool_bytes is None:
+        raise TraceError(
+            f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware (--recorded-on) with buffer_pool under "
+            "[engine], or import perfmon's Target Server Memory, too"
+        )
+    table = recorded_statements(path, with_misses=False)
+    if table is None:
+        raise TraceError(
+            f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted with SPID, TextData, StartTime, "
+            "Duration, CPU, Reads, Writes and RowCounts, or the same events of Extended Events"
+        )
+    texts = texts_of(path)
+    table = in_sessions(table, texts)
+    changing = changing_queries(table.words["query"], texts, table.columns)
+    commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
+    files = recorded_files(path, table, commits, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
+    fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
+    return read_load(path, None, fitted, files, table, pool_bytes).with_said((*files.accesses.inferred, *fitted.said))
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
@@ -68,12 +102,15 @@ def replay_statements_all(
     agrees with the recording. *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
+    pools = WarmPools()
     results: list[Result] = []
 
     def load_for(scenario: NamedScenario) -> Load:
         seed = scenario.model.replay.seed
+        if loads and not (one := next(iter(loads.values()))).synthetic:
+            return one  # what was recorded does not depend on luck
         if seed not in loads:
-            loads[seed] = load_of(bundle.path, seed)
+            loads[seed] = load_of(bundle.path, seed, recorded_on)
         return loads[seed]
 
     processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
@@ -85,7 +122,9 @@ def replay_statements_all(
             if progress is not None:
                 progress(done + ended, total)
 
-        results.append(replay_statements(bundle.path, scenario, processor=processor, load=load, progress=note))
+        results.append(
+            replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
+        )
     if recorded_on is not None:
         return stamped(results[:-1], results[-1], load_for(recorded_on))
     return results
@@ -98,16 +137,17 @@ def replay_statements(
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     load: Load | None = None,
+    pools: WarmPools | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
-    read. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    read; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
-    assembled = assemble(load, scenario, processor, seed)
+    assembled = assemble(load, scenario, processor, seed, pools)
     interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
@@ -146,6 +186,7 @@ def _hash(load: Load) -> str:
             ).encode()
         )
     if not load.synthetic:
-        for column in (load.start_ns, load.duration_ns, load.session, load.query, load.physical_reads):
+        pages = load.physical_reads if load.logical_reads is None else load.logical_reads
+        for column in (load.start_ns, load.duration_ns, load.session, load.query, pages):
             digest.update(column.tobytes())
     return digest.hexdigest()

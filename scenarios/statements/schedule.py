@@ -19,6 +19,8 @@ from tiersim.units import NS_PER_S
 
 #: A longer pause of a session is a new visit, which comes by the clock whatever the one before took.
 VISIT_NS = 30 * NS_PER_S
+#: Sessions that begin by the clock, as behind a pool of connections, share so many places in turn: more need not be there at once.
+PLACES = 8192
 
 Column = NDArray[np.int64]
 
@@ -107,7 +109,19 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int
         clock |= pause_ns > VISIT_NS
     if replay.think is not None:
         pause_ns[~first] = replay.think
+    if replay.clients is None and session[-1] >= PLACES:
+        order, session = _in_places(session, start_ns[first])
+        number, start_ns, clock, pause_ns = (column[order] for column in (number, start_ns, clock, pause_ns))
     return Schedule(number, session, start_ns, np.where(clock, CLOCK, OWN).astype(np.uint8), pause_ns)
+
+
+def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
+    """Deal sessions that begin at *starts_ns* to PLACES in the order in which they begin: in which order their transactions are then, and the place of each."""
+    turn = np.empty(len(starts_ns), np.int64)
+    turn[np.argsort(starts_ns, kind="stable")] = np.arange(len(starts_ns))
+    own = turn[session]
+    order = np.lexsort((own, own % PLACES))
+    return order, own[order] % PLACES
 
 
 def _cloned(found: Transactions, own: Column, load: float, span_ns: int, seed: int) -> tuple[Column, Column, Column]:

@@ -1,5 +1,6 @@
 """What the simulated host and engine are: as the scenario says, else as recorded, else by default; and which of these it was."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,25 +11,20 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.durability import checkpoints_of, hands_on, log_of
-from tiersim.simulator.database.background_writer import BackgroundWriter
-from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.scenarios.statements import postgresql, sqlserver
+from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.tables import LRU2, SWEEP
 from tiersim.traces.bundle import Manifest
-from tiersim.units import NS_PER_S, format_bytes
+from tiersim.units import format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
 DEFAULT_CORES = 8
-#: How engines replace pages.
-_POLICIES = {"postgresql": SWEEP, "sqlserver": LRU2}
-#: Pages that a page brings with it while the pool fills: of SQL Server's Enterprise family 64 KiB, aligned.
-_RAMP_PAGES = {"postgresql": 1, "sqlserver": 8}
+#: How each kind of engine is set, and which keys of ``[engine]`` are the other's.
+_ENGINES = {"postgresql": postgresql.postgresql, "sqlserver": sqlserver.sqlserver}
+_OTHERS_KEYS = {"postgresql": postgresql.OTHERS_KEYS, "sqlserver": sqlserver.OTHERS_KEYS}
+_NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
 #: Bytes that the log goes round in; what lies there is never read.
 LOG_FILE_BYTES = 1 << 30
-#: Keys of ``[engine]`` that make no difference to lookups.
-_WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
 
 
 @dataclass(frozen=True)
@@ -43,12 +39,7 @@ class Settings:
     version: str | None
     buffer_pool_bytes: int
     page_bytes: int
-    os_cache_bytes: int
-    policy: int  # of replacement
-    ramp_pages: int  # that a page brings with it while the pool fills
-    background_writer: BackgroundWriter | None
-    log: Log
-    checkpoints: Checkpoints | None
+    of_engine: EngineSettings
     basis: dict[str, str]
     caveats: tuple[str, ...]
 
@@ -60,21 +51,8 @@ class Settings:
     @property
     def engine(self) -> dict[str, Any]:
         """The engine as a summary shows it."""
-        found: dict[str, Any] = {
-            "kind": self.kind,
-            "version": self.version,
-            "buffer_pool_bytes": self.buffer_pool_bytes,
-            "os_cache_bytes": self.os_cache_bytes,
-            "synchronous_commit": self.log.synchronous_commit,
-            "full_page_writes": self.log.full_page_writes,
-        }
-        if self.checkpoints is not None:
-            found |= {
-                "checkpoint_timeout_ns": self.checkpoints.timeout_ns,
-                "checkpoint_completion_target": self.checkpoints.completion_target,
-                "checkpoint_distance_bytes": self.checkpoints.segments * self.log.segment_bytes,
-            }
-        return found
+        own = {"kind": self.kind, "version": self.version, "buffer_pool_bytes": self.buffer_pool_bytes}
+        return {**own, **self.of_engine.described}
 
 
 def settings_of(
@@ -83,21 +61,28 @@ def settings_of(
     recorded: Manifest,
     processor: ProcessorCosts | None,
     image_bytes: int | None = None,
+    recorded_pool_bytes: int | None = None,
 ) -> Settings:
     """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it.
 
-    *image_bytes* is how long an image of a page is in the log, where that was recorded.
+    *image_bytes* is how long an image of a page is in the log, where that was recorded. *recorded_pool_bytes* is how large the pool was, if the
+    recording itself does not say so.
     """
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
     basis: dict[str, str] = {}
     kind = _kind(scenario, engine, path, recorded, basis)
     cores = _cores(scenario, host, recorded, basis)
     speed = _core_speed(scenario, host, basis)
-    pool_bytes = _buffer_pool(scenario, engine, path, recorded, basis)
+    pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, basis)
     version = _version(engine, recorded, basis)
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(page_bytes, int)  # or the accesses would not have been found
     costs = _costs(scenario, host, kind, speed, processor, basis)
+    since_ns = scenario.model.replay.since_checkpoint
+    of_engine = _ENGINES[kind](
+        EngineSources(engine, recorded.host, version, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, since_ns),
+        basis,
+    )
     return Settings(
         cores=cores,
         core_speed=speed,
@@ -107,17 +92,16 @@ def settings_of(
         version=version,
         buffer_pool_bytes=pool_bytes,
         page_bytes=page_bytes,
-        os_cache_bytes=_os_cache(engine, recorded, basis),
-        policy=_POLICIES[kind],
-        ramp_pages=_RAMP_PAGES[kind],
-        background_writer=_background_writer(recorded, version) if kind == "postgresql" else None,
-        log=log_of(engine, recorded.host, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, basis),
-        checkpoints=checkpoints_of(engine, recorded.host, version, scenario.model.replay.since_checkpoint, basis)
-        if kind == "postgresql"
-        else None,
+        of_engine=of_engine,
         basis=basis,
-        caveats=tuple(_caveats(engine, recorded, kind, costs, processor)),
+        caveats=(*_caveats(kind, costs, processor), *of_engine.caveats),
     )
+
+
+def recorded_pool_bytes(recorded: Manifest) -> int | None:
+    """Return how large the recorded buffer pool was, None if the recording does not say so."""
+    size = recorded.host.get("shared_buffers_bytes", recorded.host.get("buffer_pool_bytes"))
+    return size if isinstance(size, int) and size > 0 else None
 
 
 def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Manifest, basis: dict[str, str]) -> str:
@@ -128,7 +112,11 @@ def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Ma
             "engine; leave the key out"
         )
     basis["engine.kind"] = "scenario" if engine.kind else "recorded" if known else "default"
-    return engine.kind or str(known or "postgresql")
+    kind = engine.kind or str(known or "postgresql")
+    for key, instead in _OTHERS_KEYS[kind].items():
+        if getattr(engine, key) is not None:
+            raise ScenarioError(f"{scenario.name}: engine.{key}: is no setting of {_NAMES[kind]}; {instead}")
+    return kind
 
 
 def _version(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> str | None:
@@ -174,10 +162,18 @@ def _core_speed(scenario: NamedScenario, host: HostModel, basis: dict[str, str])
 
 
 def _buffer_pool(
-    scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Manifest, basis: dict[str, str]
+    scenario: NamedScenario,
+    engine: EngineModel,
+    path: Path,
+    recorded: Manifest,
+    recorded_bytes: int | None,
+    basis: dict[str, str],
 ) -> int:
-    basis["engine.buffer_pool"] = "recorded" if engine.buffer_pool is None else "scenario"
-    size = engine.buffer_pool if engine.buffer_pool is not None else recorded.host.get("shared_buffers_bytes")
+    known = recorded_pool_bytes(recorded)
+    basis["engine.buffer_pool"] = "recorded" if known is not None else "as the scenario of the recorded hardware says"
+    if engine.buffer_pool is not None:
+        basis["engine.buffer_pool"] = "scenario"
+    size = next((one for one in (engine.buffer_pool, known, recorded_bytes) if one is not None), None)
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(size, int)  # or the accesses would not have been found
     assert isinstance(page_bytes, int)
@@ -187,30 +183,6 @@ def _buffer_pool(
             "make the pool larger"
         )
     return size
-
-
-def _is_direct(engine: EngineModel, recorded: Manifest) -> bool:
-    """Tell whether pages are read past the page cache of the operating system."""
-    if engine.direct_io is not None:
-        return engine.direct_io
-    return "data" in str(recorded.host.get("debug_io_direct", ""))
-
-
-def _os_cache(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> int:
-    direct = _is_direct(engine, recorded)
-    basis["engine.direct_io"] = "scenario" if engine.direct_io is not None else "recorded"
-    return 0 if direct else engine.os_cache or 0
-
-
-def _background_writer(recorded: Manifest, version: str | None) -> BackgroundWriter | None:
-    """Return PostgreSQL's background writer as it was set; its defaults where that was not recorded."""
-    known, default = recorded.host, BackgroundWriter()
-    pages = int(known.get("bgwriter_lru_maxpages", default.most_pages))
-    delay_s = known.get("bgwriter_delay_s")
-    delay_ns = default.delay_ns if delay_s is None else round(float(delay_s) * NS_PER_S)
-    multiplier = float(known.get("bgwriter_lru_multiplier", default.multiplier))
-    handed_on = default.flush_after_pages if hands_on(version) else 0
-    return BackgroundWriter(delay_ns, pages, multiplier, handed_on) if pages else None  # 0 pages: it is off
 
 
 def _slowdown(host: HostModel, cores: int, basis: dict[str, str]) -> tuple[int, ...]:
@@ -253,23 +225,9 @@ def _costs(
     return table._replace(**{name: getattr(on_this, name) for name in given})
 
 
-def _caveats(
-    engine: EngineModel, recorded: Manifest, kind: str, costs: Costs, processor: ProcessorCosts | None
-) -> list[str]:
-    found = []
+def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
-        found.append(
+        yield (
             f"what a read costs the processors is not known of {kind}: it is in the CPU of the statements, which does not change with their "
             "reads; write read under [host.costs], or calibrate"
         )
-    if kind == "postgresql" and not _is_direct(engine, recorded) and not engine.os_cache:
-        found.append(
-            "how large the OS page cache is, is not known, so there is none here: every page that the buffer pool misses is read from its "
-            "volume; write os_cache under [engine]"
-        )
-    without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
-    if without:
-        found.append(
-            f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
-        )
-    return found

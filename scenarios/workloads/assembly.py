@@ -85,7 +85,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
         raise ScenarioError(f"{described.path}: {error}") from None
     frames = max(settings.buffer_pool_bytes // settings.page_bytes, 1)
     host = replace(
-        host_of(scenario, settings, frames, entry[placed.log], until_ns),
+        host_of(scenario, settings, frames, entry, placed.log, until_ns),
         helpers=laid.helpers,
         temp_station=entry[placed.temp],
         temp_bytes=max(_largest_spill(model), _TEMP_BYTES),
@@ -115,6 +115,7 @@ def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
         hot_rows=0 if model.hot is None else max(round(model.hot * rows), 1),
         hot_share=model.hot_share or 0.0,
         recent=model.recent,
+        temp=model.temp,
     )
 
 
@@ -226,7 +227,8 @@ def _load(described: Described, settings: Settings, frames: int, span_ns: int) -
     }
     return Load(
         path=described.path, manifest=Manifest(), session=nothing, transaction=nothing, query=nothing, start_ns=nothing,
-        duration_ns=nothing, cpu_ns=nothing, physical_reads=nothing, log_bytes=nothing, queries=tuple(texts), texts=texts,
-        cpu_basis={}, asked=(), image_bytes=None, fitted=Fitted((), frames, (), (), (), 0), span_ns=span_ns, commit_wait_ns=0.0,
+        duration_ns=nothing, cpu_ns=nothing, logical_reads=None, physical_reads=nothing, log_bytes=nothing, queries=tuple(texts), texts=texts,
+        cpu_basis={}, asked=(), image_bytes=None, fitted=Fitted((), frames, (), (), (), 0),
+        pool_bytes=frames * settings.page_bytes, pages_read=None, span_ns=span_ns, commit_wait_ns=0.0,
         closed=True, pooled=False, synthetic=False, inferred=(), described=True,
     )  # fmt: skip

@@ -49,10 +49,14 @@ class Residual:
 def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Residual]:
     """Compare all that was recorded of a table in a pool of *frames* pages with what a law says."""
     found = []
-    for figure, count, predicted in (
+    both = table.index_missed + table.heap_missed
+    figures = [
         ("index pages missed in an access", table.index_missed, expected.index_missed),
         ("heap pages missed in an access", table.heap_missed, expected.heap_missed),
-    ):
+    ]
+    if table.together:
+        figures = [("pages missed in an access", both, expected.index_missed + expected.heap_missed)]
+    for figure, count, predicted in figures:
         if figure.startswith("index") and not table.index_pages:
             continue
         recorded = count / table.accesses

@@ -10,12 +10,17 @@ from dataclasses import dataclass
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions
-from tiersim.scenarios.calibration.popularity.occupancy import Pool
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2, SWEEP, Pool
 from tiersim.scenarios.calibration.popularity.search import Evidence, OtherSize, at_its_edge
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 
 #: Beyond so many times the largest recorded size, and below that part of the smallest, a prediction is extrapolated.
 EXTRAPOLATED = 4
+#: What would tell a hot set from Zipf's law, by how pages are replaced.
+_REMEDIES = {
+    SWEEP: "no usage counts cannot tell a hot set from Zipf's law, which is taken; record pg_buffercache, or a second size",
+    LRU2: "nothing else cannot tell a hot set from Zipf's law, which is taken; record the load with a second max server memory, too",
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Fitted:
     said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
     other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
     unused: int = 0  # frames of the recorded pool that held nothing when the recording began
+    policy: str = SWEEP  # how it replaced pages
+    heap_held: tuple[float, ...] = ()  # pages of each table's heap that it holds in the long run, by the fitted laws
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -54,17 +61,18 @@ def fit(
     unused: int = 0,
     others: Sequence[OtherSize] = (),
     seed: int = 1,
+    policy: str = SWEEP,
 ) -> Fitted:
     """Fit the laws of *tables* to what a pool of *frames* pages missed and held, and what *others* did of the same tables.
 
-    So many of the frames were *unused* when it was recorded first; those of *others* were full.
+    Pages are replaced by *policy*. So many of the frames were *unused* when it was recorded first; those of *others* were full.
     All tables share the pool, so all exponents are halved into their places together, more than once. Raises TraceError when there is
     nothing to fit.
     """
     used = tuple(table for table in tables if table.accesses and table.rows and table.heap_pages)
     if not used:
         raise TraceError("no table was accessed by rows, so nothing is known of which are hot; record a longer time")
-    evidence = Evidence(used, frames, unused, others, seed)
+    evidence = Evidence(used, frames, unused, others, seed, policy)
     unknown = [place for place, table in enumerate(used) if not table.even]
     laws = evidence.halved([Law() for _ in used], unknown)
     bounded = [
@@ -72,7 +80,7 @@ def fit(
         for table, law in zip(used, laws, strict=True)
         if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
-    said = []
+    said, alone = [], []
     for place in unknown:
         table = used[place]
         against = contradictions(evidence.residuals(laws, place))
@@ -89,20 +97,32 @@ def fit(
                 f"{one}: the law found does not explain it" for one in contradictions(evidence.residuals(laws, place))
             ]
         elif not against and evidence.is_alone(place):
-            said.append(
-                f"{table.name}: one pool size and no usage counts cannot tell a hot set from Zipf's law, which is taken; "
-                "record pg_buffercache, or a second size"
-            )
+            alone.append(table.name)
+    if alone:
+        said.append(f"{', '.join(alone)}: one pool size and {_REMEDIES[policy]}")
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
-    missed = tuple(Missed(one.index_missed, one.heap_missed) for one in evidence.expected(laws))
+    expected = evidence.expected(laws)
+    missed = tuple(Missed(one.index_missed, one.heap_missed) for one in expected)
+    held = tuple(float(one.heap_held.sum()) for one in expected)
     return Fitted(
-        used, frames, tuple(laws), missed, tuple(bounded), seed, found, tuple(said), evidence.sizes[1:], unused
+        used,
+        frames,
+        tuple(laws),
+        missed,
+        tuple(bounded),
+        seed,
+        found,
+        tuple(said),
+        evidence.sizes[1:],
+        unused,
+        policy,
+        held,
     )
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
     """Return what each table misses in one access to it, in a warm pool of *frames* pages."""
-    expected = Pool(fitted.tables, fitted.seed).expected(fitted.laws, frames)
+    expected = Pool(fitted.tables, fitted.seed, fitted.policy).expected(fitted.laws, frames)
     return tuple(Missed(one.index_missed, one.heap_missed) for one in expected)
 
 

@@ -1,9 +1,12 @@
-"""What PostgreSQL's sweep holds and misses in the long run, in closed form, when each access is independent of those before.
+"""What a pool holds and misses in the long run, in closed form, when each access is independent of those before.
 
-The hand comes by every page after the same time T, in accesses. In between a page of probability p is asked for x = p T times on average,
+**PostgreSQL's sweep.** The hand comes by every page after the same time T, in accesses. In between a page of probability p is asked for x = p T times on average,
 by Poisson's law, so that its usage count is a Markov chain in x alone: it enters with a count of 1, each use adds one up to 5, the hand takes
 one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a share of M x / (M x + 1)
 of the time. T is where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
+
+**SQL Server's LRU-2.** The page goes whose last use but one is longest ago, and what is known of pages that left is kept. So a page is there if it was
+used twice within the same time T, which is so for 1 - (1 + x) exp(-x) of the time; once is enough where each access uses it more than once.
 
 A pool that has unused frames misses each page once, when it is asked for first: after n accesses all but a share exp(-p n) of the pages have come. When
 they fill it, it goes on as in the long run. What it held when it was recorded first is taken for what the same accesses had brought.
@@ -21,6 +24,8 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
 
+#: How pools replace pages.
+SWEEP, LRU2 = "sweep", "LRU-2"
 #: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
 FIRST, MOST = 1, 5
 #: Rows of a table that are looked at: more move what is missed by less than one per cent.
@@ -36,8 +41,8 @@ _HALVINGS, _POINTS = 26, 6
 
 @dataclass(frozen=True)
 class Expected:
-    """Of one table: pages missed in an access, pages held in the long run by usage count 0 to 5; how often the hand came round while
-    it was recorded.
+    """Of one table: pages missed in an access, pages held in the long run by usage count 0 to 5 (LRU-2 has none, and all count as 0); how
+    often the hand came round while it was recorded, or a page that is never used again left the pool.
     """
 
     index_missed: float
@@ -50,11 +55,11 @@ class Expected:
 class Pool:
     """Tables whose pages share a pool; which rows lie on a page is drawn once, so that laws are compared on the same pages."""
 
-    def __init__(self, tables: Sequence[AccessedTable], seed: int) -> None:
-        """Draw where the rows of *tables* lie."""
+    def __init__(self, tables: Sequence[AccessedTable], seed: int, policy: str = SWEEP) -> None:
+        """Draw where the rows of *tables* lie; *policy* is SWEEP or LRU2."""
         self._accesses = sum(table.accesses for table in tables)
         self._tables = [
-            _Sample(table, table.accesses / self._accesses, seed + place) for place, table in enumerate(tables)
+            _Sample(table, table.accesses / self._accesses, seed + place, policy) for place, table in enumerate(tables)
         ]
 
     def expected(self, laws: Sequence[Law], frames: int, unused: int = 0) -> list[Expected]:
@@ -120,8 +125,8 @@ class _Pages(NamedTuple):
 class _Sample:
     """The rows of one table that are looked at; *share* of all accesses go to it."""
 
-    def __init__(self, table: AccessedTable, share: float, seed: int) -> None:
-        self.curves = _curves(table.touches)
+    def __init__(self, table: AccessedTable, share: float, seed: int, policy: str) -> None:
+        self.curves = _curves(table.touches) if policy == SWEEP else _curves_of_lru2(table.touches)
         self._share, self._rows = share, table.rows
         self._looked_at = min(table.rows, _SAMPLED)
         self.each = table.rows / self._looked_at  # so many does one stand for
@@ -168,6 +173,16 @@ class _Sample:
 
 def _log(accesses: float) -> float:
     return float(np.log(max(accesses, 1e-9)))
+
+
+@cache
+def _curves_of_lru2(touches: int) -> NDArray[np.float64]:
+    """Return the same as :func:`_curves` for LRU-2."""
+    x = np.exp(_LOG_X)
+    share = -np.expm1(-x) if touches > 1 else -np.expm1(-x) - x * np.exp(-x)
+    counts = np.zeros((len(x), MOST + 1))
+    counts[:, 0] = 1
+    return np.concatenate([share[:, None], counts], axis=1)
 
 
 @cache

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, residuals, score
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
-from tiersim.scenarios.calibration.popularity.occupancy import Expected, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 
 #: Tables as another pool was asked for them, and its pages.
@@ -43,19 +43,30 @@ class Evidence:
     """What was recorded of tables that share a pool, of one size or several."""
 
     def __init__(
-        self, tables: Sequence[AccessedTable], frames: int, unused: int, others: Sequence[OtherSize], seed: int
+        self,
+        tables: Sequence[AccessedTable],
+        frames: int,
+        unused: int,
+        others: Sequence[OtherSize],
+        seed: int,
+        policy: str = SWEEP,
     ) -> None:
         """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others* the same tables
         count, whose pools were full.
         """
         self._recorded = [(tables, frames), *((_matched(tables, there), size) for there, size in others)]
-        self._pools = [Pool(there, seed) for there, _ in self._recorded]
+        self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
+        self._known: dict[int, tuple[tuple[Law, ...], list[Expected]]] = {}  # by size, what was predicted last
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
         """Return what laws predict of a recorded pool."""
-        return self._pools[size].expected(laws, self.sizes[size], self._unused[size])
+        known = self._known.get(size)
+        if known is None or known[0] != tuple(laws):
+            found = self._pools[size].expected(laws, self.sizes[size], self._unused[size])
+            known = self._known[size] = tuple(laws), found
+        return known[1]
 
     def residuals(self, laws: Sequence[Law], place: int) -> list[Residual]:
         """Hold all that was recorded of a table against its law."""

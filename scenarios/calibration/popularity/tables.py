@@ -33,6 +33,7 @@ class AccessedTable:
     index_held: tuple[int, ...] = ()  # pages in the pool by usage count, 0 to 5; empty where that was not recorded
     heap_held: tuple[int, ...] = ()
     grows: bool = False  # rows were inserted
+    together: bool = False  # misses of index and heap were counted as one number, that of the heap
     even: bool = False  # hardly a page of it was missed, so nothing tells which rows are hot: all are asked for alike
 
 

@@ -1,0 +1,185 @@
+"""A simulated PostgreSQL: its pool, its log and its checkpoints, as the scenario says, else as recorded, else by default."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tiersim.scenarios.database_models import EngineModel
+from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
+from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.checkpoint_rules import (
+    CHECKPOINT_TIMEOUT_NS,
+    MAX_WAL_BYTES,
+    SEGMENT_BYTES,
+    completion_target,
+    distance_segments,
+    log_buffer_bytes,
+    version_number,
+)
+from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.log import HOLE_BYTES, Log, Replica
+from tiersim.simulator.database.tables import SWEEP
+from tiersim.units import NS_PER_S, NS_PER_US
+
+#: A version with the rules of today, where none was recorded.
+_VERSION = "18"
+#: checkpoint_flush_after on Linux (include/pg_config_manual.h, DEFAULT_CHECKPOINT_FLUSH_AFTER), and the version that brought it, with
+#: writing in the order of files (release notes of 9.6).
+_FLUSH_AFTER_PAGES, _SORTED = 32, 90600
+#: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
+_COMMIT_RECORD_BYTES = 34
+#: Keys of ``[engine]`` that are SQL Server's, and what is written here in their place.
+OTHERS_KEYS = {
+    "recovery_interval": "write checkpoint_timeout, or max_wal_size",
+    "target_recovery_time": "write checkpoint_timeout and checkpoint_completion_target",
+    "extension": "write a volume of its own with caches",
+    "delayed_durability": "write synchronous_commit",
+}
+#: Keys that make no difference to lookups.
+_WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
+
+
+def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
+    """Return PostgreSQL's settings, and note in *basis* where they come from."""
+    engine, host, version = sources.engine, sources.host, sources.version
+    log = _log(sources, basis)
+    checkpoints = _checkpoints(engine, host, version, sources.since_checkpoint_ns, basis)
+    os_cache_bytes = _os_cache_bytes(engine, host, basis)
+    return EngineSettings(
+        policy=SWEEP,
+        ramp_pages=1,
+        background_writer=_background_writer(host, version),
+        lazy_writer=None,
+        extension_bytes=0,
+        os_cache_bytes=os_cache_bytes,
+        log=log,
+        checkpoints=checkpoints,
+        commits_apart=True,
+        commit_record_bytes=_COMMIT_RECORD_BYTES,
+        described={
+            "os_cache_bytes": os_cache_bytes,
+            "synchronous_commit": log.synchronous_commit,
+            "full_page_writes": log.full_page_writes,
+            "checkpoint_timeout_ns": checkpoints.timeout_ns,
+            "checkpoint_completion_target": checkpoints.completion_target,
+            "checkpoint_distance_bytes": checkpoints.segments * log.segment_bytes,
+        },
+        caveats=tuple(_caveats(engine, host)),
+    )
+
+
+def _is_direct(engine: EngineModel, host: Mapping[str, Any]) -> bool:
+    """Tell whether pages are read past the page cache of the operating system."""
+    if engine.direct_io is not None:
+        return engine.direct_io
+    return "data" in str(host.get("debug_io_direct", ""))
+
+
+def _os_cache_bytes(engine: EngineModel, host: Mapping[str, Any], basis: dict[str, str]) -> int:
+    basis["engine.direct_io"] = "scenario" if engine.direct_io is not None else "recorded"
+    return 0 if _is_direct(engine, host) else engine.os_cache or 0
+
+
+def _background_writer(host: Mapping[str, Any], version: str | None) -> BackgroundWriter | None:
+    """Return the background writer as it was set; its defaults where that was not recorded."""
+    default = BackgroundWriter()
+    pages = int(host.get("bgwriter_lru_maxpages", default.most_pages))
+    delay_s = host.get("bgwriter_delay_s")
+    delay_ns = default.delay_ns if delay_s is None else round(float(delay_s) * NS_PER_S)
+    multiplier = float(host.get("bgwriter_lru_multiplier", default.multiplier))
+    handed_on = default.flush_after_pages if _hands_on(version) else 0
+    return BackgroundWriter(delay_ns, pages, multiplier, handed_on) if pages else None  # 0 pages: it is off
+
+
+def _caveats(engine: EngineModel, host: Mapping[str, Any]) -> Iterator[str]:
+    if not _is_direct(engine, host) and not engine.os_cache:
+        yield (
+            "how large the OS page cache is, is not known, so there is none here: every page that the buffer pool misses is read from its "
+            "volume; write os_cache under [engine]"
+        )
+    without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
+    if without:
+        yield f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
+
+
+def _log(sources: EngineSources, basis: dict[str, str]) -> Log:
+    engine, host = sources.engine, sources.host
+    segment_bytes = int(host.get("wal_segment_bytes", SEGMENT_BYTES))
+    default = Log()
+    delay_ns = engine.commit_delay
+    if delay_ns is None:
+        delay_ns = int(host.get("commit_delay_us", 0)) * NS_PER_US
+    commit = engine.synchronous_commit
+    if commit is None:
+        commit = host.get("synchronous_commit", "on") != "off"
+    images = engine.full_page_writes
+    if images is None:
+        images = host.get("full_page_writes", "on") == "on"
+    basis["engine.full_page_writes"] = _basis(engine.full_page_writes, host, "full_page_writes")
+    basis["engine.synchronous_commit"] = _basis(engine.synchronous_commit, host, "synchronous_commit")
+    replica = None if engine.replica is None else Replica(engine.replica.round_trip, engine.replica.flush)
+    return Log(
+        file_bytes=sources.log_file_bytes,
+        segment_bytes=segment_bytes,
+        block_bytes=int(host.get("log_page_bytes", default.block_bytes)),
+        buffer_bytes=_buffer_bytes(engine, host, sources.buffer_pool_bytes, segment_bytes),
+        full_page_writes=images,
+        image_bytes=sources.page_bytes - HOLE_BYTES if sources.image_bytes is None else sources.image_bytes,
+        commit_delay_ns=delay_ns,
+        commit_siblings=int(host.get("commit_siblings", default.commit_siblings)),
+        synchronous_commit=commit,
+        writer_delay_ns=round(float(host.get("wal_writer_delay_s", 0.2)) * NS_PER_S),
+        replica=replica,
+    )
+
+
+def _buffer_bytes(engine: EngineModel, host: Mapping[str, Any], pool_bytes: int, segment_bytes: int) -> int:
+    """Return wal_buffers: by default it follows from the pool, so a recorded one counts only with the recorded pool."""
+    if engine.wal_buffers is not None:
+        return engine.wal_buffers
+    recorded = host.get("wal_buffers_bytes")
+    if recorded is not None and host.get("shared_buffers_bytes") == pool_bytes:
+        return int(recorded)
+    return log_buffer_bytes(pool_bytes, segment_bytes)
+
+
+def _checkpoints(
+    engine: EngineModel, host: Mapping[str, Any], version: str | None, since_ns: int, basis: dict[str, str]
+) -> Checkpoints:
+    number = version_number(version or _VERSION)
+    target = engine.checkpoint_completion_target
+    if target is None:
+        target = float(host.get("checkpoint_completion_target", completion_target(number)))
+    timeout_ns = engine.checkpoint_timeout
+    if timeout_ns is None:
+        recorded_s = host.get("checkpoint_timeout_s")
+        timeout_ns = CHECKPOINT_TIMEOUT_NS if recorded_s is None else round(float(recorded_s) * NS_PER_S)
+    size = engine.max_wal_size
+    if size is None:
+        size = int(host.get("max_wal_size_bytes", MAX_WAL_BYTES))
+    flush_bytes = engine.checkpoint_flush_after
+    if flush_bytes is None:
+        flush_bytes = int(host.get("checkpoint_flush_after_bytes", _FLUSH_AFTER_PAGES * 8192))
+    for key, name in (
+        ("checkpoint_timeout", "checkpoint_timeout_s"),
+        ("checkpoint_completion_target", "checkpoint_completion_target"),
+        ("max_wal_size", "max_wal_size_bytes"),
+    ):
+        basis[f"engine.{key}"] = _basis(getattr(engine, key), host, name)
+    segment_bytes = int(host.get("wal_segment_bytes", SEGMENT_BYTES))
+    return Checkpoints(
+        timeout_ns=timeout_ns,
+        completion_target=target,
+        segments=distance_segments(number, size, target, segment_bytes=segment_bytes),
+        flush_after_pages=flush_bytes // 8192 if _hands_on(version) else 0,
+        in_file_order=_hands_on(version),
+        since_ns=min(since_ns, timeout_ns),
+    )
+
+
+def _hands_on(version: str | None) -> bool:
+    """Tell whether writers ask the page cache to write back what they have written, and checkpoints write in the order of files."""
+    return version_number(version or _VERSION) >= _SORTED
+
+
+def _basis(given: object, host: Mapping[str, Any], name: str) -> str:
+    return "scenario" if given is not None else "recorded" if name in host else "default"
