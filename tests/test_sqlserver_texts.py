@@ -263,6 +263,6 @@ def test_texts_of_one_key_are_one_query(texts: list[str], how: int) -> None:
             assert (shape == HANDLE) == (call.runs is not None)
 
 
-def test_a_text_that_is_too_long_is_left_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_too_long_is_left_to_be_read() -> None:
     assert found(["select " + "a" * 100_000])[0][SHAPE] == UNDECIDED
     assert found(["select '" + "a" * 90_000])[0][NUMBER] == -1
