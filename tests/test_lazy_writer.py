@@ -92,8 +92,8 @@ def test_the_lazy_writer_provides_what_was_taken_in_the_last_interval() -> None:
 
 
 def test_it_misses_hardly_more_than_lru_2_alone() -> None:
-    _, alone, _ = run(20_000, exponent=0.8)
-    _, reads, _ = run(20_000, exponent=0.8, lazy=LazyWriter())
+    _, alone, _ = run(20_000, frames=4000, pages=10_000, exponent=0.8)
+    _, reads, _ = run(20_000, frames=4000, pages=10_000, exponent=0.8, lazy=LazyWriter())
     assert reads == pytest.approx(alone, rel=0.05)
     assert reads > alone  # free frames hold nothing
 
@@ -125,13 +125,13 @@ def test_what_is_changed_stays_until_it_is_written_and_nothing_is_lost() -> None
 
 
 def test_pages_that_left_are_read_back_from_the_extension() -> None:
-    """Pool and extension together hold all pages: after a while the disk is not read any more."""
-    database, reads, extension = run(6000, lazy=LazyWriter(), extension_pages=900)
+    """The extension has room for all pages: the disk is hardly read any more."""
+    database, reads, extension = run(6000, lazy=LazyWriter(), extension_pages=1000)
     alone, misses, _ = run(6000, lazy=LazyWriter())
     assert alone.lazy_writer[0]["extension_reads"] == 0
     assert reads < 0.02 * misses
     assert database.lazy_writer[0]["extension_reads"] > 0.95 * misses
-    assert extension > database.lazy_writer[0]["extension_reads"]  # and written to
+    assert extension >= database.lazy_writer[0]["extension_reads"]
 
 
 def test_changed_pages_are_not_read_back_from_the_extension() -> None:
