@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
@@ -91,6 +92,7 @@ def test_the_lazy_writer_provides_what_was_taken_in_the_last_interval() -> None:
     assert database.pool_state[FREE_FRAMES] < 40
 
 
+@needs_jit
 def test_it_misses_hardly_more_than_lru_2_alone() -> None:
     _, alone, _ = run(20_000, frames=4000, pages=10_000, exponent=0.8)
     _, reads, _ = run(20_000, frames=4000, pages=10_000, exponent=0.8, lazy=LazyWriter())
@@ -98,6 +100,7 @@ def test_it_misses_hardly_more_than_lru_2_alone() -> None:
     assert reads > alone  # free frames hold nothing
 
 
+@needs_jit
 def test_who_needs_a_frame_does_not_wait_for_a_changed_page_to_be_written() -> None:
     waits, _, _ = run(3000, dirties=True)
     lazy, _, _ = run(3000, dirties=True, lazy=LazyWriter(interval_ns=20 * _MS))
@@ -106,6 +109,7 @@ def test_who_needs_a_frame_does_not_wait_for_a_changed_page_to_be_written() -> N
     assert lazy.lazy_writer[0]["written_pages"] > 1000
 
 
+@needs_jit
 def test_evicting_a_page_costs_the_workers_what_it_costs() -> None:
     """3.3 us each, all of them charged to statements, in lumps of those that one worker frees."""
     costs = Costs(evict_clean_ns=3_300)
@@ -124,6 +128,7 @@ def test_what_is_changed_stays_until_it_is_written_and_nothing_is_lost() -> None
     assert (database.done_ns > 0).all()
 
 
+@needs_jit
 def test_pages_that_left_are_read_back_from_the_extension() -> None:
     """The extension has room for all pages: the disk is hardly read any more."""
     database, reads, extension = run(6000, lazy=LazyWriter(), extension_pages=1000)
@@ -134,6 +139,7 @@ def test_pages_that_left_are_read_back_from_the_extension() -> None:
     assert extension >= database.lazy_writer[0]["extension_reads"]
 
 
+@needs_jit
 def test_changed_pages_are_not_read_back_from_the_extension() -> None:
     """Each page that is read is changed: what lies in the extension of it is old, until it has been written and goes again."""
     clean, reads, _ = run(4000, lazy=LazyWriter(), extension_pages=100)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, stamped
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
@@ -96,14 +98,13 @@ def replay_statements_all(
     recorded_on: NamedScenario | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
-    """Run the statements of a bundle on every scenario, one after the other; loads are synthesised once for each seed.
+    """Run the statements of a bundle on every scenario, as many at a time as there are processors; loads are synthesised once for each seed.
 
     With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how well a run on it
     agrees with the recording. *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
     pools = WarmPools()
-    results: list[Result] = []
 
     def load_for(scenario: NamedScenario) -> Load:
         seed = scenario.model.replay.seed
@@ -115,16 +116,15 @@ def replay_statements_all(
 
     processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
     runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
-    for place, scenario in enumerate(runs):
+    total = sum(len(load_for(scenario)) for scenario in runs)
+
+    def run(scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         load = load_for(scenario)
+        return replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
 
-        def note(ended: int, done: int = place * len(load), total: int = len(runs) * len(load)) -> None:
-            if progress is not None:
-                progress(done + ended, total)
-
-        results.append(
-            replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
-        )
+    results = side_by_side(
+        [partial(run, scenario) for scenario in runs], lambda done: progress(done, total) if progress else None
+    )
     if recorded_on is not None:
         return stamped(results[:-1], results[-1], load_for(recorded_on))
     return results

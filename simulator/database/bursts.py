@@ -83,11 +83,9 @@ def finish_burst(p: Plant, d: Database, slot: int) -> int:
     now = request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS)
     if request["op"] == FLUSH:
         now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
-        if c["indirect"]:
-            c["state"] = WRITING
-        elif d.log[0]["inserted"] == d.log[0]["redo"]:
-            return _set_timer(p, d, 0, now)
-        else:
+        if not c["indirect"]:
+            if d.log[0]["inserted"] == d.log[0]["redo"]:
+                return _set_timer(p, d, 0, now)
             _begin(d, now)
     elif request["length_bytes"] >= _POLL_NS:
         _move_target(d)
@@ -177,9 +175,8 @@ def _sweep(p: Plant, d: Database, now: int) -> int:
         if made == MOST_RUNS:
             return add_background(p, made, c["station"], READ, 0, 0)
         c["next"] %= d.pool_state[UNUSED]
-        page = d.page_of[c["next"]]
-        if page >= 0 and _is_to_write(d, page):
-            made = _post(p, d, made, page)
+        if _is_to_write(d, c["next"]):
+            made = _post(p, d, made, d.page_of[c["next"]])
         c["next"] += 1
         c["pages"] -= 1
     if c["indirect"]:
@@ -191,14 +188,16 @@ def _sweep(p: Plant, d: Database, now: int) -> int:
 
 
 @kernel
-def _is_to_write(d: Database, page: int) -> bool:
-    """Tell whether the sweep writes the page that it has come to: of an indirect checkpoint any that is changed."""
-    dirty = d.dirty[d.frame_of[page] - 1] > 0
+def _is_to_write(d: Database, frame: int) -> bool:
+    """Tell whether the sweep writes the page of the frame that it has come to: of an indirect checkpoint any that is changed."""
+    page = d.page_of[frame]
     if d.checkpointer[0]["indirect"]:
-        return bool(dirty and not is_temporary(d, page))
+        return bool(d.dirty[frame] and not is_temporary(d, page))
+    if page < 0:
+        return False
     mark = d.checkpoint_mark[page]
     d.checkpoint_mark[page] = 0
-    return bool(dirty and mark == CHECKPOINT_PENDING)
+    return bool(d.dirty[frame] and mark == CHECKPOINT_PENDING)
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,11 @@ _HELD = (
 
 
 class WarmPools:
-    """Remembers the last pool that was filled."""
+    """Remembers the last pool that was filled; threads that want the same one wait for who fills it."""
 
     def __init__(self) -> None:
         """Begin without any."""
+        self._lock = Lock()
         self._key = b""
         self._warmed: Warmed | None = None
         self._held: dict[str, NDArray[np.generic]] = {}
@@ -32,6 +34,10 @@ class WarmPools:
         """Fill the pool of *d*, by *warm* if the last one was another; what is filled besides a pool is never remembered."""
         if d.page_cache.size or d.extension_page.size:
             return warm()
+        with self._lock:
+            return self._fill(d, warm)
+
+    def _fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
         key = _key(d)
         if self._warmed is not None and key == self._key:
             ready = int(d.pool_state[READY])  # a queue of the plant, which is another
