@@ -46,6 +46,7 @@ NAMES = (
     "shared-spindles",
     "log-volume",
     "checkpoint-arithmetic",
+    "checkpoint-bursts",
     "pgbench-nvme",
     "pgbench-raid0",
     "halves",

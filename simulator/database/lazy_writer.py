@@ -1,9 +1,9 @@
 """SQL Server's free list: who fills it, and how pages go that are changed.
 
 K. Delaney, "The free buffer list and the lazy writer" (Inside SQL Server): a worker that has posted a read looks whether the free list is short; if so, it examines 64 buffers,
-frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The lazy writer comes every *interval* and does the
-same until the list is long enough. How long is not published: here as many frames as were taken in the last interval, at least those that a worker
-examines, at most an eighth of the pool. Which pages go is LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
+frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The workers do most of this work; a lazy writer comes every
+*interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a worker examines, or than an eighth of the pool. Which pages go is
+LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
 
 A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gathered`). If it is used meanwhile, it stays.
 """
@@ -53,7 +53,7 @@ def wanted_frames(d: Database, by_lazy_writer: bool) -> int:
         return 0
     most = len(d.page_of) // _POOL_PART
     if by_lazy_writer:
-        return int(max(min(w["wanted"], most) - d.pool_state[FREE_FRAMES], 0))
+        return int(max(min(w["examined"], most) - d.pool_state[FREE_FRAMES], 0))
     return int(w["examined"]) if d.pool_state[FREE_FRAMES] < min(w["examined"], most) else 0
 
 
@@ -135,10 +135,9 @@ def next_round_ns(d: Database, now: int) -> int:
 
 @kernel
 def begin_round(p: Plant, d: Database) -> int:
-    """Have as many frames provided as were taken since the last round: by a request for no pages."""
+    """Have a short free list filled up: by a request for no pages."""
     w = d.lazy_writer[0]
     w["awake"] = 0
-    w["wanted"] = max(d.pool_state[TAKEN] - w["taken"], w["examined"])
     w["taken"] = d.pool_state[TAKEN]
     return add_background(p, 0, d.stations[AT_POOL], PREFETCH, 0, 0)
 

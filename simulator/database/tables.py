@@ -127,7 +127,6 @@ LAZY_WRITER_ROW = _record(
     "gathered_pages",  # that one write is for at most
     "awake",
     "taken",  # frames up to the last round
-    "wanted",  # free frames, by this round
     "runs",  # in ``to_write`` that nobody has posted
     "written_pages",
     "freed_frames",
