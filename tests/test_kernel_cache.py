@@ -36,7 +36,7 @@ for name, compiled in sorted(kernel.registry.items()):
     assert {name: count for name, count in counts.items() if count == "0"} == {}
     # entry points of the engine compile to one signature: integer tags, not types, tell devices apart
     assert counts["tiersim.simulator.compiled.loop.advance"] == "1"
-    assert counts["tiersim.devices.station.choose"] in ("1", "2")
+    assert counts["tiersim.devices.station.choose"] in ("1", "2", "3")  # for other kernels, and for Python
 
 
 @needs_jit
