@@ -6,6 +6,7 @@ from typing import Any
 
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.gathered import GATHERED, GATHERED_BEFORE_2016
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.tables import LRU2
@@ -30,10 +31,8 @@ OTHERS_KEYS = {
 }
 #: Majors of versions that are told apart: 2008, 2012, 2016.
 _2008, _2012, _2016 = 10, 11, 13
-#: Checkpoints slow down when writes take longer than this, and one write is for so many pages at most: from 2016 on, and before (SQLCAT; Microsoft, Writing
-#: pages).
-_SLOW_NS, _GATHERED_PAGES = 50 * NS_PER_MS, 128
-_SLOW_BEFORE_NS, _GATHERED_BEFORE_PAGES = 20 * NS_PER_MS, 32
+#: Checkpoints slow down when writes take longer than this: from 2016 on, and before (SQLCAT).
+_SLOW_NS, _SLOW_BEFORE_NS = 50 * NS_PER_MS, 20 * NS_PER_MS
 #: Writes of the log under way: 112 from 2012 on, 32 before (P. Randal, sqlperformance.com, January 2013); bytes: 3,840 KB from 2008 on, 480 KB before (SQLCAT,
 #: limits of the log manager).
 _LOG_WRITES, _LOG_WRITES_BEFORE = 112, 32
@@ -56,7 +55,7 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     target_ns = _value(engine.target_recovery_time, host, "target_recovery_time", default_ns, basis)
     delayed = engine.delayed_durability
     basis["engine.delayed_durability"] = "default" if delayed is None else "scenario"
-    slow_ns, gathered = (_SLOW_NS, _GATHERED_PAGES) if version >= _2016 else (_SLOW_BEFORE_NS, _GATHERED_BEFORE_PAGES)
+    slow_ns, gathered = (_SLOW_NS, GATHERED) if version >= _2016 else (_SLOW_BEFORE_NS, GATHERED_BEFORE_2016)
     most_writes = _LOG_WRITES if version >= _2012 else _LOG_WRITES_BEFORE
     most_bytes = _LOG_BYTES if version >= _2008 else _LOG_BYTES_BEFORE
     checkpoints = (
