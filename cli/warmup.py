@@ -2,8 +2,8 @@
 
 from tiersim.cli import terminal
 
-#: The kernel that ``compile_for_commands`` compiles last: when it is in the cache, so are the others.
-_LAST_COMPILED = "deal"
+#: Uses every kernel, in `compile_for_commands` those that commands need.
+_COMPILING = "tiersim.scenarios.warm"
 
 
 def compile_if_cold() -> None:
@@ -11,11 +11,11 @@ def compile_if_cold() -> None:
 
     Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C.
     """
-    from tiersim import kernel
+    from tiersim import kernel, kernel_cache
 
-    if not kernel.jit_enabled() or kernel.is_compiled(_LAST_COMPILED):
+    if not kernel.jit_enabled() or kernel_cache.is_ready(_COMPILING):
         return
-    if kernel.cache_folder is None:
+    if kernel_cache.folder is None:
         terminal.notice("no folder for compiled kernels can be written; each run compiles anew, some minutes")
         return
     from tiersim.scenarios.warm import compile_for_commands
@@ -23,6 +23,7 @@ def compile_if_cold() -> None:
     terminal.notice("compiling the kernels (some minutes, once for each version)")
     with terminal.progress_bar("compiling"):
         compile_for_commands()
+    kernel_cache.mark_ready(_COMPILING)
 
 
 def warmup() -> None:
@@ -30,9 +31,10 @@ def warmup() -> None:
 
     Example: tiersim warmup
     """
-    from tiersim import kernel
+    from tiersim import kernel, kernel_cache
     from tiersim.scenarios.warm import compile_all
 
     with terminal.progress_bar("compiling"):
         compile_all()
+    kernel_cache.mark_ready(_COMPILING)
     terminal.notice(f"{len(kernel.registry)} kernels ready")

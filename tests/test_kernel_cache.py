@@ -58,14 +58,29 @@ def test_an_edited_helper_of_another_module_gives_the_new_answer(tmp_path: Path)
 
 
 @needs_jit
-def test_only_the_newest_caches_are_kept(tmp_path: Path) -> None:
-    base = tmp_path / "tiersim" / "kernels"
+def test_a_copy_elsewhere_finds_the_code_that_its_sources_give(tmp_path: Path) -> None:
+    hits = (
+        "from tiersim.random_numbers import random_bits; random_bits(1, 2, 3, 4); "
+        "print(sum(random_bits.outer.stats.cache_hits.values()))"
+    )
+    copies = [tmp_path / name / "tiersim" for name in ("one", "two")]
+    for copy in copies:
+        shutil.copytree(ROOT / "src" / "tiersim", copy)
+    (copies[1] / "devices" / "hdd_kernels.py").write_text("# nothing that random numbers come from\n")
+    (copies[1] / "random_numbers.py").touch()
+    found = [python(hits, tmp_path / "cache", PYTHONPATH=str(copy.parent)).stdout.strip() for copy in copies]
+    assert found == ["0", "1"]
+
+
+@needs_jit
+def test_only_the_newest_versions_are_kept(tmp_path: Path) -> None:
+    own = tmp_path / "tiersim" / "kernels" / "tiersim.random_numbers"
     for index in range(6):
-        (base / f"old{index}").mkdir(parents=True)
-        os.utime(base / f"old{index}", (index, index))
-    python("import tiersim.kernel", tmp_path)
-    assert len(list(base.iterdir())) == 3
-    assert {"old5", "old4"} < {path.name for path in base.iterdir()}
+        (own / f"old{index}").mkdir(parents=True)
+        os.utime(own / f"old{index}", (index, index))
+    python("import tiersim.random_numbers", tmp_path)
+    assert len(list(own.iterdir())) == 3
+    assert {"old5", "old4"} < {path.name for path in own.iterdir()}
 
 
 @needs_jit

@@ -1,12 +1,5 @@
-"""The only module that touches numba: the decorator of every compiled function, and where its machine code is kept.
+"""The only module that compiles: the decorator of every kernel. Where machine code is kept: `kernel_cache`."""
 
-numba does not notice that a function which another file defines has changed, so the cache folder is named by a hash of
-every source that a kernel may come from. Where no folder can be written the cache is off for this process.
-"""
-
-import hashlib
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -16,44 +9,7 @@ import numba
 from numba.core import types
 from numba.extending import typeof_impl
 
-_PARTS = (".", "traces", "devices", "simulator", "scenarios")
-_KEPT_FOLDERS = 3
-
-
-def _sources_hash() -> str:
-    root = Path(__file__).parent
-    digest = hashlib.blake2b(digest_size=8)
-    for part in _PARTS:
-        pattern = "*.py" if part == "." else "**/*.py"
-        for path in sorted((root / part).resolve().glob(pattern)):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _cache_folder() -> Path | None:
-    """Make this version's folder, drop all but the newest few, or return None where nothing can be written."""
-    try:
-        own = os.environ.get("NUMBA_CACHE_DIR")
-        base = Path(own or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiersim" / "kernels"
-        folder = base / _sources_hash()
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-        probe = folder / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-        by_age = sorted((f for f in base.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
-        for old in by_age[_KEPT_FOLDERS:]:
-            shutil.rmtree(old, ignore_errors=True)
-    except (OSError, RuntimeError):  # RuntimeError: no home at all
-        return None
-    return folder
-
-
-_config: Any = numba.config
-#: Where machine code is kept; None: nowhere can be written, so each process compiles anew.
-cache_folder = _cache_folder()
-if cache_folder is not None:
-    _config.CACHE_DIR = str(cache_folder)
+from tiersim import kernel_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,8 +59,7 @@ def kernel(function: F) -> F:
 
 def _compiled(function: Callable[..., Any], *, for_python: bool) -> Any:
     njit: Any = numba.njit  # its types do not know the switch of the runtime
-    return njit(
-        cache=cache_folder is not None,
+    compiled = njit(
         nogil=True,
         error_model="numpy",
         forceinline=True,
@@ -112,6 +67,9 @@ def _compiled(function: Callable[..., Any], *, for_python: bool) -> Any:
         no_cfunc_wrapper=True,
         no_cpython_wrapper=not for_python,
     )(function)
+    if kernel_cache.place_of(function.__module__, Path(function.__code__.co_filename).resolve()) is not None:
+        compiled._cache = kernel_cache.KernelCache(function)
+    return compiled
 
 
 @typeof_impl.register(Kernel)
@@ -122,9 +80,5 @@ def _type_inside_kernels(made: Kernel, _: Any) -> Any:
 
 def jit_enabled() -> bool:
     """Whether kernels are compiled at all (``NUMBA_DISABLE_JIT`` unset)."""
-    return not _config.DISABLE_JIT
-
-
-def is_compiled(name: str) -> bool:
-    """Whether the machine code of the kernel function *name* is in the cache folder."""
-    return cache_folder is not None and any(cache_folder.glob(f"**/*.{name}-*.nbi"))
+    config: Any = numba.config
+    return not config.DISABLE_JIT
