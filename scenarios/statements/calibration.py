@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
@@ -24,11 +25,12 @@ from tiersim.scenarios.calibration.processor import (
     recorded_pace,
 )
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
+from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
-from tiersim.scenarios.statements.programs import Program, spread
+from tiersim.scenarios.statements.programs import COMMIT, Program, spread
 from tiersim.scenarios.statements.settings import settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -133,14 +135,34 @@ def _measured(load: Load) -> dict[str, _Mean]:
     if mean_ms:
         read_each = float(load.physical_reads.sum()) / load.transactions
         found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    took_ns, read = (np.bincount(load.query, of, len(load.queries)) for of in (load.duration_ns, load.physical_reads))
+    durable = _making_durable(load)
+    if durable.any():
+        found[COMMIT] = _Mean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
+    others = load.query[~durable]
+    calls = np.bincount(others, minlength=len(load.queries))
+    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
         if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
             reads = None if load.pages_read is not None else float(read[code] / calls[code])
             found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
     if load.logical_reads is not None:
         found |= _measured_of_files(load.path)
+    return found
+
+
+def _making_durable(load: Load) -> NDArray[np.bool_]:
+    """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
+
+    None of PostgreSQL's: what it counts of a COMMIT ends before that.
+    """
+    found = np.zeros(len(load), np.bool_)
+    if load.logical_reads is None:
+        return found
+    first = np.flatnonzero(begins(load.session, load.transaction))
+    last = np.append(first[1:], len(load)) - 1
+    durable = np.array([one.durable for one in load.asked])[load.query]
+    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
+    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
     return found
 
 
@@ -164,7 +186,7 @@ def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     if name == LOG_WRITES:
         mean_ns = summary["log"]["sync_mean_ns"]
         return None if mean_ns is None else {"mean": {"value": mean_ns}}
-    found: Mapping[str, Any] | None = (summary["latency_ns"] if name in _NO_QUERIES else summary["queries"]).get(name)
+    found: Mapping[str, Any] | None = (summary["latency_ns"] if name in (*_NO_QUERIES, COMMIT) else summary["queries"]).get(name)
     return found
 
 
@@ -194,10 +216,11 @@ def _compared(
         reads = here.get("physical_reads_per_call")
         read_error = 100 * (reads / one.reads - 1) if reads is not None and one.reads else None
         decides = name == TRANSACTIONS or one.count * one.mean_ns >= _MATTERS * total_ns
+        chance = None if read_error is None else _chance_pct(one.count * (one.reads or 0.0), here["count"] * reads)
         within = (
             error is not None
             and abs(error) <= MEAN_TOLERANCE_PCT
-            and (read_error is None or abs(read_error) <= COUNT_TOLERANCE_PCT)
+            and (read_error is None or abs(read_error) <= max(COUNT_TOLERANCE_PCT, chance or 0.0))
         )
         agrees = agrees and (within or not decides)
         classes[name] = {
@@ -205,6 +228,7 @@ def _compared(
             "simulated_mean_ns": mean,
             "error_pct": error,
             "read_error_pct": read_error,
+            "read_chance_pct": chance,
             "decides": decides,
             "within": within,
         }
@@ -215,6 +239,13 @@ def _compared(
         "verdict": "calibrated" if agrees else "uncalibrated",
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
     }
+
+
+def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
+    """Return how far two counts of the same thing may lie apart by chance, as two standard deviations; None where nothing was counted."""
+    if not measured_pages or not simulated_pages:
+        return None
+    return float(200 * np.sqrt(1 / measured_pages + 1 / simulated_pages))
 
 
 def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any]) -> Result:

@@ -32,9 +32,11 @@ READ_AHEAD_PAGES = 64
 #: Databases that are the server's own: master, tempdb, model, msdb and the resource database.
 OWN_DATABASES, _TEMPDB = frozenset(["1", "2", "3", "4", "32767"]), "2"
 #: Tables with a smaller share of the misses are not fitted: their pages are found.
-_MATTERS = 0.01
+_MATTERS = 0.001
 #: Files may have been counted for so much longer than statements were recorded; beyond, reads are taken in proportion.
 _LONGER = 1.05
+#: Rounds of fitting how queries use trees: enough for a thousandth where what they name can agree with how these were used.
+_ROUNDS = 20
 #: Of the statements, this share has to say how many pages it missed.
 _KNOWN = 0.95
 
@@ -125,7 +127,7 @@ def recorded_files(
         own *= missed.lookups / max(float(own.sum()), 1e-9)
         trees = _trees(found, database, databases)
         if trees:
-            uses = _uses_of_trees(trees, queries, texts)
+            uses = _uses_of_trees(trees, asked.looked_up * share, queries, texts)
         else:
             trees, uses = _named(database, asked.looked_up * share, own, queries, texts, said)
         told = _told(trees, uses, asked.looked_up * share, own, missed.lookups)
@@ -329,17 +331,28 @@ def _named(
     return [_Tree(name, name, 0, max(round(size), 1), 1.0, None) for name, size in zip(names, sizes, strict=True)], uses
 
 
-def _uses_of_trees(trees: Sequence[_Tree], queries: Sequence[str], texts: Mapping[str, str]) -> Amounts:
-    """Return which part of its pages a query asks of each tree for: of those that it names, as they are used; of all if it names none."""
+def _uses_of_trees(
+    trees: Sequence[_Tree], looked_up: Amounts, queries: Sequence[str], texts: Mapping[str, str]
+) -> Amounts:
+    """Return which part of its pages a query asks of each tree for: of those that it names; of any if it names none, such as a procedure.
+
+    Parts are those by which all queries together use the trees as these were used, as nearly as what they name lets them: iterative proportional
+    fitting (W. E. Deming, F. F. Stephan, "On a least squares adjustment of a sampled frequency table", 1940).
+    """
     weight = np.array([tree.weight for tree in trees])
     tables = [tree.table.rpartition(".")[2].lower() for tree in trees]
     uses = np.zeros((len(queries), len(trees)))
     for code, query in enumerate(queries):
         words = words_of(texts.get(query, ""))
         named = np.array([table in words for table in tables])
-        own = weight * named if named.any() else weight
-        uses[code] = own / own.sum()
-    return uses
+        uses[code] = weight * named if named.any() else weight
+    used = weight * looked_up.sum() / weight.sum()
+    for _ in range(_ROUNDS):
+        uses /= uses.sum(axis=1, keepdims=True)
+        now = looked_up @ uses
+        uses *= np.divide(used, now, out=np.ones_like(now), where=now > 0)
+    found: Amounts = uses / uses.sum(axis=1, keepdims=True)
+    return found
 
 
 def _told(trees: Sequence[_Tree], uses: Amounts, looked_up: Amounts, missed: Amounts, all_missed: float) -> _Told:
