@@ -1,7 +1,6 @@
 """Snapshots of PostgreSQL's views, one or more a file, as CSV, JSON, or what psql prints."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
 from tiersim.traces.counters import NOTHING
-from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
 from tiersim.traces.readers.postgres.names import complete_names
@@ -18,6 +16,7 @@ from tiersim.traces.readers.postgres.text_tables import tables_of
 from tiersim.traces.readers.postgres.times import canonical, has_offset, unix_ns
 from tiersim.traces.readers.postgres.views import view_of
 from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.readers.view_files import MomentsOfViews, RowsOfViews
 from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of
 from tiersim.traces.statistics import Values
 
@@ -27,11 +26,8 @@ _TIMES = (
     "sampled_at", "collected_at", "collection_time", "recorded_at", "taken_at", "statement_timestamp",
     "transaction_timestamp", "current_timestamp", "now", "ts", "time", "timestamp", "log_time",
 )  # fmt: skip
-_DAMAGED = "damaged rows"
 _REPEATED = "rows of what the same snapshot has already"
 _HIDDEN = "queries that the recording role may not see"
-#: With more damage than rows after so many, a file is something else.
-_ENOUGH = 1000
 #: What select version() prints, saved without a heading.
 _VERSION = re.compile(r"\s*PostgreSQL \d[\w.]* (?:\([^()]*\) )?on [^\n]*")
 _KEY = re.compile(r'"(\w{1,63})"\s{0,9}:')
@@ -83,9 +79,7 @@ class _File:
         self._recorded = recorded
         self._found: list[_Moment] = []
         self._views = 0
-        self._good = 0
-        self._damaged = 0
-        self._first_damage = ""
+        self._rows = RowsOfViews(path, "save the view again")
         self._whole_times = True  # all so far say how far they are from UTC
 
     def read(self, view: View, table: TextTable) -> None:
@@ -103,9 +97,9 @@ class _File:
             try:
                 kept = gathered[moment_ns].add(row)
             except ValueError as error:
-                self._damage(line, str(error))
+                self._rows.damage(line, str(error))
                 continue
-            self._good += 1
+            self._rows.read += 1
             if view.needs == "queryid":
                 self._take_query(view, kept, row.get("query"))
             if view.name == "pg_stat_activity" and _reads_activity(row):
@@ -119,27 +113,10 @@ class _File:
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
-        if self._damaged > self._good:
-            raise TraceError(
-                f"{self._path}: {self._damaged:,} of {self._damaged + self._good:,} rows cannot be read "
-                f"({self._first_damage}); save the view again"
-            )
-        if not self._views:
-            raise TraceError(
-                f"{self._path}: has no table with the columns of a view that is known; save one view a file"
-            )
-        if self._damaged:
-            self._recorded.lose(_DAMAGED, self._damaged)
-            self._recorded.warnings.append(
-                f"{self._path.name}: {self._damaged:,} damaged rows are left out, the first: {self._first_damage}"
-            )
-        undated: Counter[str] = Counter()
+        self._rows.finish(self._recorded, views=self._views > 0)
+        moments = MomentsOfViews(self._path)
         for view, moment_ns, values, own_start_ns in self._found:
-            moment = moment_of(self._path, view.name)
-            if moment_ns is None:
-                undated[view.name] += 1
-                if undated[view.name] > 1:  # what psql's \watch prints, or one file appended to
-                    moment = f"{moment} {undated[view.name]}"
+            moment = moments.name(view.name, moment_ns)
             if own_start_ns is not None:
                 self._recorded.guess(moment, own_start_ns, "query_start of the session that read pg_stat_activity")
             self._recorded.add(moment, moment_ns, values)
@@ -148,15 +125,9 @@ class _File:
         """Yield the rows that can be told, and count the others."""
         for line, row in table.rows:
             if row is None or (len(row) != len(table.columns) and view_of(tuple(row)) is not view):
-                self._damage(line, "it is cut off, or has other values than there are columns")
+                self._rows.damage(line, "it is cut off, or has other values than there are columns")
             else:
                 yield line, row
-
-    def _damage(self, line: int, what: str) -> None:
-        self._damaged += 1
-        self._first_damage = self._first_damage or f"line {line}: {what}"
-        if self._damaged > _ENOUGH and self._damaged > self._good:
-            raise TraceError(f"{self._path}: {self._first_damage}, as are most other rows; save the view again")
 
     def _unix_ns(self, line: int, column: str, text: str) -> int:
         try:

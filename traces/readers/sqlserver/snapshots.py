@@ -1,14 +1,11 @@
 """Snapshots of SQL Server's dynamic management views and catalogue, one or more a file, as texts that results are saved as."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from tiersim.errors import TraceError
 from tiersim.traces.counters import NOTHING
-from tiersim.traces.readers.moments import moment_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
 from tiersim.traces.readers.sqlserver import performance_counters
@@ -19,6 +16,7 @@ from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
 from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, SESSIONS, UNCHECKED, view_of
 from tiersim.traces.readers.timestamps import Clock
+from tiersim.traces.readers.view_files import MomentsOfViews, RowsOfViews
 from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of, number
 from tiersim.traces.statistics import Values
 
@@ -27,10 +25,7 @@ _TIMES = (
     "captured_at", "capture_time", "capture_date", "collection_time", "collected_at", "sample_time", "sampled_at",
     "snapshot_time", "recorded_at", "utc_time", "current_time", "getdate", "getutcdate", "now", "ts", "timestamp",
 )  # fmt: skip
-_DAMAGED = "damaged rows"
 _REPEATED = "rows of what the same snapshot has already"
-#: With more damage than rows after so many, a file is something else.
-_ENOUGH = 1000
 #: So many queries of all intervals of Query Store become a snapshot an interval; of more, the first and the last are kept.
 _MOST_STORED = 1 << 16
 _VERSION = re.compile(r"(\d{1,3})\.\d")
@@ -71,9 +66,7 @@ class _File:
         self._path = path
         self._recorded = recorded
         self._found: list[tuple[View, int | None, Mapping[Key, Values]]] = []
-        self._good = 0
-        self._damaged = 0
-        self._first_damage = ""
+        self._rows = RowsOfViews(path, _AGAIN)
         self._clock = Clock()
         recorded.host["engine"] = "sqlserver"
         recorded.host["page_bytes"] = PAGE_BYTES
@@ -94,9 +87,9 @@ class _File:
                 else:
                     self._take(view, row, gathered.setdefault(moment_ns, Gathered(view)))
             except ValueError as error:
-                self._damage(line, str(error))
+                self._rows.damage(line, str(error))
                 continue
-            self._good += 1
+            self._rows.read += 1
         for moment_ns, known in gathered.items():
             self._recorded.lose(_REPEATED, known.repeated)
             self._found.append((view, moment_ns, known.values))
@@ -107,27 +100,10 @@ class _File:
 
     def finish(self) -> None:
         """Hand over what was found; raises TraceError when that is nothing, or when more rows are damaged than not."""
-        if self._damaged > self._good:
-            raise TraceError(
-                f"{self._path}: {self._damaged:,} of {self._damaged + self._good:,} rows cannot be read "
-                f"({self._first_damage}); {_AGAIN}"
-            )
-        if not self._found:
-            raise TraceError(
-                f"{self._path}: has no table with the columns of a view that is known; save one view a file"
-            )
-        if self._damaged:
-            self._recorded.lose(_DAMAGED, self._damaged)
-            self._recorded.warnings.append(
-                f"{self._path.name}: {self._damaged:,} damaged rows are left out, the first: {self._first_damage}"
-            )
-        undated: Counter[str] = Counter()
+        self._rows.finish(self._recorded, views=bool(self._found))
+        moments = MomentsOfViews(self._path)
         for view, moment_ns, values in self._found:
-            moment = moment_of(self._path, view.name)
-            if moment_ns is None:
-                undated[view.name] += 1
-                if undated[view.name] > 1:  # one file appended to
-                    moment = f"{moment} {undated[view.name]}"
+            moment = moments.name(view.name, moment_ns)
             self._recorded.add(moment, moment_ns, values)
         self._recorded.inferred += self._clock.said(self._path.name)
 
@@ -168,9 +144,9 @@ class _File:
                     raise ValueError("end_time: is not told")
                 self._take(view, row, found.setdefault(end_ns, Gathered(view)))
             except ValueError as error:
-                self._damage(line, str(error))
+                self._rows.damage(line, str(error))
                 continue
-            self._good += 1
+            self._rows.read += 1
             starts.append(start_ns)
         self._found.append((view, min(starts, default=None), {("query", ""): NOTHING}))
         sums: dict[Key, dict[str, Decimal | str]] = {}
@@ -184,15 +160,9 @@ class _File:
         """Yield the rows that can be told, and count the others."""
         for line, row in table.rows:
             if row is None:
-                self._damage(line, "it is cut off, or has other values than there are columns")
+                self._rows.damage(line, "it is cut off, or has other values than there are columns")
             else:
                 yield line, row
-
-    def _damage(self, line: int, what: str) -> None:
-        self._damaged += 1
-        self._first_damage = self._first_damage or f"line {line}: {what}"
-        if self._damaged > _ENOUGH and self._damaged > self._good:
-            raise TraceError(f"{self._path}: {self._first_damage}, as are most other rows; {_AGAIN}")
 
     def _unix_ns(self, column: str | None, row: Row) -> int | None:
         """Return the time that a row tells; raises ValueError, a phrase, when it is none."""
