@@ -528,7 +528,7 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
         ('[volumes.data]\ndevice = "aws-gp3"\n[placement]\ndefault = "date"', ("s.toml:4: placement.default: 'date' is not one of"
          " the volumes; did you mean 'data'?")),
         ('[volumes.data]\ndevice = "aws-gp3"\n\n[placement]\nlogs = "data"', ("s.toml:5: placement.logs: is not default, log, temp, tempdb,"
-         " file:NAME or relation:NAME; did you mean 'log'?")),
+         " backup, extension, file:NAME or relation:NAME; did you mean 'log'?")),
         ('[volumes.a]\ndevice = "aws-gp3"\n[volumes.b]\ndevice = "aws-gp3"', "s.toml:1: placement: several volumes and no"),
         ('[volumes.data]\ndevice = "mine.toml"', "s.toml:2: volumes.data.device: mine.toml: cannot be read (no such file"),
         ('[replay]\nseed = 1', "s.toml:1: volumes: the key 'volumes' is required and not there"),

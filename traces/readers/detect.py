@@ -77,7 +77,7 @@ def import_trace(
         raise TraceError("no file to import was given")
     if format is not None and format not in FORMATS and format not in SOURCES:
         hint = did_you_mean(format, [*FORMATS, *SOURCES])
-        raise TraceError(f"the format {format!r} is not known{hint}; known are {', '.join([*FORMATS, *SOURCES])}")
+        raise TraceError(f"the format {format!r} is not known{hint}; known are {_few_formats()}")
     found = sorted_out(paths, format)
     with write_bundle(target, force=force) as (writer, fields):
         if found.requests:
