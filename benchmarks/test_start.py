@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 CAPTURE = Path(__file__).resolve().parents[1] / "tests" / "data" / "vda.blktrace.0"
@@ -52,6 +53,7 @@ def test_a_small_replay_once_compiled(tmp_path: Path, benchmark: BenchmarkFixtur
     }
 
 
+@pytest.mark.long
 def test_compilation(tmp_path: Path, benchmark: BenchmarkFixture) -> None:
     compiled = benchmark.pedantic(lambda: cpu_s(COMMAND, "warmup", XDG_CACHE_HOME=str(tmp_path)), rounds=1)
     warm = least(lambda: cpu_s(COMMAND, "warmup", XDG_CACHE_HOME=str(tmp_path)))
