@@ -171,15 +171,20 @@ def _no_commands() -> Commands:
     return Commands(wide, wide, np.zeros(0, np.int32), small, wide, wide, small)
 
 
+def _own(values: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
+    """Return *values* as kernels are compiled for them; what is read from a file may not be written to, which is another type to them."""
+    return np.require(values, kind, ["C", "W"])
+
+
 def _arrivals(block: Commands, done: NDArray[np.int64], first_row: int) -> Arrivals:
     return Arrivals(
-        time_ns=np.ascontiguousarray(block.time_ns, np.int64),
-        intended_ns=np.ascontiguousarray(block.intended_ns, np.int64),
-        station=np.ascontiguousarray(block.station, np.uint32),
-        op=np.ascontiguousarray(block.op, np.uint8),
-        offset_bytes=np.ascontiguousarray(block.offset_bytes, np.int64),
-        length_bytes=np.ascontiguousarray(block.length_bytes, np.int64),
-        category=np.ascontiguousarray(block.category, np.uint8),
+        time_ns=_own(block.time_ns, np.int64),
+        intended_ns=_own(block.intended_ns, np.int64),
+        station=_own(block.station, np.uint32),
+        op=_own(block.op, np.uint8),
+        offset_bytes=_own(block.offset_bytes, np.int64),
+        length_bytes=_own(block.length_bytes, np.int64),
+        category=_own(block.category, np.uint8),
         done_ns=done,
         first_row=np.array([first_row], np.int64),
     )

@@ -428,6 +428,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "older": older,
         "times_ns": np.zeros((pages if timed else 0, 3), np.int64),
         "heap": np.zeros(host.frames if timed else 0, np.uint32),
+        "heap_ns": np.zeros((host.frames if timed else 0, 2), np.int64),
         "heap_place": np.zeros(host.frames if timed else 0, np.uint32),
         "ring_newer": ring_newer,
         "ring_older": ring_older,

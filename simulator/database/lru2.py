@@ -5,8 +5,10 @@ O'Neil, O'Neil, Weikum: The LRU-K page replacement algorithm for database disk b
 of the one before are one. A page is not evicted within that period of its last use; if all were used within it, the one goes whose
 last use is longest ago. What is known of a page that left is used again if it comes back within the retained period.
 
-A page that was used within the correlated period stands in a list by its last use; when the period is over it moves to a heap, whose top
-goes first. So no eviction looks at more frames than those whose period ended since the last one, and those that are being read.
+A page that was used within the correlated period stands in a list by its last use; when the period is over it is in a heap alone, whose top
+goes first. A page that is used there joins the list, but keeps its place in the heap, which is that of an earlier use: uses only make a page younger, so
+nothing that is older than the top is missed. Who comes to the top is taken out if it is in the list, and sinks to where it belongs if its place
+is of an earlier use. So uses cost next to nothing, and an eviction looks at few frames.
 """
 
 import numpy as np
@@ -38,7 +40,8 @@ def _time_of(d: Database, now: int) -> int:
 def use(d: Database, frame: int, page: int, now: int) -> None:
     """A page is used."""
     at = _time_of(d, now)
-    leave(d, frame)
+    if _is_listed(d, frame):
+        _unlink(d.newer, d.older, frame)
     if at - d.times_ns[page, _USED] > d.replacement[CORRELATED_NS]:
         d.times_ns[page, _LAST_BUT_ONE] = d.times_ns[page, _USED]  # what was correlated took no time
         d.times_ns[page, _LAST] = at
@@ -64,18 +67,11 @@ def enter(d: Database, frame: int, page: int, now: int) -> None:
 
 @kernel
 def leave(d: Database, frame: int) -> None:
-    """Take a frame out of the list or the heap, whichever it is in."""
-    place = int(np.int64(d.heap_place[frame]))
-    if place == 0:
-        _unlink(d.newer, d.older, frame)
-        return
-    last = d.pool_state[IN_HEAP] - 1
-    d.pool_state[IN_HEAP] = last
-    d.heap_place[frame] = 0
-    if place - 1 < last:
-        _put(d, place - 1, d.heap[last])
-        _rise(d, place - 1)
-        _sink(d, place - 1)
+    """Take a frame out of the list and the heap."""
+    if _is_listed(d, frame):
+        _take_off(d, frame)
+    if d.heap_place[frame] != 0:
+        _take_out(d, int(np.int64(d.heap_place[frame])) - 1)
 
 
 @kernel
@@ -98,11 +94,17 @@ def choose(d: Database, now: int) -> int:
 def choose_settled(d: Database, now: int) -> int:
     """Do the same, but -1 if the correlated period of all pages is not over."""
     _settle(d, _time_of(d, now))
-    if d.pool_state[IN_HEAP] == 0:
-        return -1
-    frame = int(np.int64(d.heap[0]))
-    leave(d, frame)
-    return int(frame)
+    while d.pool_state[IN_HEAP] > 0:
+        frame = int(np.int64(d.heap[0]))
+        if _is_listed(d, frame):
+            _take_out(d, 0)  # and it comes back when its period is over
+        elif _is_of_earlier_use(d, frame):
+            _note_uses(d, 0, frame)
+            _sink(d, 0)
+        else:
+            _take_out(d, 0)
+            return frame
+    return -1
 
 
 @kernel
@@ -131,50 +133,107 @@ def _settle(d: Database, at: int) -> None:
     while frame != head and at - d.times_ns[d.page_of[frame], _USED] > d.replacement[CORRELATED_NS]:
         behind = int(np.int64(d.newer[frame]))
         if _may_go(d, frame):
-            _unlink(d.newer, d.older, frame)
-            place = d.pool_state[IN_HEAP]
-            d.pool_state[IN_HEAP] = place + 1
-            _put(d, place, frame)
-            _rise(d, place)
+            _take_off(d, frame)
+            if d.heap_place[frame] == 0:
+                place = d.pool_state[IN_HEAP]
+                d.pool_state[IN_HEAP] = place + 1
+                d.heap[place] = frame
+                _note_uses(d, place, frame)
+                _rise(d, place)
         frame = behind
 
 
 @kernel
-def _before(d: Database, a: int, b: int) -> bool:
-    """Tell whether the page of a frame goes before that of another: by its last use but one, then by its last."""
-    one, other = d.page_of[a], d.page_of[b]
-    if d.times_ns[one, _LAST_BUT_ONE] != d.times_ns[other, _LAST_BUT_ONE]:
-        return bool(d.times_ns[one, _LAST_BUT_ONE] < d.times_ns[other, _LAST_BUT_ONE])
-    return bool(d.times_ns[one, _LAST] < d.times_ns[other, _LAST])
+def _is_listed(d: Database, frame: int) -> bool:
+    """Tell whether a frame is in the list; one that is not is its own neighbour."""
+    return bool(d.newer[frame] != frame)
 
 
 @kernel
-def _put(d: Database, place: int, frame: int) -> None:
+def _take_off(d: Database, frame: int) -> None:
+    """Take a frame out of the list."""
+    _unlink(d.newer, d.older, frame)
+    d.newer[frame] = frame
+
+
+@kernel
+def _take_out(d: Database, place: int) -> None:
+    """Take the frame of a place out of the heap."""
+    last = d.pool_state[IN_HEAP] - 1
+    d.pool_state[IN_HEAP] = last
+    d.heap_place[d.heap[place]] = 0
+    if place < last:
+        _move(d, last, place)
+        _rise(d, place)
+        _sink(d, place)
+
+
+@kernel
+def _is_of_earlier_use(d: Database, frame: int) -> bool:
+    """Tell whether the page of the frame at the top was used since its place was found."""
+    page = d.page_of[frame]
+    return bool(
+        d.heap_ns[0, _LAST_BUT_ONE] != d.times_ns[page, _LAST_BUT_ONE] or d.heap_ns[0, _LAST] != d.times_ns[page, _LAST]
+    )
+
+
+@kernel
+def _note_uses(d: Database, place: int, frame: int) -> None:
+    """Go by the last uses of the page of a frame at its place in the heap."""
+    page = d.page_of[frame]
+    d.heap_ns[place, _LAST_BUT_ONE] = d.times_ns[page, _LAST_BUT_ONE]
+    d.heap_ns[place, _LAST] = d.times_ns[page, _LAST]
+
+
+@kernel
+def _goes_before(d: Database, place: int, last_but_one: int, last: int) -> bool:
+    """Tell whether what is at a place of the heap goes before a page of such uses: by its last use but one, then by its last."""
+    other = d.heap_ns[place, _LAST_BUT_ONE]
+    return bool(other < last_but_one or (other == last_but_one and d.heap_ns[place, _LAST] < last))
+
+
+@kernel
+def _move(d: Database, place: int, to: int) -> None:
+    """Copy what is at a place of the heap to another."""
+    frame = d.heap[place]
+    d.heap[to] = frame
+    d.heap_ns[to, _LAST_BUT_ONE] = d.heap_ns[place, _LAST_BUT_ONE]
+    d.heap_ns[to, _LAST] = d.heap_ns[place, _LAST]
+    d.heap_place[frame] = to + 1
+
+
+@kernel
+def _put(d: Database, place: int, frame: int, last_but_one: int, last: int) -> None:
     d.heap[place] = frame
+    d.heap_ns[place, _LAST_BUT_ONE] = last_but_one
+    d.heap_ns[place, _LAST] = last
     d.heap_place[frame] = place + 1
 
 
 @kernel
 def _rise(d: Database, place: int) -> None:
     """Restore the heap above a place."""
-    frame = d.heap[place]
-    while place > 0 and _before(d, frame, d.heap[(place - 1) // 2]):
-        _put(d, place, d.heap[(place - 1) // 2])
-        place = (place - 1) // 2
-    _put(d, place, frame)
+    frame, last_but_one, last = d.heap[place], d.heap_ns[place, _LAST_BUT_ONE], d.heap_ns[place, _LAST]
+    while place > 0:
+        above = (place - 1) // 2
+        if _goes_before(d, above, last_but_one, last):
+            break
+        _move(d, above, place)
+        place = above
+    _put(d, place, frame, last_but_one, last)
 
 
 @kernel
 def _sink(d: Database, place: int) -> None:
     """Restore the heap below a place."""
     size = d.pool_state[IN_HEAP]
-    frame = d.heap[place]
+    frame, last_but_one, last = d.heap[place], d.heap_ns[place, _LAST_BUT_ONE], d.heap_ns[place, _LAST]
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and _before(d, d.heap[child + 1], d.heap[child]):
+        if child + 1 < size and _goes_before(d, child + 1, d.heap_ns[child, _LAST_BUT_ONE], d.heap_ns[child, _LAST]):
             child += 1
-        if not _before(d, d.heap[child], frame):
+        if not _goes_before(d, child, last_but_one, last):
             break
-        _put(d, place, d.heap[child])
+        _move(d, child, place)
         place = child
-    _put(d, place, frame)
+    _put(d, place, frame, last_but_one, last)

@@ -374,6 +374,7 @@ class Database(NamedTuple):
     older: NDArray[np.uint32]
     times_ns: NDArray[np.int64]  # (pages, 3): of LRU-2, also of pages that have left
     heap: NDArray[np.uint32]  # (frames,): of LRU-2
+    heap_ns: NDArray[np.int64]  # (frames, 2): uses by which what is at a place of the heap stands there
     heap_place: NDArray[np.uint32]  # (frames,): place in the heap + 1; 0: in none
     ring_newer: NDArray[np.uint32]  # (frames + sessions,): frames of the ring of each session
     ring_older: NDArray[np.uint32]

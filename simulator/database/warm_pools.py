@@ -16,7 +16,7 @@ _ASKED = (
     "replacement", "seed",
 )  # fmt: skip
 _HELD = (
-    "frame_of", "page_of", "state", "used", "dirty", "chain", "newer", "older", "times_ns", "heap", "heap_place", "placed",
+    "frame_of", "page_of", "state", "used", "dirty", "chain", "newer", "older", "times_ns", "heap", "heap_ns", "heap_place", "placed",
 )  # fmt: skip
 
 

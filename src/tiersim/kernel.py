@@ -67,9 +67,24 @@ def _compiled(function: Callable[..., Any], *, for_python: bool) -> Any:
         no_cfunc_wrapper=True,
         no_cpython_wrapper=not for_python,
     )(function)
+    if not for_python:
+        template = compiled.get_call_template
+        compiled.get_call_template = lambda args, kws: template(
+            tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()}
+        )
     if kernel_cache.place_of(function.__module__, Path(function.__code__.co_filename).resolve()) is not None:
         compiled._cache = kernel_cache.KernelCache(function)
     return compiled
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type that a kernel is compiled for where another one calls it with *kind*: int64 for integers of any width, and for constants.
+
+    Else each mixture of them is compiled by itself: one helper was compiled 58 times. What follows from a constant is found all the same, since helpers
+    are inlined.
+    """
+    plain = getattr(kind, "literal_type", kind)
+    return types.int64 if isinstance(plain, types.Integer) and plain.maxval <= types.int64.maxval else plain
 
 
 @typeof_impl.register(Kernel)
