@@ -161,21 +161,26 @@ def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], wait
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
+def trace_of(found: Survey) -> dict[str, Any]:
+    """Describe the recording, as summaries do."""
+    return {
+        "name": found.path.absolute().name.removesuffix(".trace"),
+        "hash": found.content_hash,
+        "requests": found.requests,
+        "span_ns": found.span_ns,
+        "source_format": found.manifest.source_format,
+        "inferred": list(found.manifest.inferred),
+        "warnings": list(found.manifest.warnings),
+        "checkpoints": _checkpoints(found.checkpoints),
+    }
+
+
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
-        "trace": {
-            "name": found.path.absolute().name.removesuffix(".trace"),
-            "hash": found.content_hash,
-            "requests": found.requests,
-            "span_ns": found.span_ns,
-            "source_format": found.manifest.source_format,
-            "inferred": list(found.manifest.inferred),
-            "warnings": list(found.manifest.warnings),
-            "checkpoints": _checkpoints(found.checkpoints),
-        },
+        "trace": trace_of(found),
         "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
