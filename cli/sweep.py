@@ -101,8 +101,12 @@ def sweep(
         with open_folder(target, plan, force=force) as folder:
             began = time.time()
             hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
-            with terminal.progress_bar("running points") as progress:
-                ran = run_sweep(grid, folder, hands, screened, progress)
+            try:
+                with terminal.progress_bar("running points") as progress:
+                    ran = run_sweep(grid, folder, hands, screened, progress)
+            except KeyboardInterrupt:
+                terminal.notice(f"{target}: holds the points that are done; the same command goes on from there")
+                raise
             facts = {"began_unix_s": began, "seconds": time.time() - began, "points_run": ran, "on": str(hands)}
             folder.finish(len(grid), grid.axes, facts)
             if json:

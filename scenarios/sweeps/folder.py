@@ -23,7 +23,6 @@ _PLAN, _TABLE, _RUN, _POINTS, _RESULTS = "sweep.json", "points.parquet", "run.js
 _WORDS = {
     "trace": "another trace",
     "scenario": "another scenario",
-    "scenario_hash": "a scenario, or devices, that have changed since",
     "axes": "other values",
     "fixed": "other settings",
     "replications": "another number of replications",
@@ -31,6 +30,7 @@ _WORDS = {
     "screen": "another --screen",
     "recorded_on": "another --recorded-on",
     "tool": "another version of tiersim",
+    "scenario_hash": "a scenario, or devices, that have changed since",
 }
 
 Plan = Mapping[str, Any]
