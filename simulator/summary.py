@@ -155,10 +155,11 @@ def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, A
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
+        over_time = figures.Clusters(metrics.latency_over_time[:, index])
         by_key: dict[str, Figure] = {
             "mean": figures.mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
         } | {
-            key: figures.percentile(metrics.latency[index], metrics.latency_over_time[:, index], probability)
+            key: figures.percentile(metrics.latency[index], over_time, probability)
             for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
@@ -211,9 +212,11 @@ def bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray
 
 def coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
     """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
-    cumulative = np.cumsum(histograms, axis=1)
+    used = np.flatnonzero(histograms.any(axis=0))
+    first = int(used[0]) if used.size else 0
+    cumulative = np.cumsum(histograms[:, first : used[-1] + 1 if used.size else 1], axis=1)
     rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
-    index = (cumulative < rank[:, None]).sum(axis=1).clip(max=histograms.shape[1] - 1)
+    index = first + np.minimum((cumulative < rank[:, None]).sum(axis=1), cumulative.shape[1] - 1)
     middle = np.sqrt(COARSE_EDGES_NS[index] * COARSE_EDGES_NS[index + 1])
     return np.where(cumulative[:, -1] > 0, middle, np.nan)
 

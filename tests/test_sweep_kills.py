@@ -12,6 +12,7 @@ import pytest
 
 from tests.runs import needs_jit
 from tests.sweep_runs import command, contents, write_trace
+from tiersim.cli.warmup import compile_if_cold
 
 pytestmark = [pytest.mark.kernels, needs_jit]
 
@@ -25,6 +26,11 @@ SETTINGS = (
 POINTS = 36
 #: Enough for a process to begin on a machine that others use, too.
 PATIENCE_S = 240
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    compile_if_cold()
 
 
 @pytest.fixture(scope="module")
