@@ -56,12 +56,12 @@ def test_two_workers_against_one(tmp_path: Path, benchmark: BenchmarkFixture) ->
     assert contents(tmp_path / "1.sweep") == contents(tmp_path / "2.sweep")
     _, source = begin(trace, grid)
     scenario = grid.scenario_of(grid.point(0))
-    source.run(scenario, lambda _: None)
+    source.run(scenario, lambda _: None, tables=False)
 
     def rounds(threads: int) -> float:
         began = time.perf_counter()
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda _: source.run(scenario, lambda _: None), range(_ROUNDS)))
+            list(pool.map(lambda _: source.run(scenario, lambda _: None, tables=False), range(_ROUNDS)))
         return time.perf_counter() - began
 
     benchmark.extra_info |= {
@@ -80,7 +80,7 @@ def test_what_a_point_costs_besides_its_simulation(
     import_trace([raw], trace)
     grid = grid_of(POINTS[0], "volumes.data.queue_depth=1..50+1")
     plan, source = begin(trace, grid)
-    source.run(grid.scenario_of(grid.point(0)), lambda _: None)  # who waits for whom is found out once
+    source.run(grid.scenario_of(grid.point(0)), lambda _: None, tables=False)  # who waits for whom is found out once
 
     def sweep() -> float:
         with simulation_s(monkeypatch) as spent, open_folder(tmp_path / "p.sweep", plan, force=True) as folder:

@@ -34,10 +34,11 @@ def summarise(
     scenario_toml: str,
     *,
     sessions: Sessions | None = None,
+    tables: bool = True,
 ) -> Result:
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
 
-    *sessions* is there when commands waited for others.
+    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary alone: they take as long as it does.
     """
     if sessions is None:
         load = judge(metrics, stations, span_ns, outcome.end_ns)
@@ -80,9 +81,9 @@ def summarise(
         summary["credits"] = credits.described(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
-        latency=latency_table(metrics, CATEGORIES),
-        timeline=timeline(metrics, CATEGORIES),
-        stations=station_timeline(metrics, stations),
+        latency=latency_table(metrics, CATEGORIES) if tables else pa.table({}),
+        timeline=timeline(metrics, CATEGORIES) if tables else pa.table({}),
+        stations=station_timeline(metrics, stations) if tables else pa.table({}),
         scenario_toml=scenario_toml,
         requests=None if outcome.done_ns is None else pa.table({"done_ns": outcome.done_ns}),
     )

@@ -183,11 +183,11 @@ def test_an_error_of_the_program_ends_the_sweep_and_keeps_what_is_done(
     plan, source = begin(trace, grid_of())
     ran: list[int] = []
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: Any, **more: Any) -> Any:
         ran.append(1)
         if len(ran) > 2:
             raise ZeroDivisionError("a mistake of the program")
-        return genuine(*arguments)
+        return genuine(*arguments, **more)
 
     genuine = source.run
     monkeypatch.setattr(source, "run", run)
