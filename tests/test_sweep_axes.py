@@ -4,7 +4,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
@@ -98,6 +98,7 @@ def test_a_key_is_given_once() -> None:
         parse_axes(["a.b=1", "a.c=2", "a.b=3"])
 
 
+@settings(deadline=None)
 @given(st.integers(1, 1 << 20), st.integers(0, 8), st.sampled_from(SIZES))
 def test_doubling_doubles_and_ends_where_it_should(first: int, times: int, unit: str) -> None:
     axis = parse_axis(f"k={first}{unit}..{first << times}{unit}")
@@ -106,7 +107,8 @@ def test_doubling_doubles_and_ends_where_it_should(first: int, times: int, unit:
     assert axis.numbers == tuple(float(size) for size in sizes)
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 10**6), st.sampled_from(("ns", "us", "ms")))
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 10**4), st.sampled_from(("ns", "us", "ms")))
 def test_steps_are_exact(first: int, more: int, step: int, unit: str) -> None:
     if more // step >= MOST_VALUES:
         return
@@ -116,6 +118,7 @@ def test_steps_are_exact(first: int, more: int, step: int, unit: str) -> None:
     assert times == [place * each for place in range(first, first + more + 1, step)]
 
 
+@settings(deadline=None)
 @given(st.decimals("0.01", 100, places=2), st.decimals("1.05", 4, places=2))
 def test_factors_are_exact_to_the_digits_written(first: object, factor: object) -> None:
     axis = parse_axis(f"k={first}..100*{factor}")
@@ -124,6 +127,7 @@ def test_factors_are_exact_to_the_digits_written(first: object, factor: object) 
         assert abs(Fraction(value) - wanted) <= wanted / 10**11
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_whatever_is_written_gives_values_or_a_sentence(text: str) -> None:
     with suppress(ScenarioError):

@@ -1,7 +1,7 @@
 """Points of a grid: their order, their numbers, their seeds, and in which order they are worked on."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
@@ -46,6 +46,7 @@ def test_points_that_differ_in_hardware_alone_come_one_after_the_other() -> None
     assert loads == ["1"] * 3 + ["2"] * 3 + ["1"] * 3 + ["2"] * 3
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(2, 4), min_size=0, max_size=3), st.integers(1, 3))
 def test_every_point_is_worked_on_once(lengths: list[int], replications: int) -> None:
     keys = ("volumes.data.count", "replay.load", "volumes.data.queue_depth")

@@ -295,6 +295,17 @@ def test_the_command_prints_one_document(trace: Path, swept: Path, tmp_path: Pat
     assert contents(tmp_path / "c.sweep") == contents(swept)
 
 
+def test_points_are_compared_with_the_recorded_hardware(trace: Path, tmp_path: Path) -> None:
+    said = sweep(trace, "--on", "pcie-flash", "--set", "replay.load=1,2", "--recorded-on", "sas-ssd-raid10",
+                 "-o", tmp_path / "r.sweep", "--json")  # fmt: skip
+    assert said.exit_code == 0, said.output
+    document = json.loads(said.output)
+    assert document["recorded_on"] == "sas-ssd-raid10"
+    for row in document["rows"]:
+        assert row["summary"]["verdict"]["calibration"] in ("calibrated", "uncalibrated")
+        assert "unknown" in row["summary"]["relative_latency_ns"]
+
+
 def test_few_points_are_a_table_and_failures_are_said(
     trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
