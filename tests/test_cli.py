@@ -33,6 +33,7 @@ COMMANDS = [
     "import",
     "describe",
     "replay",
+    "sweep",
     "report",
     "devices",
     "devices list",
