@@ -1,0 +1,42 @@
+"""Opens what is sized: a recording, or a described workload, made ready for many runs."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tiersim.cli.traces import open_trace
+from tiersim.cli.warmup import compile_if_cold
+from tiersim.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.sizing.subject import Subject
+
+
+@contextmanager
+def open_subject(
+    trace: Path, base: str, settings: Sequence[str], recorded_on: str | None
+) -> "Iterator[Subject]":  # fmt: skip
+    """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded hardware."""
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.sizing.subject import of_bundle, of_workload
+    from tiersim.scenarios.workloads.model import find_workload
+
+    scenario = load_scenario(base, settings)
+    baseline = None if recorded_on is None else load_scenario(recorded_on)
+    workload = find_workload(trace)
+    if workload is not None:
+        if baseline is not None:
+            raise ScenarioError(
+                f"--recorded-on: belongs to recordings, and {workload} describes a workload; leave it out"
+            )
+        compile_if_cold()
+        subject = of_workload(workload)
+        subject.refuse_load(scenario)
+        yield subject
+        return
+    with open_trace(trace) as bundle:
+        compile_if_cold()
+        subject = of_bundle(bundle, scenario, baseline)
+        subject.refuse_load(scenario)
+        yield subject
