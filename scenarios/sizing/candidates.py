@@ -224,6 +224,7 @@ def _candidate(
     scenario, cost, survives, problem = None, None, 0, None
     try:
         scenario = load_scenario(base, [*settings, *(f"{key}={value}" for key, value in own.items())])
+        scenario.name = _name(chosen)
         cost, survives = cost_of(scenario, model, beside), survived_failures(scenario, beside)
     except ScenarioError as error:
         problem = str(error)

@@ -53,10 +53,10 @@ def demand_of(result: Result, counted: str) -> Demand | None:
     classes, closed = np.array(table["class"].to_pylist()), start < start.max()
     if not (closed & (done > 0)).any():
         return None
-    units = figure["value"] * float(end[closed & (done > 0)].max()) / NS_PER_S
+    units = float(figure["value"]) * float(end[closed & (done > 0)].max()) / NS_PER_S
 
     def each(column: NDArray[np.int64], names: tuple[str, ...]) -> float:
-        return _SURELY * int(column[closed & np.isin(classes, names)].sum()) / units
+        return _SURELY * float(column[closed & np.isin(classes, names)].sum()) / units
 
     written = _WRITTEN if counted == "requests" else ()
     return Demand(each(done, (_READ,)), each(moved, (_READ,)), each(done, written), each(moved, written))
@@ -87,7 +87,8 @@ def _only_volume(scenario: NamedScenario) -> Volume | None:
 def _least_copies(volume: Volume) -> float:
     """Return how many bytes devices write for each one at least: parity comes once for each row at best."""
     parities = PARITIES.get(volume.layout, 0)
-    return copies_of(volume.layout, volume.count) * volume.count / (volume.count - parities)
+    whole_rows = volume.count / (volume.count - parities)
+    return float(copies_of(volume.layout, volume.count) * whole_rows)
 
 
 def _ceiling(device: Device) -> tuple[float | None, float | None]:

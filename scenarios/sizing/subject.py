@@ -66,8 +66,12 @@ class Subject:
 
 
 def of_workload(path: Path) -> Subject:
-    """Make a described workload ready; raises ScenarioError."""
-    described = load_workload(path)
+    """Make the workload that the file at *path* describes ready; raises ScenarioError."""
+    return of_described(load_workload(path))
+
+
+def of_described(described: Described) -> Subject:
+    """Make a described workload ready."""
     said = described.model.workload
     pages = sum(
         one.heap_pages(said.page) + sum(levels(-(-(one.index or 0) // said.page)))
@@ -76,8 +80,8 @@ def of_workload(path: Path) -> Subject:
     rates = [stream.rate for stream in described.model.streams.values()]
     clocked = [rate for rate in rates if rate is not None]
     return Subject(
-        name=path.stem,
-        facts={"name": path.stem, "hash": described.hash, "source_format": "workload"},
+        name=described.path.stem,
+        facts={"name": described.path.stem, "hash": described.hash, "source_format": "workload"},
         counted="transactions",
         queries=tuple(described.model.statements),
         data_bytes=pages * said.page + LOG_FILE_BYTES,
