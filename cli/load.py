@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import Subject
     from tiersim.scenarios.sizing.targets import Target
     from tiersim.scenarios.sweeps.rows import Row
+    from tiersim.scenarios.sweeps.sources import Note
 
 
 def load(
@@ -49,10 +50,10 @@ def load(
         sizing.check_load_targets(targets, subject)
         with terminal.progress_bar("running loads") as progress:
             curve = sizing.load_curve(
-                lambda multiple: row_at(subject, on, settings or [], multiple),
+                lambda multiple, note: row_at(subject, on, settings or [], multiple, note),
                 subject.counted, targets, paced=subject.paced, progress=progress,
             )  # fmt: skip
-        document = sizing.document(curve, subject.facts, on, targets)
+        document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
         if output is not None:
             with whole_file(output, force=force) as place:
                 place.write_text(json_text.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
@@ -62,14 +63,14 @@ def load(
             _show(document, subject, curve.loads, targets)
 
 
-def row_at(subject: "Subject", on: str, settings: list[str], multiple: float) -> "Row":
+def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
     """Run *subject* on a scenario at a multiple of its load."""
     from tiersim.scenarios.loading import load_scenario
     from tiersim.scenarios.sweeps.rows import row_of
 
     own = subject.settings_at(multiple)
     scenario = load_scenario(on, [*settings, *(f"{key}={value}" for key, value in own.items())])
-    return row_of(subject.run(scenario, multiple), settings={"replay.load": f"{multiple:g}"})
+    return row_of(subject.run(scenario, multiple, note), settings={"replay.load": f"{multiple:g}"})
 
 
 def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...]", targets: "list[Target]") -> None:

@@ -10,6 +10,7 @@ from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from tiersim.scenarios.hardware import NamedScenario
     from tiersim.scenarios.sizing.subject import Subject
 
 
@@ -19,7 +20,7 @@ def open_subject(
 ) -> "Iterator[Subject]":  # fmt: skip
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded hardware."""
     from tiersim.scenarios.loading import load_scenario
-    from tiersim.scenarios.sizing.subject import of_bundle, of_workload
+    from tiersim.scenarios.sizing.subject import of_path
     from tiersim.scenarios.workloads.model import find_workload
 
     scenario = load_scenario(base, settings)
@@ -31,12 +32,13 @@ def open_subject(
                 f"--recorded-on: belongs to recordings, and {workload} describes a workload; leave it out"
             )
         compile_if_cold()
-        subject = of_workload(workload)
-        subject.refuse_load(scenario)
-        yield subject
+        yield _checked(of_path(workload, scenario), scenario)
         return
     with open_trace(trace) as bundle:
         compile_if_cold()
-        subject = of_bundle(bundle, scenario, baseline)
-        subject.refuse_load(scenario)
-        yield subject
+        yield _checked(of_path(bundle.path, scenario, baseline), scenario)
+
+
+def _checked(subject: "Subject", scenario: "NamedScenario") -> "Subject":
+    subject.refuse_load(scenario)
+    return subject

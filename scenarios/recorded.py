@@ -1,8 +1,8 @@
 """All commands of a trace in memory, as they were recorded: what dependencies are inferred from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,19 @@ def load_recorded(bundle: Bundle, *, progress: Callable[[int, int], None] | None
     if (np.diff(whole.time_ns) < 0).any():  # a command that was gathered across two blocks
         whole = whole.take(np.argsort(whole.time_ns, kind="stable"))
     return whole
+
+
+class Merged(NamedTuple):
+    """A block of commands: when each arrives, the rows that it was joined of, and when it should have started."""
+
+    arrival_ns: NDArray[np.int64]
+    rows: Requests
+    intended_ns: NDArray[np.int64]
+
+
+def merged_blocks(bundle: Bundle) -> Iterator[Merged]:
+    """Yield the trace as blocks of commands."""
+    return (Merged(*merge_commands(block)) for block in bundle.blocks())
 
 
 def merge_commands(block: Requests) -> tuple[NDArray[np.int64], Requests, NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """One trace on one scenario: recorded requests become commands at stations, a run becomes a result."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from threading import Event
@@ -17,9 +17,10 @@ from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
 from tiersim.scenarios.placement import Home, place_files
-from tiersim.scenarios.recorded import Recorded, load_recorded, merge_commands
-from tiersim.scenarios.survey import Survey, latencies_of_files
-from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, make_waiting, measured_share
+from tiersim.scenarios.playback import Playback
+from tiersim.scenarios.recorded import Merged
+from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -28,7 +29,6 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import SYNC_ENDS
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import late_sessions
-from tiersim.traces.bundle import Bundle
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
 INTERVALS = 240
@@ -54,7 +54,7 @@ def replay_all(
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
         workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
-    recorded = load_recorded(Bundle(found.path)) if in_memory else None
+    playback = Playback(found)
 
     def run(index: int) -> Result:
         def note(count: int) -> None:
@@ -64,7 +64,7 @@ def replay_all(
             if progress is not None:
                 progress(sum(arrived), found.requests * len(scenarios))
 
-        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note, recorded=recorded)
+        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note, playback=playback)
 
     with ThreadPoolExecutor(workers) as pool:
         runs = [pool.submit(run, index) for index in range(len(scenarios))]
@@ -84,27 +84,27 @@ def replay(
     *,
     keep_requests: bool = False,
     progress: Callable[[int], None] | None = None,
-    recorded: Recorded | None = None,
+    playback: Playback | None = None,
 ) -> Result:
     """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
-    *recorded* is the trace in memory, if it has been loaded. *progress* is called with the number of commands that have
+    *playback* is the trace, where others play it, too. *progress* is called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
+    playback = Playback(found) if playback is None else playback
     homes = place_files(scenario, found.files)
     builder = PlantBuilder(scenario.model.replay.seed)
-    stations = _stations(builder, scenario, found, homes)
+    stations = _stations(builder, scenario, playback, homes)
     interval_ns = -(-found.span_ns // INTERVALS)
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     described = _described(found, scenario)
     requests = sessions = None
     described["replay"] |= _played_open(found, scenario)
     if from_disk(found, scenario):
-        blocks = commands(Bundle(found.path), homes, stations)
+        blocks = commands(playback.blocks(), homes, stations)
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
-        trace = load_recorded(Bundle(found.path)) if recorded is None else recorded
-        waiting = make_waiting(trace, found, scenario)
+        waiting = playback.waiting(scenario)
         streams = waiting.streams._replace(
             station=stations[waiting.file].astype(np.uint32),
             think_ns=_without_flush_overhead(scenario, homes, waiting),
@@ -136,13 +136,13 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
 
 
 def _stations(
-    builder: PlantBuilder, scenario: NamedScenario, found: Survey, homes: Sequence[Home]
+    builder: PlantBuilder, scenario: NamedScenario, playback: Playback, homes: Sequence[Home]
 ) -> NDArray[np.int32]:
     """Put the volumes into the plant; returns the station that takes each file's requests."""
     entry = scenario.build(builder)
     stations = []
-    measured = {} if len(entry) == len(scenario.homes) else latencies_of_files(Bundle(found.path))
-    for code, (home, use) in enumerate(zip(homes, found.files, strict=True)):
+    measured = {} if len(entry) == len(scenario.homes) else playback.latencies_of_files()
+    for code, (home, use) in enumerate(zip(homes, playback.found.files, strict=True)):
         if home.volume in entry:
             stations.append(entry[home.volume])
             continue
@@ -161,21 +161,26 @@ def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], wait
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
+def trace_of(found: Survey) -> dict[str, Any]:
+    """Describe the recording, as summaries do."""
+    return {
+        "name": found.path.absolute().name.removesuffix(".trace"),
+        "hash": found.content_hash,
+        "requests": found.requests,
+        "span_ns": found.span_ns,
+        "source_format": found.manifest.source_format,
+        "inferred": list(found.manifest.inferred),
+        "warnings": list(found.manifest.warnings),
+        "checkpoints": _checkpoints(found.checkpoints),
+    }
+
+
 def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
-        "trace": {
-            "name": found.path.absolute().name.removesuffix(".trace"),
-            "hash": found.content_hash,
-            "requests": found.requests,
-            "span_ns": found.span_ns,
-            "source_format": found.manifest.source_format,
-            "inferred": list(found.manifest.inferred),
-            "warnings": list(found.manifest.warnings),
-            "checkpoints": _checkpoints(found.checkpoints),
-        },
+        "trace": trace_of(found),
         "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
@@ -207,13 +212,12 @@ def addresses(
     return address
 
 
-def commands(bundle: Bundle, homes: Sequence[Home], stations: NDArray[np.int32]) -> Iterator[Commands]:
+def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[np.int32]) -> Iterator[Commands]:
     """Yield the trace as blocks of commands that come by the clock; *homes* and *stations* are by file."""
     last_ns = 0
-    for block in bundle.blocks():
-        arrival, rows, intended = merge_commands(block)
+    for arrival_ns, rows, intended in blocks:
         # a command at the end of a block may have been completed by a row after the next block's first
-        arrival = np.maximum(arrival, last_ns)
+        arrival = np.maximum(arrival_ns, last_ns)
         last_ns = int(arrival[-1])
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)

@@ -17,7 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import place_files
-from tiersim.scenarios.recorded import merge_commands
+from tiersim.scenarios.recorded import merge_commands, merged_blocks
 from tiersim.scenarios.replay import commands, replay, replay_all
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result, load_result, save_result
@@ -221,7 +221,7 @@ def test_rows_of_one_command_go_as_one() -> None:
 def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:
     found = survey(Bundle(trace))
     homes = place_files(load_scenario("pcie-flash"), found.files)
-    blocks = list(commands(Bundle(trace), homes, np.zeros(2, np.int64)))
+    blocks = list(commands(merged_blocks(Bundle(trace)), homes, np.zeros(2, np.int64)))
     times = np.concatenate([block.time_ns for block in blocks])
     assert (np.diff(times) >= 0).all()
     assert pa.array(times).null_count == 0

@@ -17,10 +17,9 @@ from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import Scenario
-from tiersim.scenarios.recorded import load_recorded
+from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import Survey
-from tiersim.traces.bundle import Bundle
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_MS
 
@@ -41,7 +40,8 @@ def score(
     Requests wait for what they waited for when they were recorded. Raises ScenarioError when the trace does not fit on the
     device, or has no latency of some of its reads or writes.
     """
-    trace = load_recorded(Bundle(found.path))
+    playback = Playback(found)
+    trace = playback.recorded
     scored = ((trace.op == READ) | (trace.op == WRITE)) & (trace.flags & FLAG_HELD_BACK == 0)
     missing = int(np.count_nonzero(scored & (trace.latency_ns < 0)))
     if missing or not scored.any():
@@ -53,7 +53,7 @@ def score(
     runs: list[dict[str, dict[str, float]]] = []
     for seed in range(1, SEEDS + 1):
         model = Scenario.model_validate({"volumes": {"data": {"device": name}}, "replay": {"seed": seed}})
-        result = replay(found, NamedScenario(name, model, {"data": device}), keep_requests=True, recorded=trace)
+        result = replay(found, NamedScenario(name, model, {"data": device}), keep_requests=True, playback=playback)
         assert result.requests is not None
         simulated = (result.requests["done_ns"].to_numpy() - result.requests["start_ns"].to_numpy()) + (
             trace.time_ns - trace.intended_ns

@@ -68,7 +68,7 @@ def is_simulated(target: Target) -> bool:
 def judge_run(target: Target, summary: Mapping[str, Any], counted: str, endurance: Endurance | None) -> Judged:
     """Judge a target by the summary of a run, whose throughput is of *counted*."""
     if summary["verdict"]["load"] != "steady":
-        return Judged(False, *_NEVER, f"{summary['verdict']['load']}: {summary['load']['explanation']}")
+        return Judged(False, *_NEVER, str(summary["load"]["explanation"]))
     if target.kind == "load":
         return Judged(True, 0.0, 0.0, None)
     if target.kind == "throughput":

@@ -9,6 +9,7 @@ from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.sizing.judging import check_targets, judge_run
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
+from tiersim.scenarios.sweeps.sources import Note
 from tiersim.simulator.categories import REQUEST_CATEGORIES
 
 SCHEMA = "tiersim.load/1"
@@ -19,7 +20,7 @@ _NEAR = 0.02
 #: How often both neighbours of the knee are moved halfway towards it.
 _KNEE_STEPS = 2
 #: Runs the subject at a multiple of its load and returns the row.
-At = Callable[[float], Row]
+At = Callable[[float, Note], Row]
 Progress = Callable[[int, int], None]
 
 KNEE = (
@@ -97,27 +98,23 @@ class _Runs:
     def side_by_side(self, loads: Sequence[float]) -> None:
         new = [load for load in dict.fromkeys(loads) if load not in self.rows]
 
-        def one(load: float) -> Callable[[Callable[[int], None]], Row]:
-            def go(note: Callable[[int], None]) -> Row:
-                row = self.at(load)
-                note(1)
-                return row
+        def one(load: float) -> Callable[[Note], None]:
+            def go(note: Note) -> None:
+                self.rows[load] = self.at(load, note)
+                self._tell()
 
             return go
 
-        done = len(self.rows)
-        self.rows |= dict(
-            zip(new, side_by_side([one(load) for load in new], lambda more: self._tell(done + more)), strict=True)
-        )
+        side_by_side([one(load) for load in new], lambda _: None)
 
     def row(self, load: float) -> Row:
         if load not in self.rows:
             self.side_by_side([load])
         return self.rows[load]
 
-    def _tell(self, done: int) -> None:
+    def _tell(self) -> None:
         if self.progress is not None:
-            self.progress(done, max(self.expected, done))
+            self.progress(len(self.rows), max(self.expected, len(self.rows)))
 
 
 def _holds(row: Row, counted: str, targets: Sequence[Target]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tiersim.errors import ScenarioError
@@ -31,7 +32,7 @@ class Request:
     """What is asked: a subject on *base* with *settings*, judged by *targets*."""
 
     subject: Subject
-    base: str
+    base: str  # scenario, by name or path
     settings: tuple[str, ...]
     targets: tuple[Target, ...]
     model: CandidatesModel
@@ -92,7 +93,7 @@ class _Trial:
             assert scenario
             if own != one.settings:
                 scenario = load_scenario(self.request.base, [*self.request.settings, *_as_settings(own)])
-            result = subject.run(scenario, self.load)
+            result = subject.run(scenario, self.load, _nothing)
         except ScenarioError as error:
             self.rows[place] = failed_row(str(error), point=place, settings=own)
             self._tell()
@@ -147,6 +148,10 @@ class _Trial:
             self.progress(len(self.rows), len(self.candidates))
 
 
+def _nothing(_: int) -> None:
+    """Go on."""
+
+
 def _as_settings(settings: Mapping[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in settings.items()]
 
@@ -170,7 +175,7 @@ def _document(request: Request, candidates: Sequence[Candidate], found: Found, t
     return {
         "schema": SCHEMA,
         "trace": dict(request.subject.facts),
-        "scenario": request.base,
+        "scenario": Path(request.base).name.removesuffix(".toml"),
         "load": trial.load,
         "targets": [asdict(target) for target in request.targets],
         "candidates": [_entry(candidates[place], place, found, trial) for place in order],

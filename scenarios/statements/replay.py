@@ -138,12 +138,13 @@ def replay_statements(
     seed: int | None = None,
     load: Load | None = None,
     pools: WarmPools | None = None,
+    trace: dict[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
-    read; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    read, and *trace* what :func:`trace_of` says of it; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
@@ -152,10 +153,13 @@ def replay_statements(
     columns = FIRST_CLASS + len(assembled.program.names)
     metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
     plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=progress)
-    return summarise_statements(scenario, assembled, plant, metrics, outcome, _trace(load))
+    return summarise_statements(
+        scenario, assembled, plant, metrics, outcome, trace_of(load) if trace is None else trace
+    )
 
 
-def _trace(load: Load) -> dict[str, Any]:
+def trace_of(load: Load) -> dict[str, Any]:
+    """Describe the recording of *load*, as summaries do."""
     return {
         "name": load.path.absolute().name.removesuffix(".trace"),
         "hash": _hash(load),

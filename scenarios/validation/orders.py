@@ -6,7 +6,7 @@ disks' cylinders included, so that caches hold the same share and arms go as far
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -54,7 +54,9 @@ def experiment() -> Experiment:
         "nothing; CPU of a transaction is assumed",
         (
             Claim("numbers of users at which the SSDs do more orders for their price", "of 8", 8, valued, 0),
-            Claim("numbers of users at which `size` chooses the SSDs for responses below 60 ms", "of 8", 8, cheapest, 0),
+            Claim(
+                "numbers of users at which `size` chooses the SSDs for responses below 60 ms", "of 8", 8, cheapest, 0
+            ),
             *(
                 Claim(f"{users} users: orders of the SSDs over those of the disks", "", PUBLISHED[users], factor, 25)
                 for users, factor in factors.items()
@@ -88,18 +90,12 @@ def chooses_ssds(document: Mapping[str, Any]) -> bool:
 
 def factor_of(document: Mapping[str, Any]) -> float:
     """Return the throughput of the SSDs over that of the disks."""
-    rates = [
-        next(_rates(document["candidates"], name=name)) for name in (SSDS, _DISK)
-    ]  # fmt: skip
-    return rates[0] / rates[1]
+    return _rate(document, SSDS) / _rate(document, _DISK)
 
 
-def _rates(candidates: Sequence[Mapping[str, Any]], *, name: str) -> Any:
-    return (
-        float(one["row"]["summary"]["throughput_per_s"]["transactions"]["value"])
-        for one in candidates
-        if name in one["name"] and one["row"]
-    )
+def _rate(document: Mapping[str, Any], device: str) -> float:
+    row = next(one["row"] for one in document["candidates"] if device in one["name"])
+    return float(row["summary"]["throughput_per_s"]["transactions"]["value"])
 
 
 def _workload(users: int, seconds: int) -> Described:
@@ -115,6 +111,9 @@ def _smaller_disk() -> str:
     drive = load_device(_DISK)
     assert isinstance(drive, Hdd)
     text = (Path(str(files("tiersim.devices"))) / "catalogue" / f"{_DISK}.toml").read_text()
-    for key, value in (("capacity", f'"{drive.capacity // _FACTOR} B"'), ("cylinders", str(drive.cylinders // _FACTOR))):
+    for key, value in (
+        ("capacity", f'"{drive.capacity // _FACTOR} B"'),
+        ("cylinders", str(drive.cylinders // _FACTOR)),
+    ):
         text = re.sub(rf"(?m)^{key} = (?!.*: ).*$", f"{key} = {value}", text, count=1)
     return text

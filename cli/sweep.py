@@ -1,0 +1,169 @@
+"""``tiersim sweep``: one trace on a grid of scenarios."""
+
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.cli.sweep_table import show_sweep
+from tiersim.cli.traces import open_trace
+from tiersim.cli.warmup import compile_if_cold
+from tiersim.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tiersim.scenarios.hardware import NamedScenario
+    from tiersim.scenarios.sweeps.folder import SweepFolder
+    from tiersim.scenarios.sweeps.run import Overview, Workers
+    from tiersim.scenarios.sweeps.sources import Source
+
+
+def sweep(
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
+        ),
+    ],
+    on: Annotated[str, typer.Option("--on", help="The scenario that varies: a .toml file, a ready one, or a device.")],
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="A key and its values: A..B doubles, A..B+step, A..B*factor, or a,b,c. Repeat it: every combination is a point.",
+        ),
+    ],
+    replications: Annotated[
+        int,
+        typer.Option("--replications", min=1, max=1000, help="Run every point so often, each with a seed of its own."),
+    ] = 1,
+    recorded_on: Annotated[
+        str | None,
+        typer.Option(
+            "--recorded-on", help="A scenario of the recorded hardware: does the model give what was measured?"
+        ),
+    ] = None,
+    screen: Annotated[
+        float | None,
+        typer.Option(
+            "--screen",
+            min=0,
+            max=1,
+            help="Do not simulate a buffer pool whose misses, by the fitted laws, are within this share of a smaller one's: 0.01, say.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Points at a time; as many as there are processors by default."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Run on this Dask cluster, tcp://host:port, whose workers see the trace under the same path.",
+        ),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the whole result of every point, too.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the sweep; SCENARIO.sweep by default.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew where a sweep is already there.")] = False,
+) -> None:
+    """Replay a trace on every combination of settings: one row for each point.
+
+    Each point is kept when it is done. What was interrupted goes on when the same command is given again.
+
+    Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set replay.load=0.5..4
+    """
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.sweeps.axes import parse_axes
+    from tiersim.scenarios.sweeps.folder import check_folder, open_folder
+    from tiersim.scenarios.sweeps.grid import Grid
+    from tiersim.scenarios.sweeps.run import look_over, plan_of, run_sweep
+    from tiersim.scenarios.sweeps.screening import stand_ins
+
+    if cluster is not None and workers is not None:
+        raise ScenarioError("--workers: a cluster has its own; leave it out")
+    grid = Grid.of(on, parse_axes(settings), replications)
+    baseline = None if recorded_on is None else load_scenario(recorded_on)
+    overview = look_over(grid, baseline)
+    target = output or Path(f"{overview.first.name}.sweep")
+    check_folder(target, force=force)
+    with _source(trace, overview.first, baseline, cluster=cluster) as (path, source):
+        plan = plan_of(grid, overview, source, keep=keep, screen=screen, recorded_on=baseline)
+        screened = {} if screen is None else stand_ins(grid, source, screen)
+        with open_folder(target, plan, force=force) as folder:
+            began = time.time()
+            hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
+            with terminal.progress_bar("running points") as progress:
+                ran = run_sweep(grid, folder, hands, screened, progress)
+            facts = {"began_unix_s": began, "seconds": time.time() - began, "points_run": ran, "on": str(hands)}
+            folder.finish(len(grid), grid.axes, facts)
+            if json:
+                terminal.print_json({**plan, "rows": list(folder.rows(len(grid)))})
+            else:
+                show_sweep(plan, folder.rows(len(grid)), target)
+            _refuse_nothing(folder, len(grid))
+
+
+def _refuse_nothing(folder: "SweepFolder", points: int) -> None:
+    """Raise ScenarioError when every point failed: something is wrong with all of them."""
+    errors = {row["error"] for row in folder.rows(points) if row["status"] == "failed"}
+    if all(row["status"] == "failed" for row in folder.rows(points)):
+        raise ScenarioError(f"{folder.path}: none of its {points:,} points could be simulated: {min(errors)}")
+
+
+@contextmanager
+def _source(
+    trace: Path, scenario: "NamedScenario", baseline: "NamedScenario | None", *, cluster: str | None
+) -> "Iterator[tuple[Path, Source]]":
+    """Yield where what is to be run lies, and itself, read."""
+    from tiersim.scenarios.sweeps.sources import open_source
+    from tiersim.scenarios.workloads.model import find_workload
+
+    workload = find_workload(trace)
+    if workload is not None:
+        if baseline is not None:
+            raise ScenarioError(
+                f"--recorded-on: belongs to recordings, and {workload} describes a workload; leave it out"
+            )
+        compile_if_cold()
+        yield trace, open_source(trace, scenario, None, None)
+        return
+    with open_trace(trace) as bundle:
+        if cluster is not None and bundle.path != trace:
+            raise ScenarioError(
+                f"{trace}: is not a bundle, and the workers of a cluster need one that they see; run tiersim import first"
+            )
+        if scenario.model.engine is not None or not bundle.rows:
+            compile_if_cold()
+        with terminal.progress_bar("reading the trace") as progress:
+            source = open_source(bundle.path, scenario, baseline, progress)
+        yield bundle.path, source
+
+
+def _hands(
+    overview: "Overview",
+    source: "Source",
+    path: Path,
+    baseline: "NamedScenario | None",
+    *,
+    wanted: int | None,
+    cluster: str | None,
+    keep: bool,
+) -> "Workers":
+    """Return who runs the points."""
+    from tiersim.scenarios.sweeps.run import Threads
+
+    if cluster is None:
+        count = source.workers(overview.replays, wanted or len(os.sched_getaffinity(0)))
+        return Threads(source, count, keep=keep)
+    from tiersim.scenarios.sweeps.cluster import Cluster
+
+    return Cluster(cluster, path, overview.first, source.trace["hash"], baseline, keep=keep)

@@ -1,0 +1,161 @@
+"""What a sweep shows in the terminal: its points, or of many the best, the worst, and what each value of an axis does."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tiersim.cli import terminal
+from tiersim.units import format_ns
+
+#: More combinations are not shown one by one, but so many of the best and of the worst.
+_ALL, _SOME = 24, 8
+#: Of a longer axis only the values at even distances are shown.
+_VALUES = 12
+#: Sentences of points that failed, and characters of a value, that are shown.
+_SENTENCES, _TEXT = 3, 28
+#: What is looked at first, where there is such a class.
+_HEADLINES = ("transaction", "data read", "query", *terminal.CLASS_ORDER)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the tables need of a row."""
+
+    number: int
+    settings: tuple[str, ...]
+    status: str
+    error: str | None
+    by_point: int | None
+    means_ns: Mapping[str, float]  # by class, that are resolved
+    summary: Mapping[str, Any]
+
+
+def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], target: Path) -> None:
+    """Print the tables of a sweep that lies at *target*."""
+    keys = [axis["key"] for axis in plan["axes"]]
+    shown = [_shown(row, keys) for row in rows]
+    headline = next((name for name in _HEADLINES if any(name in one.means_ns for one in shown)), None)
+    combinations: dict[tuple[str, ...], list[_Shown]] = {}
+    for one in shown:
+        combinations.setdefault(one.settings, []).append(one)
+    groups = list(combinations.values())
+    title = f"{plan['trace']['name']} on {plan['scenario']}: {_counts(shown)}"
+    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", "in a second", "busiest part", "load"]
+    if len(groups) <= _ALL or headline is None:
+        cells = [_row(group, headline) for group in groups[:_ALL]]
+    else:
+        ranked = sorted(
+            (group for group in groups if _mean(group, headline) is not None), key=lambda g: _mean(g, headline) or 0.0
+        )
+        best, worst = ranked[:_SOME], ranked[_SOME:][-_SOME:]
+        cells = [
+            *(_row(group, headline) for group in best),
+            *([["…"] + [""] * (len(columns) - 1)] if worst else []),
+            *(_row(group, headline) for group in worst),
+        ]
+        title += f"; the {len(best)} lowest and {len(worst)} highest means"
+    caption = "\n".join([*_failures(shown), f"All points: {target}/points.parquet, or --json."])
+    long = headline is not None and len(groups) > _ALL
+    terminal.show_table(title, columns, cells, "" if long else caption, words=1 + len(keys))
+    if headline is not None and long:
+        _show_axes(plan, shown, headline, caption)
+
+
+def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
+    summary = row["summary"]
+    means = {
+        name: figures["mean"]["value"]
+        for name, figures in summary.get("latency_ns", {}).items()
+        if figures["mean"]["value"] is not None
+    }
+    kept = {key: summary[key] for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict") if key in summary}
+    by_point = row["screened"]["by_point"] if row["status"] == "screened" else None
+    settings = tuple(row["settings"][key] for key in keys)
+    return _Shown(row["point"], settings, row["status"], row["error"], by_point, means, kept)
+
+
+def _counts(shown: Sequence[_Shown]) -> str:
+    counts = {status: sum(one.status == status for one in shown) for status in ("done", "failed", "screened")}
+    parts = [f"{count:,} {status}" for status, count in counts.items() if count]
+    return f"{len(shown):,} points, {', '.join(parts)}"
+
+
+def _mean(group: Sequence[_Shown], headline: str) -> float | None:
+    """Return the mean over replications."""
+    values = [one.means_ns[headline] for one in group if headline in one.means_ns]
+    return sum(values) / len(values) if values else None
+
+
+def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
+    """Return one row for a combination; where its replications differ, a range of them."""
+    first = group[0]
+    begin = [
+        str(first.number),
+        *(value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…" for value in first.settings),
+    ]
+    done = [one for one in group if one.status == "done"]
+    if not done:
+        said = f"as point {first.by_point}" if first.status == "screened" else first.status
+        return [*begin, said, *[""] * 5]
+    figures = [one.summary["latency_ns"].get(headline, {}) for one in done]
+    latencies = [_range(figures, key) for key in ("mean", "p95", "p99")]
+    rates = [_rate(one.summary["throughput_per_s"]) for one in done]
+    low, high = f"{min(rates):,.0f}", f"{max(rates):,.0f}"
+    busiest = done[0].summary["bottleneck"]
+    loads = dict.fromkeys(one.summary["verdict"]["load"] for one in done)
+    return [
+        *begin,
+        *latencies,
+        low if low == high else f"{low} – {high}",
+        f"{busiest['resource']} {100 * busiest['utilisation']:.0f} %",
+        ", ".join(loads),
+    ]
+
+
+def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:
+    if len(figures) == 1:
+        return terminal.figure_text(figures[0].get(key))
+    values = [one[key]["value"] for one in figures if key in one]
+    if not values or None in values:
+        return terminal.figure_text(figures[0].get(key))
+    low, high = format_ns(min(values)), format_ns(max(values))
+    return low if low == high else f"{low} – {high}"
+
+
+def _rate(throughput: Mapping[str, Any]) -> float:
+    """Return transactions a second where statements ran, else requests."""
+    figure = throughput.get("transactions", throughput["requests"])
+    return float(figure["value"])
+
+
+def _show_axes(plan: Mapping[str, Any], shown: Sequence[_Shown], headline: str, caption: str) -> None:
+    """Print for each value of each axis what its points have."""
+    rows = []
+    for place, axis in enumerate(plan["axes"]):
+        values = axis["values"]
+        step = -(-len(values) // _VALUES)
+        for value in values[::step]:
+            found = [
+                one.means_ns[headline] for one in shown if one.settings[place] == value and headline in one.means_ns
+            ]
+            spread = [format_ns(pick(found)) for pick in (min, median, max)] if found else [""] * 3
+            rows.append([axis["key"], value, f"{len(found):,}", *spread])
+    columns = ["axis", "value", "points", f"{headline}, lowest mean", "median", "highest"]
+    terminal.show_table("By value, over all points that have it", columns, rows, caption, words=2)
+
+
+def _failures(shown: Sequence[_Shown]) -> list[str]:
+    """Return a sentence for each way to fail."""
+    counts: dict[str, list[int]] = {}
+    for one in shown:
+        if one.error is not None:
+            counts.setdefault(one.error, []).append(one.number)
+    notes = [
+        f"point {numbers[0]}{f' and {len(numbers) - 1} more' if numbers[1:] else ''} failed: {error}"
+        for error, numbers in list(counts.items())[:_SENTENCES]
+    ]
+    return notes + (
+        [f"{len(counts) - _SENTENCES} further reasons are in the rows."] if len(counts) > _SENTENCES else []
+    )

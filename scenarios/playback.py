@@ -1,0 +1,79 @@
+"""A trace ready to be played on many scenarios: what does not depend on the hardware is read, and found out, once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.tables import NEVER
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.memory import available_bytes
+from tiersim.scenarios.newest import Newest
+from tiersim.scenarios.recorded import Merged, Recorded, load_recorded, merged_blocks
+from tiersim.scenarios.survey import Survey, latencies_of_files
+from tiersim.scenarios.waiting import Waiting, make_waiting
+from tiersim.traces.bundle import Bundle
+
+#: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes from.
+_WAYS = 2
+#: Resident bytes of a request in blocks, and the share of the free memory that they may take: longer traces are read again for each run.
+_BLOCK_BYTES, _SHARE = 90, 0.25
+
+
+class Playback:
+    """One surveyed trace for several runs, from any thread. Nothing is read before it is asked for."""
+
+    def __init__(self, found: Survey, *, keep: bool = False) -> None:
+        """*keep* who waits for whom, and blocks that come by the clock, for the next run: for sweeps, where few scenarios differ in them."""
+        self.found, self._keep = found, keep
+        self._recorded: Newest[Recorded] = Newest(1)
+        self._waiting: Newest[Waiting] = Newest(_WAYS)
+        self._blocks: Newest[list[Merged]] = Newest(1)
+        self._latencies: Newest[dict[int, NDArray[np.int64]]] = Newest(1)
+
+    @property
+    def recorded(self) -> Recorded:
+        """All commands, in memory."""
+        return self._recorded.get(0, lambda: load_recorded(Bundle(self.found.path)))
+
+    def waiting(self, scenario: NamedScenario) -> Waiting:
+        """Who waits for whom when it is replayed as *scenario* says: for one run, which uses the streams up. Raises ScenarioError."""
+        if not self._keep:
+            return make_waiting(self.recorded, self.found, scenario)
+        rules = scenario.model.replay
+        # where the load is as recorded, the seed decides nothing here
+        key = rules.model_copy(
+            update={"addresses": "keep"} | ({"seed": 0} if rules.load == 1.0 else {})
+        ).model_dump_json()
+        return _unused(self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario)))
+
+    def blocks(self) -> Iterable[Merged]:
+        """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""
+        if self._keep and self.found.requests * _BLOCK_BYTES <= _SHARE * available_bytes():
+            return self._blocks.get(0, lambda: list(self._read()))
+        return self._read()
+
+    def _read(self) -> Iterator[Merged]:
+        return merged_blocks(Bundle(self.found.path))
+
+    def latencies_of_files(self) -> dict[int, NDArray[np.int64]]:
+        """Measured latencies by file code, see :func:`tiersim.scenarios.survey.latencies_of_files`."""
+        return self._latencies.get(0, lambda: latencies_of_files(Bundle(self.found.path)))
+
+
+def _unused(waiting: Waiting) -> Waiting:
+    """The same with columns of its own for what a run writes."""
+    streams = waiting.streams
+    count = streams.commands
+    return replace(
+        waiting,
+        streams=streams._replace(
+            streams=streams.streams.copy(),
+            pace_state=streams.pace_state.copy(),
+            foreground_ns=streams.foreground_ns.copy(),
+            ended_ns=np.zeros(count, np.int64),
+            started_ns=np.full(count, NEVER, np.int64),
+            done_ns=np.full(count, NEVER, np.int64),
+        ),
+    )

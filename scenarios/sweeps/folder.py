@@ -1,0 +1,163 @@
+"""A sweep on disk (``NAME.sweep/``): its plan, a file for each point that is done, and in the end one table of all (``docs/sweeps.md``)."""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tiersim.errors import OutputError, reason
+from tiersim.files import check_target, make_folder, whole_file, whole_folder
+from tiersim.scenarios.sweeps.axes import Axis
+from tiersim.scenarios.sweeps.grid import Point
+from tiersim.scenarios.sweeps.rows import Row
+from tiersim.scenarios.sweeps.table import write_table
+from tiersim.simulator.result import Result, save_result
+
+SCHEMA = "tiersim.sweep/1"
+_PLAN, _TABLE, _RUN, _POINTS, _RESULTS = "sweep.json", "points.parquet", "run.json", "points", "results"
+#: What differs between the plan of a folder and the one to be carried out there, in words.
+_WORDS = {
+    "trace": "another trace",
+    "scenario": "another scenario",
+    "scenario_hash": "a scenario, or devices, that have changed since",
+    "axes": "other values",
+    "fixed": "other settings",
+    "replications": "another number of replications",
+    "keep": "another --keep",
+    "screen": "another --screen",
+    "recorded_on": "another --recorded-on",
+    "tool": "another version of tiersim",
+}
+
+Plan = Mapping[str, Any]
+
+
+def check_folder(path: Path, *, force: bool) -> None:
+    """Raise OutputError unless a sweep can be written at *path*, or one that was begun there can go on; before any work."""
+    if force or not is_unfinished(path):
+        check_target(path, force=force)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Tell whether a sweep was begun at *path* and not ended."""
+    return (path / _PLAN).is_file() and not (path / _TABLE).exists()
+
+
+class SweepFolder:
+    """The folder of one sweep, open for writing by one process; its methods may be called from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder at *path* as it is; see :func:`open_folder`."""
+        self.path = path
+
+    def has(self, point: Point) -> bool:
+        """Tell whether a point is done; a file that is damaged, or of another point, counts as none."""
+        try:
+            row = json.loads(self._row(point.number).read_bytes())
+        except (OSError, ValueError):
+            return False
+        return isinstance(row, dict) and (row.get("point"), row.get("settings")) == (point.number, point.settings)
+
+    def row(self, number: int) -> Row:
+        """Return the row of a point that is done."""
+        row: Row = json.loads(self._row(number).read_bytes())
+        return row
+
+    def write(self, row: Row, result: Result | None = None) -> None:
+        """Write the row of a point, and its whole result first if there is one; both are there entirely or not at all. Raises OutputError."""
+        if result is not None:
+            target = self.path / _RESULTS / f"{row['point']:06d}.result"
+            make_folder(target.parent)
+            save_result(result, target, {}, force=True)  # a run that was killed may have left one
+        with whole_file(self._row(row["point"]), force=True) as file:
+            file.write_bytes(_json(row))
+
+    def finish(self, points: int, axes: Sequence[Axis], facts: Mapping[str, Any]) -> None:
+        """Write *facts* of the run and the table of all points; nothing is begun here any more."""
+        for left in (*self.path.rglob(".*.partial"), *self.path.rglob(".*.old")):
+            _remove(left)
+        with whole_file(self.path / _RUN, force=True) as file:
+            file.write_bytes(_json(facts))
+        with whole_file(self.path / _TABLE) as file:
+            write_table(lambda: self.rows(points), axes, file)
+
+    def rows(self, points: int) -> Iterator[Row]:
+        """Yield all rows in order."""
+        return (self.row(number) for number in range(points))
+
+    def _row(self, number: int) -> Path:
+        return self.path / _POINTS / f"{number:06d}.json"
+
+
+@contextmanager
+def open_folder(path: Path, plan: Plan, *, force: bool) -> Iterator[SweepFolder]:
+    """Yield the folder for *plan* at *path*: a new one, or the one that was begun there with the same plan.
+
+    Raises OutputError when a sweep there is whole or has another plan, unless *force*, and when another process is at work in it.
+    """
+    check_folder(path, force=force)
+    if force and is_sweep(path):
+        with _alone(path):
+            pass
+    if force or not is_unfinished(path):
+        make_folder(path.parent)
+        with whole_folder(path, force=force) as new:
+            (new / _PLAN).write_bytes(_json(plan))
+            (new / _POINTS).mkdir()
+    with _alone(path):
+        _check_plan(path, plan)
+        yield SweepFolder(path)
+
+
+def is_sweep(path: Path) -> bool:
+    """Tell whether there is a sweep at *path*."""
+    return (path / _PLAN).is_file()
+
+
+def _check_plan(path: Path, plan: Plan) -> None:
+    try:
+        begun = json.loads((path / _PLAN).read_bytes())
+    except ValueError:
+        begun = None
+    if not isinstance(begun, dict) or begun.get("schema") != SCHEMA:
+        raise OutputError(
+            f"{path / _PLAN}: is not the plan of a sweep; choose another name or add --force to begin anew"
+        )
+    for key, what in _WORDS.items():
+        if begun.get(key) != json.loads(_json(plan))[key]:
+            raise OutputError(
+                f"{path}: was begun with {what}, so it cannot go on; choose another name or add --force to begin anew"
+            )
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds it."""
+    descriptor = os.open(path / _PLAN, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name") from None
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be locked ({reason(error)}); choose a folder of another file system"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove(left: Path) -> None:
+    if left.is_dir():
+        shutil.rmtree(left, ignore_errors=True)
+    else:
+        left.unlink(missing_ok=True)
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()

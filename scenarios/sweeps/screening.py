@@ -1,0 +1,86 @@
+"""Points that need no simulation, because the fitted laws say that a pool of another size misses the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.popularity.fit import predict
+from tiersim.scenarios.statements.assembly import cache_state_of, frames_of
+from tiersim.scenarios.statements.settings import settings_of
+from tiersim.scenarios.sweeps.grid import Grid, Point
+from tiersim.scenarios.sweeps.sources import Source, Statements
+
+POOL = "engine.buffer_pool"
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """The point that stands for another one, and why."""
+
+    point: int
+    why: str
+
+
+def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, StandIn]:
+    """Return, by number, the points whose pool misses as often as that of a smaller one, and that one.
+
+    Points that differ in the size of the pool alone are looked at from the smallest on. A size is stood for by the last one that is simulated when the
+    misses that the laws expect of both (``docs/popularity.md``) differ by no more than *tolerance* times the larger; so no chain of small
+    differences adds up. What else follows from the size (dirty pages that stay, settings that the engine derives from it) is not compared. Raises ScenarioError where nothing can be compared.
+    """
+    axis = next((axis for axis in grid.axes if axis.key == POOL), None)
+    if axis is None or axis.numbers is None or not isinstance(source, Statements):
+        raise ScenarioError(
+            f"--screen: compares sizes of a buffer pool under statements that were recorded; add --set {POOL}=A..B, or leave it out"
+        )
+    sizes = dict(zip(axis.values, axis.numbers, strict=True))
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for number in range(len(grid)):
+        point = grid.point(number)
+        others = tuple(value for key, value in point.settings.items() if key != POOL)
+        groups.setdefault((point.replication, others), []).append(point)
+    expected = _Expected(source)
+    found: dict[int, StandIn] = {}
+    for points in groups.values():
+        simulated: tuple[Point, float] | None = None
+        for point in sorted(points, key=lambda one: sizes[one.settings[POOL]]):
+            misses = expected.misses(grid, point)
+            if misses is None:
+                continue
+            if simulated is not None and abs(simulated[1] - misses) <= tolerance * max(simulated[1], misses):
+                by, size = simulated[0].number, simulated[0].settings[POOL]
+                found[point.number] = StandIn(
+                    by,
+                    f"by the fitted laws a pool of {point.settings[POOL]} misses {misses:,.0f} pages of the recording's accesses and one of {size} "
+                    f"{simulated[1]:,.0f}, within {100 * tolerance:g} %: point {by} stands for it",
+                )
+            else:
+                simulated = point, misses
+    return found
+
+
+class _Expected:
+    """Pages that pools miss, by the laws of a source; pools of as many frames alike."""
+
+    def __init__(self, source: Statements) -> None:
+        self._source = source
+        self._by_frames: dict[int, float] = {}
+
+    def misses(self, grid: Grid, point: Point) -> float | None:
+        """Return how many pages the recorded accesses miss in the long run, None where the point is no scenario or its pool is not warm."""
+        try:
+            scenario = grid.scenario_of(point)
+            load = self._source.load(scenario.model.replay.seed)
+            if cache_state_of(scenario, load) != "warm":
+                return None
+            settings = settings_of(scenario, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
+        except ScenarioError:
+            return None
+        frames = frames_of(load, settings)
+        if frames not in self._by_frames:
+            each = predict(load.fitted, frames)
+            self._by_frames[frames] = sum(
+                table.accesses * (missed.index + missed.heap)
+                for table, missed in zip(load.fitted.tables, each, strict=True)
+            )
+        return self._by_frames[frames]

@@ -1,0 +1,183 @@
+"""What the points of a sweep run: requests, statements, or a described workload; read once, run from any thread."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import local
+from typing import Any, Protocol
+
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.memory import workers_that_fit
+from tiersim.scenarios.newest import Newest
+from tiersim.scenarios.playback import Playback
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.replay import trace_of as trace_of_requests
+from tiersim.scenarios.statements.calibration import calibrate, stamped
+from tiersim.scenarios.statements.load import Load
+from tiersim.scenarios.statements.replay import (
+    load_of,
+    refuse_keys_of_statements,
+    replay_statements,
+    runs_statements,
+    trace_of,
+)
+from tiersim.scenarios.survey import survey
+from tiersim.scenarios.waiting import from_disk
+from tiersim.scenarios.workloads.model import find_workload
+from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.simulator.database.warm_pools import WarmPools
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+
+#: Loads that are kept, by seed: that of the replication that a sweep is at, and that of the one before.
+_LOADS = 2
+
+#: What a run calls now and then with how far it has come; it raises to end the run.
+Note = Callable[[int], None]
+
+
+class Source(Protocol):
+    """What is run on every scenario; ``trace`` names it, and has a hash that is the same for the same content anywhere."""
+
+    trace: Mapping[str, Any]
+
+    def prepare(self) -> None:
+        """Do what has to be done once before the first run; raises ScenarioError or TraceError."""
+        ...
+
+    def run(self, scenario: NamedScenario, note: Note) -> Result:
+        """Run it on *scenario*; raises ScenarioError or TraceError where they do not fit."""
+        ...
+
+    def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
+        """Return how many of *wanted* runs on *scenarios* fit into memory at a time; raises ScenarioError when not even one does."""
+        ...
+
+
+def open_source(
+    path: Path, scenario: NamedScenario, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
+) -> Source:
+    """Read what is at *path*, a bundle or a workload's description, for scenarios like *scenario*; raises TraceError or ScenarioError.
+
+    *recorded_on*, a scenario of the recorded hardware, is run once, before the first run on another; results say how it agrees with the recording.
+    """
+    workload = find_workload(path)
+    if workload is not None:
+        return Workload(workload)
+    bundle = Bundle(path)
+    if runs_statements(bundle, scenario):
+        return Statements(bundle, scenario.model.replay.seed, recorded_on)
+    return Requests(bundle, recorded_on, progress)
+
+
+class Requests:
+    """The requests of a block trace."""
+
+    def __init__(
+        self, bundle: Bundle, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
+    ) -> None:
+        """Survey the trace."""
+        self.found = survey(bundle, progress=progress)
+        self._playback = Playback(self.found, keep=True)
+        self._recorded_on = recorded_on
+        self._baseline: Result | None = None
+        self.trace: Mapping[str, Any] = trace_of_requests(self.found)
+
+    def prepare(self) -> None:
+        """See :class:`Source`."""
+        if self._recorded_on is not None and self._baseline is None:
+            self._baseline = self._replay(self._recorded_on)
+
+    def run(self, scenario: NamedScenario, note: Note) -> Result:
+        """See :class:`Source`."""
+        refuse_keys_of_statements(scenario)
+        result = self._replay(scenario, note)
+        return result if self._baseline is None else calibrate_requests([result], self._baseline)[0]
+
+    def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
+        return replay(self.found, scenario, progress=note, playback=self._playback)
+
+    def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
+        """See :class:`Source`."""
+        loads = [one.model.replay.load for one in scenarios if not from_disk(self.found, one)]
+        return workers_that_fit(round(self.found.requests * max(max(loads), 1.0)), wanted) if loads else wanted
+
+
+class Statements:
+    """The statements of a recording, one by one or synthesised from counters."""
+
+    def __init__(self, bundle: Bundle, seed: int, recorded_on: NamedScenario | None) -> None:
+        """Read or synthesise the load of *seed*."""
+        self._path, self._recorded_on = bundle.path, recorded_on
+        self._loads: Newest[Load] = Newest(_LOADS)
+        self._recorded: Load | None = None  # what was recorded does not depend on luck
+        self._processor: ProcessorCosts | None = None
+        self._baseline: Result | None = None
+        self._own = local()
+        first = self.load(seed)
+        if not first.synthetic:
+            self._recorded = first
+        self.trace: Mapping[str, Any] = trace_of(first)
+
+    def load(self, seed: int) -> Load:
+        """Return the load of a seed."""
+        if self._recorded is not None:
+            return self._recorded
+        return self._loads.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
+
+    def prepare(self) -> None:
+        """See :class:`Source`."""
+        if self._recorded_on is not None and self._baseline is None:
+            self._processor = calibrate(self.load(self._recorded_on.model.replay.seed), self._recorded_on)
+            self._baseline = self._replay(self._recorded_on)
+
+    def run(self, scenario: NamedScenario, note: Note) -> Result:
+        """See :class:`Source`."""
+        result = self._replay(scenario, note)
+        if self._recorded_on is None or self._baseline is None:
+            return result
+        return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed))[0]
+
+    def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
+        load = self.load(scenario.model.replay.seed)
+        trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
+        if not hasattr(self._own, "pools"):
+            self._own.pools = WarmPools()  # each thread its own: they fill pools of different sizes at the same time
+        return replay_statements(
+            self._path,
+            scenario,
+            processor=self._processor,
+            load=load,
+            pools=self._own.pools,
+            trace=trace,
+            progress=note,
+        )
+
+    def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
+        """See :class:`Source`; how much memory a pool takes is not known before it is filled."""
+        return wanted
+
+
+class Workload:
+    """A workload that is described."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the description."""
+        self._described = load_workload(path)
+        self.trace: Mapping[str, Any] = {
+            "name": path.stem,
+            "hash": self._described.hash,
+            "source_format": "workload",
+        }
+
+    def prepare(self) -> None:
+        """See :class:`Source`."""
+
+    def run(self, scenario: NamedScenario, note: Note) -> Result:
+        """See :class:`Source`."""
+        return run_workload(self._described, scenario, lambda done, _: note(done))
+
+    def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
+        """See :class:`Source`."""
+        return wanted
