@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import numpy as np
+
 #: Runs that are made to check what is taken: so many of all candidates at most.
 GUARD_SHARE = 0.05
 
@@ -101,7 +103,11 @@ class _Search:
         self.families: dict[tuple[str, ...], list[int]] = {}
         for place in self.open:
             self.families.setdefault(candidates[place].family, []).append(place)
+        numbers = {family: number for number, family in enumerate(self.families)}
+        self.family_of = np.array([numbers.get(one.family, -1) for one in candidates])
+        self.sizes = np.array([(one.count, one.memory_bytes) for one in candidates])
         self.distrusted: list[tuple[str, ...]] = []
+        self.guarded: set[int] = set()
         self.guards = max(math.floor(GUARD_SHARE * len(self.open)), 1)
 
     def run(self, runners_up: int, exhaustive: bool) -> Found:
@@ -151,20 +157,16 @@ class _Search:
 
     def _most_telling(self, undecided: Sequence[int]) -> int:
         """Return the one that excludes most in the less lucky case; of equals, the one that excludes more in the other, then the cheapest."""
-        by_family: dict[tuple[str, ...], list[int]] = {}
-        for place in undecided:
-            by_family.setdefault(self.candidates[place].family, []).append(place)
-
-        def value(index: int) -> tuple[int, int]:
-            place = undecided[index]
-            family = self.candidates[place].family
-            below = 1
-            if family not in self.distrusted:
-                below = sum(self._is_smaller(other, place) for other in by_family[family])
-            dearer = len(undecided) - index
-            return min(below, dearer), max(below, dearer)
-
-        return undecided[max(range(len(undecided)), key=lambda index: (*value(index), -index))]
+        index = np.array(undecided)
+        below = np.ones(len(index), np.int64)
+        for number in np.unique(self.family_of[index]):
+            own = np.flatnonzero(self.family_of[index] == number)
+            if self.candidates[undecided[own[0]]].family not in self.distrusted:
+                sizes = self.sizes[index[own]]
+                below[own] = (sizes[:, None, :] <= sizes[None, :, :]).all(axis=2).sum(axis=0)
+        dearer = len(index) - np.arange(len(index))
+        best = np.lexsort((np.arange(len(index)), -np.maximum(below, dearer), -np.minimum(below, dearer)))[0]
+        return undecided[int(best)]
 
     def _is_smaller(self, one: int, other: int) -> bool:
         """Whether *one* has no more of anything than *other*, of the same family; everything is no larger than itself."""
@@ -211,39 +213,30 @@ class _Search:
                 del self.fates[place]
 
     def _guard(self) -> bool:
-        """Run one candidate that was excluded by a conclusion, right below the one that failed; False when none is left to try.
+        """Run a candidate that was excluded by a conclusion, the largest below the one that failed; False when none is left to try.
 
-        Those come first whose larger neighbour was nearest to its targets.
+        One below each that failed is, those first that were nearest to their targets.
         """
         best = self._best()
-        if self.guards <= 0:
-            return False
-        checked = {family for family in self.families if self._is_checked(family)}
         behind = len(self.open) if best is None else self.rank[best]
         unchecked = [
             place
             for place in self.open[:behind]
-            if self.candidates[place].family not in checked and self.fates[place].by is not None
+            if self.fates[place].by is not None and self.fates[place].by not in self.guarded
         ]
-        if not unchecked:
+        if not unchecked or self.guards <= 0:
             return False
 
         def nearness(place: int) -> tuple[float, int, int]:
-            by = self.fates[place].by
-            assert by is not None
-            tried = self.fates[by].tried
-            assert tried
+            tried = self.fates[self.fates[place].by or 0].tried
             size = self.candidates[place]
-            return (tried.low, -size.count, -size.memory_bytes)
+            return (math.inf if tried is None else tried.low, -size.count, -size.memory_bytes)
 
+        chosen = min(unchecked, key=nearness)
         self.guards -= 1
-        self._try(min(unchecked, key=nearness))
+        self.guarded.add(self.fates[chosen].by or 0)
+        self._try(chosen)
         return True
-
-    def _is_checked(self, family: tuple[str, ...]) -> bool:
-        """Whether two runs of a family could be compared."""
-        runs = [place for place in self.families[family] if place in self.fates and self.fates[place].tried]
-        return any(one != other and self._is_smaller(one, other) for one in runs for other in runs)
 
     def _try_runners_up(self, best: int | None, wanted: int) -> None:
         """Try the cheapest of other families among those that cost more than the best."""
