@@ -102,7 +102,12 @@ def _candidates(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
     if on is None and model.on is not None:
         own = model.on
         return model, str(Path(text).parent / own) if own.endswith(".toml") else own
-    return model, on or model.candidates[0].device[0]
+    named = next((name for one in model.candidates for name in one.device if not name.endswith(".toml")), None)
+    if on is None and named is None:
+        raise ScenarioError(
+            f"{text}: its devices are files; say which scenario they go into: --on, or on = in the file"
+        )
+    return model, on or str(named)
 
 
 def _show(document: dict[str, Any], name: str) -> None:

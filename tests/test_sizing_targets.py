@@ -80,9 +80,10 @@ def test_a_mistake_is_one_sentence_with_its_place(text: str, place: int, says: s
 @given(st.text(max_size=40))
 def test_any_text_is_a_target_or_a_sentence(text: str) -> None:
     try:
-        assert parse_target(text).limit >= 0
-    except ScenarioError as error:
-        assert str(error).startswith("--slo ")
+        found = parse_target(text)
+    except ScenarioError:
+        return
+    assert found.limit >= 0
 
 
 def figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
@@ -160,7 +161,9 @@ def subject(*, queries: tuple[str, ...] = ("checkout",), per_s: float | None = 1
     def run(*_: object) -> Any:
         raise AssertionError("nothing is run here")
 
-    return Subject("made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, "replay.load", run)
+    return Subject(
+        "made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, None, "replay.load", run
+    )
 
 
 def load_of(*texts: str) -> float:
@@ -184,7 +187,7 @@ def test_the_load_is_as_large_as_the_largest_target_needs() -> None:
     ],
 )
 def test_a_target_that_nothing_can_be_judged_by_is_refused(text: str, of: Subject, says: str) -> None:
-    with pytest.raises(ScenarioError, match=".*") as error:
+    with pytest.raises(ScenarioError) as error:
         check_targets([parse_target(text)], of)
     assert says in str(error.value)
 

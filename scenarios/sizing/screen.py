@@ -8,7 +8,6 @@ of its controller, bytes on its link. So what is excluded fails certainly, and w
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.devices.array import PARITIES, copies_of
 from tiersim.devices.flash import Flash
@@ -22,7 +21,6 @@ from tiersim.units import NS_PER_S, format_bytes
 
 #: Reads a transaction depend a little on what ends when; so much of them there is in any case.
 _SURELY = 0.9
-_READ, _WRITTEN = "data read", ("data write", "checkpoint write", "log write")
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,9 @@ class Demand:
     written_bytes: float
 
 
-def demand_of(result: Result, counted: str) -> Demand | None:
-    """Return what each of *counted* asked for in a steady run; None of any other run.
-
-    How many pages are written depends on how fast a run is; of statements only reads are certain.
-    """
-    figure = result.summary["throughput_per_s"].get(counted)
-    table = result.timeline
+def demand_of(result: Result) -> Demand | None:
+    """Return what each transaction read in a steady run; None of any other run. How many pages it writes depends on how fast a run is."""
+    figure, table = result.summary["throughput_per_s"].get("transactions"), result.timeline
     if (
         result.summary["verdict"]["load"] != "steady"
         or not figure
@@ -50,16 +44,14 @@ def demand_of(result: Result, counted: str) -> Demand | None:
     ):
         return None
     start, end, moved, done = (table[key].to_numpy() for key in ("start_ns", "end_ns", "bytes", "completions"))
-    classes, closed = np.array(table["class"].to_pylist()), start < start.max()
-    if not (closed & (done > 0)).any():
+    closed = start < start.max()
+    elapsed_ns = float(end[closed & (done > 0)].max(initial=0))
+    reads = closed & (np.array(table["class"].to_pylist()) == "data read")
+    if not elapsed_ns:
         return None
-    units = float(figure["value"]) * float(end[closed & (done > 0)].max()) / NS_PER_S
-
-    def each(column: NDArray[np.int64], names: tuple[str, ...]) -> float:
-        return _SURELY * float(column[closed & np.isin(classes, names)].sum()) / units
-
-    written = _WRITTEN if counted == "requests" else ()
-    return Demand(each(done, (_READ,)), each(moved, (_READ,)), each(done, written), each(moved, written))
+    share = _SURELY / (float(figure["value"]) * elapsed_ns / NS_PER_S)
+    missed = 1 - (result.summary["hit_ratio"]["os_cache"] or 0.0)
+    return Demand(share * missed * float(done[reads].sum()), share * missed * float(moved[reads].sum()), 0.0, 0.0)
 
 
 def certain_failure(scenario: NamedScenario, demand: Demand, per_s: float) -> str | None:

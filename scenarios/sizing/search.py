@@ -112,7 +112,7 @@ class _Search:
 
     def run(self, runners_up: int, exhaustive: bool) -> Found:
         if exhaustive:
-            for place in self.open:
+            for place in [one for one in self.open if self.excluded(one) is None]:  # before a run excludes any
                 self._try(place)
         self._settle()
         while self._guard():

@@ -100,7 +100,7 @@ class _Trial:
             return Tried(False, float("inf"), float("inf"), (str(error),))
         self.rows[place] = row_of(result, point=place, settings=own)
         self.endurances[place] = endurance_of(scenario, result, ratings_of(scenario, self.request.model))
-        demand = demand_of(result, subject.counted)
+        demand = demand_of(result)
         if demand is not None:
             self.demands.setdefault(_asked_alike(one), demand)
         judged = [
@@ -116,7 +116,7 @@ class _Trial:
         if self.on_paper[place]:
             return self.on_paper[place]
         one, per_s = self.candidates[place], self._needed_per_s()
-        demand = self.demands.get(_asked_alike(one))
+        demand = self.request.subject.demand or self.demands.get(_asked_alike(one))
         if demand is None or per_s is None or one.scenario is None:
             return None
         return certain_failure(one.scenario, demand, per_s)

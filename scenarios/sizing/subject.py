@@ -5,10 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tiersim.errors import ScenarioError
+from tiersim.operations import READ, WRITE
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.recorded import merged_blocks
+from tiersim.scenarios.sizing.screen import Demand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
 from tiersim.scenarios.workloads.assembly import Described
@@ -32,6 +36,7 @@ class Subject:
     queries: tuple[str, ...]
     data_bytes: int  # that lie on the volumes
     recorded_per_s: float | None  # None: clients go on when they are answered, and nobody recorded how fast
+    demand: Demand | None  # of a recorded request; None: what transactions ask for takes a run to know
     load_key: (
         str | None
     )  # key of the scenario that multiplies the load; None: of a described workload, which is changed itself
@@ -91,6 +96,7 @@ def of_described(described: Described) -> Subject:
         queries=tuple(described.model.statements),
         data_bytes=pages * said.page + LOG_FILE_BYTES,
         recorded_per_s=sum(clocked) if len(clocked) == len(rates) else None,
+        demand=None,
         load_key=None,
         run=run,
     )
@@ -113,7 +119,11 @@ def scaled_workload(described: Described, load: float) -> Described:
 
 def _of_requests(source: Requests) -> Subject:
     found = source.found
-    commands = sum(len(arrival_ns) for arrival_ns, _, _ in merged_blocks(Bundle(found.path)))
+    commands = 0
+    asked = np.zeros((2, 2))  # requests and bytes, read and written
+    for arrival_ns, rows, _ in merged_blocks(Bundle(found.path)):
+        commands += len(arrival_ns)
+        asked += [[float((rows.op == op).sum()), float(rows.length_bytes[rows.op == op].sum())] for op in (READ, WRITE)]
     return Subject(
         name=str(source.trace["name"]),
         facts=_facts(source),
@@ -121,6 +131,7 @@ def _of_requests(source: Requests) -> Subject:
         queries=(),
         data_bytes=sum(use.end_bytes for use in found.files),
         recorded_per_s=commands * NS_PER_S / found.span_ns,
+        demand=Demand(*(asked / commands).ravel().tolist()),
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note),
     )
@@ -137,6 +148,7 @@ def _of_statements(source: Statements, base: NamedScenario) -> Subject:
         queries=load.queries,
         data_bytes=pages * page_bytes + LOG_FILE_BYTES,
         recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
+        demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note),
     )
