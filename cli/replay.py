@@ -58,7 +58,7 @@ def replay(
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     replayed = [setting for setting in settings or () if setting.startswith("replay.")]
-    baseline = None if recorded_on is None else _baseline(load_scenario(recorded_on, replayed))
+    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, replayed))
     _refuse_same_names(scenarios)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
@@ -153,7 +153,8 @@ def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *
         save_result(result, target, facts, force=force)
 
 
-def _baseline(scenario: "NamedScenario") -> "NamedScenario":
+def refuse_recording_itself(scenario: "NamedScenario") -> "NamedScenario":
+    """Return a scenario that results are to be compared with; raises ScenarioError when it is the recording and no model."""
     from tiersim.devices.measured import Measured
 
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.replay import refuse_recording_itself
 from tiersim.cli.sweep_table import show_sweep
 from tiersim.cli.traces import open_trace
 from tiersim.cli.warmup import compile_if_cold
@@ -91,28 +92,33 @@ def sweep(
     if cluster is not None and workers is not None:
         raise ScenarioError("--workers: a cluster has its own; leave it out")
     grid = Grid.of(on, parse_axes(settings), replications)
-    baseline = None if recorded_on is None else load_scenario(recorded_on)
+    replayed = [f"{key}={value}" for key, value in grid.fixed.items() if key.startswith("replay.")]
+    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, replayed))
     overview = look_over(grid, baseline)
     target = output or Path(f"{overview.first.name}.sweep")
     check_folder(target, force=force)
     with _source(trace, overview.first, baseline, cluster=cluster) as (path, source):
         plan = plan_of(grid, overview, source, keep=keep, screen=screen, recorded_on=baseline)
         screened = {} if screen is None else stand_ins(grid, source, screen)
+        hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
         with open_folder(target, plan, force=force) as folder:
             began = time.time()
-            hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
-            with terminal.progress_bar("running points") as progress:
-                ran = run_sweep(grid, folder, hands, screened, progress)
+            try:
+                with terminal.progress_bar("running points") as progress:
+                    ran = run_sweep(grid, folder, hands, screened, progress)
+            except KeyboardInterrupt:
+                terminal.notice(f"{target}: holds the points that are done; the same command goes on from there")
+                raise
             facts = {"began_unix_s": began, "seconds": time.time() - began, "points_run": ran, "on": str(hands)}
             folder.finish(len(grid), grid.axes, facts)
             if json:
                 terminal.print_json({**plan, "rows": list(folder.rows(len(grid)))})
             else:
                 show_sweep(plan, folder.rows(len(grid)), target)
-            _refuse_nothing(folder, len(grid))
+            _fail_if_all_failed(folder, len(grid))
 
 
-def _refuse_nothing(folder: "SweepFolder", points: int) -> None:
+def _fail_if_all_failed(folder: "SweepFolder", points: int) -> None:
     """Raise ScenarioError when every point failed: something is wrong with all of them."""
     errors = {row["error"] for row in folder.rows(points) if row["status"] == "failed"}
     if all(row["status"] == "failed" for row in folder.rows(points)):

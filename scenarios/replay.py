@@ -85,10 +85,11 @@ def replay(
     keep_requests: bool = False,
     progress: Callable[[int], None] | None = None,
     playback: Playback | None = None,
+    tables: bool = True,
 ) -> Result:
     """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
-    *playback* is the trace, where others play it, too. *progress* is called with the number of commands that have
+    *playback* is the trace, where others play it, too. Without *tables* those of the result are empty. *progress* is called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
     playback = Playback(found) if playback is None else playback
@@ -122,7 +123,7 @@ def replay(
         requests = waiting.requests(streams) if keep_requests else None
     result = summarise(
         scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
-        sessions=sessions,
+        sessions=sessions, tables=tables,
     )  # fmt: skip
     return result if requests is None else replace(result, requests=requests)
 

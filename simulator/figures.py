@@ -4,7 +4,6 @@ Order statistics give the interval of a percentile; requests that come in bursts
 inflated by what batches of the run show (batch means; Law, "Simulation Modeling and Analysis", 5th ed., section 9.5).
 """
 
-import itertools
 from typing import Any, TypedDict
 
 import numpy as np
@@ -32,8 +31,8 @@ class Figure(TypedDict):
     basis: str
 
 
-def percentile(histogram: NDArray[np.int64], over_time: NDArray[np.int32], probability: float) -> Figure:
-    """Percentile of a latency histogram; *over_time* (intervals, coarse bins) shows how its samples cluster."""
+def percentile(histogram: NDArray[np.int64], over_time: "Clusters", probability: float) -> Figure:
+    """Percentile of a latency histogram; *over_time* shows how its samples cluster."""
     count = int(histogram.sum())
     basis = "simulated, 80 % order-statistic interval"
     if count == 0:
@@ -75,18 +74,37 @@ def withheld(figure: Figure, reason: str) -> Figure:
 
 
 def _batches(by_interval: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums over the intervals of each batch, along the first axis."""
     edges = np.linspace(0, len(by_interval), BATCHES + 1).astype(np.int64)
-    return np.array([by_interval[a:b].sum() for a, b in itertools.pairwise(edges)], np.float64)
+    until = np.zeros((len(by_interval) + 1, *by_interval.shape[1:]), np.int64)
+    np.cumsum(by_interval, axis=0, out=until[1:])
+    return np.diff(until[edges], axis=0).astype(np.float64)
 
 
-def _inflation(over_time: NDArray[np.int32], threshold_ns: float) -> float:
+def _inflation(over_time: "Clusters", threshold_ns: float) -> float:
     """Variance of the number of samples above a threshold against that of independent samples; at least 1."""
-    first = int(np.searchsorted(COARSE_EDGES_NS, threshold_ns, "left"))
-    above = _batches(over_time[:, first:].sum(axis=1))
-    counts = _batches(over_time.sum(axis=1))
+    above = over_time.above(threshold_ns)
+    counts = over_time.counts
     share = above.sum() / counts.sum()
     independent = counts.sum() * share * (1 - share)
     if independent <= 0:
         return 1.0
     observed = ((above - share * counts) ** 2).sum() * BATCHES / (BATCHES - 1)
     return max(1.0, float(observed / independent))
+
+
+class Clusters:
+    """How the samples of a run cluster: their histograms by batch, from those by interval."""
+
+    def __init__(self, over_time: NDArray[np.int32]) -> None:
+        """Add up *over_time* (intervals, coarse bins)."""
+        used = np.flatnonzero(over_time.any(axis=0))
+        self._first = int(used[0]) if used.size else 0
+        self._batches = _batches(over_time[:, self._first : int(used[-1]) + 1 if used.size else 0])
+        self.counts = self._batches.sum(axis=1)
+
+    def above(self, threshold_ns: float) -> NDArray[np.float64]:
+        """Samples of each batch in bins above a threshold."""
+        first = int(np.searchsorted(COARSE_EDGES_NS, threshold_ns, "left"))
+        found: NDArray[np.float64] = self._batches[:, max(first - self._first, 0) :].sum(axis=1)
+        return found

@@ -34,10 +34,11 @@ def summarise(
     scenario_toml: str,
     *,
     sessions: Sessions | None = None,
+    tables: bool = True,
 ) -> Result:
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
 
-    *sessions* is there when commands waited for others.
+    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary alone: they take as long as it does.
     """
     if sessions is None:
         load = judge(metrics, stations, span_ns, outcome.end_ns)
@@ -80,9 +81,9 @@ def summarise(
         summary["credits"] = credits.described(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
-        latency=latency_table(metrics, CATEGORIES),
-        timeline=timeline(metrics, CATEGORIES),
-        stations=station_timeline(metrics, stations),
+        latency=latency_table(metrics, CATEGORIES) if tables else pa.table({}),
+        timeline=timeline(metrics, CATEGORIES) if tables else pa.table({}),
+        stations=station_timeline(metrics, stations) if tables else pa.table({}),
         scenario_toml=scenario_toml,
         requests=None if outcome.done_ns is None else pa.table({"done_ns": outcome.done_ns}),
     )
@@ -155,10 +156,11 @@ def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, A
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
+        over_time = figures.Clusters(metrics.latency_over_time[:, index])
         by_key: dict[str, Figure] = {
             "mean": figures.mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
         } | {
-            key: figures.percentile(metrics.latency[index], metrics.latency_over_time[:, index], probability)
+            key: figures.percentile(metrics.latency[index], over_time, probability)
             for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
@@ -211,9 +213,11 @@ def bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray
 
 def coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
     """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
-    cumulative = np.cumsum(histograms, axis=1)
+    used = np.flatnonzero(histograms.any(axis=0))
+    first = int(used[0]) if used.size else 0
+    cumulative = np.cumsum(histograms[:, first : used[-1] + 1 if used.size else 1], axis=1)
     rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
-    index = (cumulative < rank[:, None]).sum(axis=1).clip(max=histograms.shape[1] - 1)
+    index = first + np.minimum((cumulative < rank[:, None]).sum(axis=1), cumulative.shape[1] - 1)
     middle = np.sqrt(COARSE_EDGES_NS[index] * COARSE_EDGES_NS[index + 1])
     return np.where(cumulative[:, -1] > 0, middle, np.nan)
 

@@ -133,7 +133,7 @@ def _of_requests(source: Requests) -> Subject:
         recorded_per_s=commands * NS_PER_S / found.span_ns,
         demand=Demand(*(asked / commands).ravel().tolist()),
         load_key="replay.load",
-        run=lambda scenario, _, note: source.run(scenario, note),
+        run=lambda scenario, _, note: source.run(scenario, note, tables=True),
     )
 
 
@@ -150,7 +150,7 @@ def _of_statements(source: Statements, base: NamedScenario) -> Subject:
         recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
         demand=None,
         load_key="replay.load",
-        run=lambda scenario, _, note: source.run(scenario, note),
+        run=lambda scenario, _, note: source.run(scenario, note, tables=True),
     )
 
 

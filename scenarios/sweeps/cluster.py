@@ -125,10 +125,11 @@ class Cluster:
 
     @contextmanager
     def _client(self) -> Generator[Any]:
-        from distributed import Client
+        import distributed
 
+        connect: Any = distributed.Client  # which has no types
         try:
-            client = Client(self._address, timeout=_ANSWERS_S, set_as_default=False)
+            client = connect(self._address, timeout=_ANSWERS_S, set_as_default=False)
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else str(error)
             raise ScenarioError(

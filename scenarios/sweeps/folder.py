@@ -23,7 +23,6 @@ _PLAN, _TABLE, _RUN, _POINTS, _RESULTS = "sweep.json", "points.parquet", "run.js
 _WORDS = {
     "trace": "another trace",
     "scenario": "another scenario",
-    "scenario_hash": "a scenario, or devices, that have changed since",
     "axes": "other values",
     "fixed": "other settings",
     "replications": "another number of replications",
@@ -31,6 +30,7 @@ _WORDS = {
     "screen": "another --screen",
     "recorded_on": "another --recorded-on",
     "tool": "another version of tiersim",
+    "scenario_hash": "a scenario, or devices, that have changed since",
 }
 
 Plan = Mapping[str, Any]
@@ -74,7 +74,7 @@ class SweepFolder:
             make_folder(target.parent)
             save_result(result, target, {}, force=True)  # a run that was killed may have left one
         with whole_file(self._row(row["point"]), force=True) as file:
-            file.write_bytes(_json(row))
+            file.write_bytes(_json(row, indent=None))  # with an indent it takes Python's own writer, and ms a point
 
     def finish(self, points: int, axes: Sequence[Axis], facts: Mapping[str, Any]) -> None:
         """Write *facts* of the run and the table of all points; nothing is begun here any more."""
@@ -159,5 +159,5 @@ def _remove(left: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def _json(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+def _json(document: Mapping[str, Any], indent: int | None = 1) -> bytes:
+    return (json.dumps(document, indent=indent, sort_keys=True, allow_nan=False) + "\n").encode()

@@ -160,7 +160,7 @@ class Threads:
 def run_point(source: Source, point: Point, scenario: NamedScenario, note: Note, *, keep: bool) -> Done:
     """Run one point; one whose scenario and trace do not fit each other is done, too: its row says why."""
     try:
-        result = source.run(scenario, note)
+        result = source.run(scenario, note, tables=keep)
     except (ScenarioError, TraceError) as error:
         return Done(failed_row(str(error), **about(point)), None)
     return Done(row_of(result, **about(point)), result if keep else None)

@@ -46,8 +46,8 @@ class Source(Protocol):
         """Do what has to be done once before the first run; raises ScenarioError or TraceError."""
         ...
 
-    def run(self, scenario: NamedScenario, note: Note) -> Result:
-        """Run it on *scenario*; raises ScenarioError or TraceError where they do not fit."""
+    def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
+        """Run it on *scenario*; the tables of the result may be empty without *tables*. Raises ScenarioError or TraceError where they do not fit."""
         ...
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
@@ -89,14 +89,14 @@ class Requests:
         if self._recorded_on is not None and self._baseline is None:
             self._baseline = self._replay(self._recorded_on)
 
-    def run(self, scenario: NamedScenario, note: Note) -> Result:
+    def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
         """See :class:`Source`."""
         refuse_keys_of_statements(scenario)
-        result = self._replay(scenario, note)
+        result = self._replay(scenario, note, tables=tables)
         return result if self._baseline is None else calibrate_requests([result], self._baseline)[0]
 
-    def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
-        return replay(self.found, scenario, progress=note, playback=self._playback)
+    def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
+        return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
         """See :class:`Source`."""
@@ -132,7 +132,7 @@ class Statements:
             self._processor = calibrate(self.load(self._recorded_on.model.replay.seed), self._recorded_on)
             self._baseline = self._replay(self._recorded_on)
 
-    def run(self, scenario: NamedScenario, note: Note) -> Result:
+    def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
         """See :class:`Source`."""
         result = self._replay(scenario, note)
         if self._recorded_on is None or self._baseline is None:
@@ -174,7 +174,7 @@ class Workload:
     def prepare(self) -> None:
         """See :class:`Source`."""
 
-    def run(self, scenario: NamedScenario, note: Note) -> Result:
+    def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
         """See :class:`Source`."""
         return run_workload(self._described, scenario, lambda done, _: note(done))
 
