@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from tiersim import __version__
-from tiersim.cli import demo, describe, devices, import_trace, record, replay, report, sweep, validate, warmup
+from tiersim.cli import (
+    demo,
+    describe,
+    devices,
+    import_trace,
+    load,
+    record,
+    replay,
+    report,
+    size,
+    sweep,
+    validate,
+    warmup,
+)
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
@@ -28,6 +41,8 @@ app.add_typer(record.app, name="record")
 app.command("describe")(describe.describe)
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
+app.command("load")(load.load)
+app.command("size")(size.size)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
 app.command("validate")(validate.validate)

@@ -18,6 +18,15 @@ from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
+from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, read_candidates
+from tiersim.scenarios.sizing.prices import (
+    EnclosureModel,
+    HostPriceModel,
+    LicenceModel,
+    MemoryPriceModel,
+    PowerModel,
+    PriceModel,
+)
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
@@ -131,3 +140,22 @@ def test_every_processor_and_every_cost_is_documented() -> None:
     assert all(f"`{name}`" in text for name in (*processors(), *Costs._fields))
     for costs in TABLES.values():
         assert all(f"{cost:,}" in text for cost in costs if cost)
+
+
+def test_every_key_of_a_candidates_file_is_documented() -> None:
+    text = (ROOT / "docs" / "sizing.md").read_text()
+    tables = (HostPriceModel, EnclosureModel, MemoryPriceModel, LicenceModel, PowerModel, PriceModel)
+    for model in (CandidatesModel, ListModel, *tables):
+        for key in model.model_fields:
+            assert f"`{key}`" in text or f"[{key}]" in text or f"[{key}." in text, key
+
+
+def test_the_candidates_file_of_the_document_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "sizing.md").read_text()
+    path = tmp_path / "hardware.toml"
+    path.write_text(text.partition("```toml\n")[2].partition("```")[0])
+    base = tmp_path / "base.toml"
+    base.write_text('[host]\ncores = 16\n[volumes.data]\ndevice = "micron-s650dc-800"\n')
+    found = combinations(read_candidates(path), str(base), (), tmp_path)
+    assert len(found) == 2 * 5 * 2 * 2 * 2 + 3
+    assert all(one.problem is None for one in found)

@@ -78,11 +78,11 @@ class Requests:
         self, bundle: Bundle, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
     ) -> None:
         """Survey the trace."""
-        self._found = survey(bundle, progress=progress)
-        self._playback = Playback(self._found, keep=True)
+        self.found = survey(bundle, progress=progress)
+        self._playback = Playback(self.found, keep=True)
         self._recorded_on = recorded_on
         self._baseline: Result | None = None
-        self.trace: Mapping[str, Any] = trace_of_requests(self._found)
+        self.trace: Mapping[str, Any] = trace_of_requests(self.found)
 
     def prepare(self) -> None:
         """See :class:`Source`."""
@@ -96,12 +96,12 @@ class Requests:
         return result if self._baseline is None else calibrate_requests([result], self._baseline)[0]
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
-        return replay(self._found, scenario, progress=note, playback=self._playback, tables=tables)
+        return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
         """See :class:`Source`."""
-        loads = [one.model.replay.load for one in scenarios if not from_disk(self._found, one)]
-        return workers_that_fit(round(self._found.requests * max(max(loads), 1.0)), wanted) if loads else wanted
+        loads = [one.model.replay.load for one in scenarios if not from_disk(self.found, one)]
+        return workers_that_fit(round(self.found.requests * max(max(loads), 1.0)), wanted) if loads else wanted
 
 
 class Statements:

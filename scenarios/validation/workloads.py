@@ -20,14 +20,18 @@ def summary_of(workload: str | Described, scenario: str, settings: Sequence[str]
 
 def scaled_down(workload: str, factor: int) -> Described:
     """Return a workload of the library with relations, spills and looked up rows that are *factor* times as small."""
-    described = load_workload(library.workload_path_of(workload))
-    model = described.model
-    relations = {name: _smaller(relation, factor) for name, relation in model.relations.items()}
+    described = with_smaller_relations(load_workload(library.workload_path_of(workload)), factor)
     statements = {
         name: statement.model_copy(update={"does": [_less(step, factor) for step in statement.does]})
-        for name, statement in model.statements.items()
+        for name, statement in described.model.statements.items()
     }
-    return replace(described, model=model.model_copy(update={"relations": relations, "statements": statements}))
+    return replace(described, model=described.model.model_copy(update={"statements": statements}))
+
+
+def with_smaller_relations(described: Described, factor: int) -> Described:
+    """Return a workload whose relations alone are *factor* times as small."""
+    relations = {name: _smaller(relation, factor) for name, relation in described.model.relations.items()}
+    return replace(described, model=described.model.model_copy(update={"relations": relations}))
 
 
 def with_compression(workload: str, compression: float) -> Described:

@@ -1,0 +1,135 @@
+"""``tiersim load``: latency against load, the knee, and the largest load that is sustained."""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.cli.subjects import open_subject
+from tiersim.files import check_target, whole_file
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.sizing.subject import Subject
+    from tiersim.scenarios.sizing.targets import Target
+    from tiersim.scenarios.sweeps.rows import Row
+    from tiersim.scenarios.sweeps.sources import Note
+
+
+def load(
+    trace: Annotated[
+        Path, typer.Argument(help="A trace bundle, any file that can be imported, or a described workload (.toml).")
+    ],
+    on: Annotated[str, typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device.")],
+    slo: Annotated[
+        list[str] | None,
+        typer.Option("--slo", help="What a load has to meet to be sustained: 'p99(query) < 20 ms'. Repeat it."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a key of the scenario: --set replay.mode=open. Repeat it.")
+    ] = None,
+    recorded_on: Annotated[
+        str | None, typer.Option("--recorded-on", help="A scenario of the recorded hardware, to calibrate by.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the document here (.load.json).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
+) -> None:
+    """Run a trace at 0.25 to 4 times its load: latency at each, the knee, the largest load that is sustained, and what limits it.
+
+    Example: tiersim load prod.trace --on 15k-raid10
+    """
+    from tiersim.scenarios.sizing import load as sizing
+    from tiersim.scenarios.sizing.targets import parse_target
+
+    targets = [parse_target(text) for text in slo or ()]
+    if output is not None:
+        check_target(output, force=force)
+    with open_subject(trace, on, settings or (), recorded_on) as subject:
+        sizing.check_load_targets(targets, subject)
+        with terminal.progress_bar("running loads") as progress:
+            curve = sizing.load_curve(
+                lambda multiple, note: row_at(subject, on, settings or [], multiple, note),
+                subject.counted, targets, paced=subject.paced, progress=progress,
+            )  # fmt: skip
+        document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
+        if output is not None:
+            with whole_file(output, force=force) as place:
+                place.write_text(json_text.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+        if json:
+            terminal.print_json(document)
+        else:
+            _show(document, subject, curve.loads, targets)
+
+
+def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
+    """Run *subject* on a scenario at a multiple of its load."""
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.sweeps.rows import row_of
+
+    own = subject.settings_at(multiple)
+    scenario = load_scenario(on, [*settings, *(f"{key}={value}" for key, value in own.items())])
+    return row_of(subject.run(scenario, multiple, note), settings={"replay.load": f"{multiple:g}"})
+
+
+def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...]", targets: "list[Target]") -> None:
+    rows = [_cells(load, row, subject.counted) for load, row in zip(loads, document["points"], strict=True)]
+    classes = _classes(document["points"])
+    columns = ["load", f"{subject.counted}/s", *(f"{name} {key}" for name, key in classes), "busiest part", "verdict"]
+    table = [
+        [*cells, *(terminal.figure_text(_figure(row, name, key)) for name, key in classes), *_busiest(row)]
+        for cells, row in zip(rows, document["points"], strict=True)
+    ]
+    title = f"{subject.name} on {document['scenario']}"
+    terminal.show_table(title, columns, table, "\n".join(_notes(document, subject, targets)))
+
+
+def _cells(load: float, row: "Row", counted: str) -> list[str]:
+    rate = row["summary"]["throughput_per_s"][counted]["value"]
+    return [f"{load:g} ×", f"{rate:,.0f}"]
+
+
+def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
+    """Return the latencies that are shown: of transactions and commits, or of the two kinds of request that there are most of."""
+    tables = [row["summary"]["latency_ns"] for row in rows]
+    names = [name for name in ("transaction", "commit") if any(name in table for table in tables)]
+    if not names:
+        counts: dict[str, int] = {}
+        for table in tables:
+            for name in terminal.CLASS_ORDER:
+                counts[name] = max(counts.get(name, 0), table.get(name, {}).get("count", 0))
+        names = [name for name in sorted(counts, key=lambda name: -counts[name])[:2] if counts[name]]
+    return [(name, key) for name in names for key in ("mean", "p99")]
+
+
+def _figure(row: "Row", name: str, key: str) -> dict[str, Any] | None:
+    found = row["summary"]["latency_ns"].get(name)
+    return None if found is None else found[key]
+
+
+def _busiest(row: "Row") -> list[str]:
+    found = row["summary"]["bottleneck"]
+    busy = f"{found['resource']} of {found['station']} {100 * found['utilisation']:.0f} %"
+    return [busy, row["summary"]["verdict"]["load"]]
+
+
+def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]") -> list[str]:
+    knee, largest = document["knee"], document["largest_sustainable"]
+    notes = []
+    if knee is None:
+        notes.append("No knee: throughput ÷ mean latency is largest at an end of these loads.")
+    else:
+        notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:g} to {knee['high']:g}): {knee['basis']}.")
+    meets = "steady and meets the targets" if targets else "steady"
+    if largest is None:
+        notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
+    elif largest["value"] is None:
+        notes.append(f"Largest sustained load: {largest['basis']}.")
+    else:
+        notes.append(
+            f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × a run is no longer {meets}."
+        )
+    if document["limited_by"]:
+        notes.append(f"Limited by {document['limited_by']}.")
+    return notes

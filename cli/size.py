@@ -1,0 +1,182 @@
+"""``tiersim size``: the cheapest hardware that meets targets."""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.cli.subjects import open_subject
+from tiersim.errors import ScenarioError
+from tiersim.files import check_target, whole_file
+from tiersim.units import format_bytes
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.sizing.candidates import CandidatesModel
+
+#: So many of those that fail are shown besides what meets the targets; the document has all.
+_MOST_SHOWN = 12
+
+
+def size(
+    trace: Annotated[
+        Path, typer.Argument(help="A trace bundle, any file that can be imported, or a described workload (.toml).")
+    ],
+    slo: Annotated[
+        list[str],
+        typer.Option(
+            "--slo",
+            help="A target: 'p99(query) < 20 ms', 'throughput >= 1.5x', 'capacity growth 40%/year for 3 years', 'survives drive failure'. Repeat it.",
+        ),
+    ],
+    candidates: Annotated[
+        str, typer.Option("--candidates", help="A .toml file of candidates, or devices of the catalogue: NAME,NAME.")
+    ],
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", help="The scenario that candidates differ from; without it the file's, or the first device alone."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open. Repeat it."),
+    ] = None,
+    recorded_on: Annotated[
+        str | None, typer.Option("--recorded-on", help="A scenario of the recorded hardware, to calibrate by.")
+    ] = None,
+    best_value: Annotated[
+        bool, typer.Option("--best-value", help="Choose most throughput for the cost, not the least cost; runs all.")
+    ] = False,
+    runners_up: Annotated[
+        int, typer.Option("--runners-up", min=0, help="Try so many of the next cheapest of other kinds, too.")
+    ] = 2,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Run every candidate, also those that cannot be the answer.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the document here (.size.json).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
+) -> None:
+    """Find the cheapest hardware that meets every target, its runners-up, and why each cheaper one fails.
+
+    Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
+    """
+    from tiersim.scenarios.sizing.candidates import combinations
+    from tiersim.scenarios.sizing.size import Request
+    from tiersim.scenarios.sizing.size import size as find
+    from tiersim.scenarios.sizing.targets import parse_target
+
+    targets = tuple(parse_target(text) for text in slo)
+    if output is not None:
+        check_target(output, force=force)
+    model, base = _candidates(candidates, on)
+    beside = Path(base).parent if base.endswith(".toml") else Path()
+    found = combinations(model, base, settings or (), beside)
+    with open_subject(trace, base, settings or (), recorded_on) as subject:
+        request = Request(subject, base, tuple(settings or ()), targets, model)
+        with terminal.progress_bar("trying candidates") as progress:
+            document = find(
+                request, found, runners_up=runners_up, exhaustive=exhaustive, best_value=best_value, progress=progress
+            )
+    if output is not None:
+        with whole_file(output, force=force) as place:
+            place.write_text(json_text.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    if json:
+        terminal.print_json(document)
+    else:
+        _show(document, subject.name)
+
+
+def _candidates(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
+    """Return the candidates and the scenario that they differ from; a file's own is relative to it."""
+    from tiersim.scenarios.sizing.candidates import of_names, read_candidates
+
+    if not text.endswith(".toml"):
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        if not names:
+            raise ScenarioError("--candidates: names no device; write names of the catalogue, or a .toml file")
+        return of_names(names), on or names[0]
+    model = read_candidates(Path(text))
+    if on is None and model.on is not None:
+        own = model.on
+        return model, str(Path(text).parent / own) if own.endswith(".toml") else own
+    named = next((name for one in model.candidates for name in one.device if not name.endswith(".toml")), None)
+    if on is None and named is None:
+        raise ScenarioError(
+            f"{text}: its devices are files; say which scenario they go into: --on, or on = in the file"
+        )
+    return model, on or str(named)
+
+
+def _show(document: dict[str, Any], name: str) -> None:
+    entries = document["candidates"]
+    good = [one for one in entries if one["status"] in ("chosen", "meets")]
+    failed = [one for one in entries if one["status"] == "fails"]
+    before = _cheaper(document)
+    shown = [one for one in entries if one in good or one in before[-_MOST_SHOWN:]]
+    columns = ["candidate", "outcome", "capital", "a month", "power", "endurance", "capacity"]
+    table = [
+        [one["name"], _outcome(one, document), *_money(one), _power(one), _years(one), _capacity(one)] for one in shown
+    ]
+    left_out = len(entries) - len(shown)
+    targets = ", ".join(target["text"] for target in document["targets"])
+    title = f"{name}: {targets}" + (f", at {document['load']:.3g} × the recorded load" if document["load"] != 1 else "")
+    notes = [_answer(document), *_whys(before), *_unknown(good)]
+    if left_out:
+        notes.append(f"{left_out} more candidates are in the document (--json, -o): {len(failed)} of all fail.")
+    terminal.show_table(title, columns, table, "\n".join(notes), words=2)
+
+
+def _cheaper(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return those that come before the one that was chosen; all, if none was."""
+    entries = document["candidates"]
+    place = next((place for place, one in enumerate(entries) if one["status"] == "chosen"), len(entries))
+    return [one for one in entries[:place] if one["status"] != "meets"]
+
+
+def _answer(document: dict[str, Any]) -> str:
+    runs = f"{document['simulated']} of {len(document['candidates'])} candidates were simulated"
+    if document["chosen"] is None:
+        return f"No candidate meets all targets; {runs}."
+    return f"Choose {document['chosen']}; {runs}."
+
+
+def _whys(cheaper: list[dict[str, Any]]) -> list[str]:
+    """Return why the last of the cheaper ones fail, a line each."""
+    return [f"{one['name']}: {'; '.join(one['why'])}." for one in cheaper[-_MOST_SHOWN:]]
+
+
+def _unknown(entries: list[dict[str, Any]]) -> list[str]:
+    lacking = dict.fromkeys(what for one in entries for what in (one["cost"] or {}).get("unknown", ()))
+    return [f"Reckoned without {', '.join(lacking)}, which is not known."] if lacking else []
+
+
+def _outcome(one: dict[str, Any], document: dict[str, Any]) -> str:
+    return "chosen" if one["name"] == document["chosen"] else str(one["status"])
+
+
+def _money(one: dict[str, Any]) -> list[str]:
+    cost = one["cost"]
+    if cost is None:
+        return ["", ""]
+    return [
+        "price unknown" if amount is None else f"{amount:,.0f} {cost['currency']}"
+        for amount in (cost["capex"], cost["monthly"])
+    ]
+
+
+def _power(one: dict[str, Any]) -> str:
+    return "" if one["power_w"] is None else f"{one['power_w']:,.0f} W"
+
+
+def _years(one: dict[str, Any]) -> str:
+    found = one["endurance_years"]
+    if found is None or found["low"] is None:
+        return ""
+    return f"> {found['low']:,.0f} years" if found["low"] >= 100 else f"{found['low']:.2g} years"
+
+
+def _capacity(one: dict[str, Any]) -> str:
+    return "" if one["capacity_bytes"] is None else format_bytes(one["capacity_bytes"])

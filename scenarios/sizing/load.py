@@ -1,0 +1,210 @@
+"""Latency against load: the knee, the largest load that is sustained, and what limits it (``tiersim.load/1``)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.side_by_side import side_by_side
+from tiersim.scenarios.sizing.judging import check_targets, judge_run
+from tiersim.scenarios.sizing.targets import Target
+from tiersim.scenarios.sweeps.rows import Row
+from tiersim.scenarios.sweeps.sources import Note
+from tiersim.simulator.categories import REQUEST_CATEGORIES
+
+SCHEMA = "tiersim.load/1"
+#: Multiples of the recorded load that are run first.
+LOADS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
+#: The largest sustained load is searched until it is known to this share: a verdict is no sharper than the 5 % that make a run "behind".
+_NEAR = 0.02
+#: How often both neighbours of the knee are moved halfway towards it.
+_KNEE_STEPS = 2
+#: Runs the subject at a multiple of its load and returns the row.
+At = Callable[[float, Note], Row]
+Progress = Callable[[int, int], None]
+
+KNEE = (
+    "throughput ÷ mean latency is largest there (the power of Kleinrock, ICC 1979; a line from the origin touches the curve of latency there); a "
+    "parabola through the runs around it"
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Rows by load, the lowest first, and what they say."""
+
+    rows: tuple[Row, ...]
+    loads: tuple[float, ...]
+    knee: dict[str, Any] | None
+    largest_sustainable: dict[str, Any] | None
+    limited_by: str | None
+
+
+def load_curve(
+    at: At,
+    counted: str,
+    targets: Sequence[Target] = (),
+    *,
+    paced: bool = True,
+    loads: Sequence[float] = LOADS,
+    progress: Progress | None = None,
+) -> Curve:
+    """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
+
+    *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace (*paced*) nothing is ever too
+    much, and only targets bound it.
+    """
+    runs = _Runs(at, progress, len(loads) + 2 * _KNEE_STEPS)
+    runs.side_by_side(loads)
+    largest = _largest(runs, counted, targets) if paced or targets else None
+    knee = _knee(runs, counted)
+    ordered = sorted(runs.rows)
+    return Curve(
+        tuple(runs.rows[load] for load in ordered), tuple(ordered), knee, largest, _limited_by(runs, counted, targets)
+    )  # fmt: skip
+
+
+def document(curve: Curve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
+    """The document of a curve."""
+    return {
+        "schema": SCHEMA,
+        "trace": dict(trace),
+        "scenario": scenario,
+        "targets": [target.text for target in targets],
+        "points": list(curve.rows),
+        "knee": curve.knee,
+        "largest_sustainable": curve.largest_sustainable,
+        "limited_by": curve.limited_by,
+    }
+
+
+def check_load_targets(targets: Sequence[Target], subject: Any) -> None:
+    """Raise ScenarioError for targets that are not of a latency: the load is what is looked for."""
+    for target in targets:
+        if target.kind != "latency":
+            raise ScenarioError(
+                f"--slo {target.text!r}: a load is judged by latencies, such as p99(query) < 20 ms; leave it to tiersim size"
+            )
+    check_targets(targets, subject)
+
+
+class _Runs:
+    """Rows by load; each load is run once."""
+
+    def __init__(self, at: At, progress: Progress | None, expected: int) -> None:
+        self.at, self.progress, self.expected = at, progress, expected
+        self.rows: dict[float, Row] = {}
+
+    def side_by_side(self, loads: Sequence[float]) -> None:
+        new = [load for load in dict.fromkeys(loads) if load not in self.rows]
+
+        def one(load: float) -> Callable[[Note], None]:
+            def go(note: Note) -> None:
+                self.rows[load] = self.at(load, note)
+                self._tell()
+
+            return go
+
+        side_by_side([one(load) for load in new], lambda _: None)
+
+    def row(self, load: float) -> Row:
+        if load not in self.rows:
+            self.side_by_side([load])
+        return self.rows[load]
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(len(self.rows), max(self.expected, len(self.rows)))
+
+
+def _holds(row: Row, counted: str, targets: Sequence[Target]) -> bool:
+    summary = row["summary"]
+    if row["status"] != "done" or summary["verdict"]["load"] != "steady":
+        return False
+    return all(judge_run(target, summary, counted, None).met for target in targets)
+
+
+def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, Any]:
+    """Return the largest load below which every run holds, by bisection between it and the first that does not."""
+    what = "steady" + " and meets the targets" * bool(targets)
+    ordered = sorted(runs.rows)
+    first_bad = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
+    below = [load for load in ordered if first_bad is None or load < first_bad]
+    if first_bad is None or not below:
+        ends = (ordered[-1], None) if first_bad is None else (None, first_bad)
+        basis = (
+            f"every run up to {ordered[-1]:g} × is {what}"
+            if first_bad is None
+            else f"already the run at {first_bad:g} × is not {what}"
+        )
+        return {"value": None, "low": ends[0], "high": ends[1], "resolved": False, "basis": basis}
+    good, bad = below[-1], first_bad
+    while bad > good * (1 + _NEAR):
+        middle = round((good + bad) / 2, 4)
+        good, bad = (middle, bad) if _holds(runs.row(middle), counted, targets) else (good, middle)
+    return {
+        "value": good,
+        "low": good,
+        "high": bad,
+        "resolved": True,
+        "basis": f"bisection: the run at low is {what}, that at high is not",
+    }
+
+
+def _power(row: Row, counted: str) -> float:
+    """Return throughput ÷ mean latency of a run; 0 of one that has no steady state."""
+    summary = row["summary"]
+    mean_ns = None if row["status"] != "done" else _mean_ns(summary)
+    rate = None if not summary else summary["throughput_per_s"][counted]["value"]
+    return 0.0 if not mean_ns or not rate else rate / mean_ns
+
+
+def _mean_ns(summary: Mapping[str, Any]) -> float | None:
+    """Return the mean latency of transactions, or of all requests where there are none."""
+    latency = summary["latency_ns"]
+    names = ["transaction"] if "transaction" in latency else [name for name in REQUEST_CATEGORIES if name in latency]
+    found = [(latency[name]["count"], _middle(latency[name]["mean"])) for name in names]
+    if not found or any(mean is None for _, mean in found):
+        return None
+    total = sum(count for count, _ in found)
+    return sum(count * mean for count, mean in found if mean is not None) / total if total else None
+
+
+def _middle(figure: Mapping[str, Any]) -> float | None:
+    """Return a mean; of one that is not resolved, the middle of where it lies."""
+    if figure["value"] is not None:
+        return float(figure["value"])
+    return None if figure["low"] is None or figure["high"] is None else (figure["low"] + figure["high"]) / 2
+
+
+def _knee(runs: _Runs, counted: str) -> dict[str, Any] | None:
+    """Return where the power is largest, None where it still rises at the highest load, or falls from the lowest on."""
+    for step in range(_KNEE_STEPS + 1):
+        ordered = sorted(runs.rows)
+        powers = [_power(runs.rows[load], counted) for load in ordered]
+        top = max(range(len(ordered)), key=lambda place: powers[place])
+        if top in (0, len(ordered) - 1) or powers[top] == 0:
+            return None
+        left, middle, right = ordered[top - 1 : top + 2]
+        if step < _KNEE_STEPS:
+            runs.side_by_side([round((left + middle) / 2, 4), round((middle + right) / 2, 4)])
+    found = _vertex((left, middle, right), powers[top - 1 : top + 2])
+    return {"load": found, "low": left, "high": right, "basis": KNEE}
+
+
+def _vertex(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return where the parabola through three points, the middle one highest, is highest."""
+    (a, b, c), (ya, yb, yc) = x, y
+    rise, fall = (b - a) * (yb - yc), (b - c) * (yb - ya)
+    return b if rise == fall else b - ((b - a) * rise - (b - c) * fall) / (2 * (rise - fall))
+
+
+def _limited_by(runs: _Runs, counted: str, targets: Sequence[Target]) -> str | None:
+    """Return the station that the first load that is too much is short of; of loads that all hold, the busiest of the highest."""
+    ordered = [load for load in sorted(runs.rows) if runs.rows[load]["status"] == "done"]
+    if not ordered:
+        return None
+    first = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), ordered[-1])
+    summary = runs.rows[first]["summary"]
+    station = summary["load"]["station"] or summary["bottleneck"]["station"]
+    return None if station is None else str(station)

@@ -1,0 +1,158 @@
+"""What hardware is tried with: a recording or a described workload, made ready once for as many runs as are needed, at any load."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tiersim.errors import ScenarioError
+from tiersim.operations import READ, WRITE
+from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.recorded import merged_blocks
+from tiersim.scenarios.sizing.screen import Demand
+from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
+from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
+from tiersim.scenarios.workloads.assembly import Described
+from tiersim.scenarios.workloads.model import find_workload
+from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.units import NS_PER_S
+
+#: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording (:attr:`Subject.load_key`).
+Run = Callable[[NamedScenario, float, Note], Result]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is run, and what targets and candidates have to know of it."""
+
+    name: str
+    facts: Mapping[str, Any]  # "trace" of the documents: name, hash, source_format
+    counted: str  # what a throughput is of: "transactions" or "requests"
+    queries: tuple[str, ...]
+    data_bytes: int  # that lie on the volumes
+    recorded_per_s: float | None  # None: clients go on when they are answered, and nobody recorded how fast
+    demand: Demand | None  # of a recorded request; None: what transactions ask for takes a run to know
+    load_key: (
+        str | None
+    )  # key of the scenario that multiplies the load; None: of a described workload, which is changed itself
+    run: Run
+
+    def refuse_load(self, scenario: NamedScenario) -> None:
+        """Raise ScenarioError for a scenario that says a load of its own: what is run here decides that."""
+        said = scenario.model.replay.load
+        if said != 1.0:
+            raise ScenarioError(
+                f"{scenario.name}: replay.load: is varied here; leave it out, and write throughput >= {said:g}x as a target of tiersim size"
+            )
+
+    @property
+    def paced(self) -> bool:
+        """Whether there is a rate to keep up with, so that a load can be too much."""
+        return self.recorded_per_s is not None
+
+    def settings_at(self, load: float) -> dict[str, str]:
+        """Settings of the scenario that make the load *load* times as large."""
+        return {self.load_key: f"{load:.6g}"} if self.load_key and load != 1.0 else {}
+
+
+def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None = None) -> Subject:
+    """Make the bundle or the workload's description at *path* ready for scenarios like *base*; raises TraceError or ScenarioError.
+
+    *recorded_on* is a scenario of the recorded hardware, to calibrate by.
+    """
+    workload = find_workload(path)
+    if workload is not None:
+        return of_described(load_workload(workload))
+    source = open_source(path, base, recorded_on, None)
+    source.prepare()
+    if isinstance(source, Requests):
+        return _of_requests(source)
+    assert isinstance(source, Statements)
+    return _of_statements(source, base)
+
+
+def of_described(described: Described) -> Subject:
+    """Make a described workload ready."""
+    said = described.model.workload
+    pages = sum(
+        one.heap_pages(said.page) + sum(levels(-(-(one.index or 0) // said.page)))
+        for one in described.model.relations.values()
+    )
+    rates = [stream.rate for stream in described.model.streams.values()]
+    clocked = [rate for rate in rates if rate is not None]
+
+    def run(scenario: NamedScenario, load: float, note: Note) -> Result:
+        return run_workload(scaled_workload(described, load), scenario, lambda done, _: note(done))
+
+    return Subject(
+        name=described.path.stem,
+        facts={"name": described.path.stem, "hash": described.hash, "source_format": "workload"},
+        counted="transactions",
+        queries=tuple(described.model.statements),
+        data_bytes=pages * said.page + LOG_FILE_BYTES,
+        recorded_per_s=sum(clocked) if len(clocked) == len(rates) else None,
+        demand=None,
+        load_key=None,
+        run=run,
+    )
+
+
+def scaled_workload(described: Described, load: float) -> Described:
+    """Return a workload with *load* times the clients, whole ones and at least one, and *load* times the rates."""
+    if load == 1.0:
+        return described
+    streams = {
+        name: stream.model_copy(
+            update={"rate": stream.rate * load}
+            if stream.rate is not None
+            else {"clients": max(round((stream.clients or 1) * load), 1)}
+        )
+        for name, stream in described.model.streams.items()
+    }
+    return replace(described, model=described.model.model_copy(update={"streams": streams}))
+
+
+def _of_requests(source: Requests) -> Subject:
+    found = source.found
+    commands = 0
+    asked = np.zeros((2, 2))  # requests and bytes, read and written
+    for arrival_ns, rows, _ in merged_blocks(Bundle(found.path)):
+        commands += len(arrival_ns)
+        asked += [[float((rows.op == op).sum()), float(rows.length_bytes[rows.op == op].sum())] for op in (READ, WRITE)]
+    return Subject(
+        name=str(source.trace["name"]),
+        facts=_facts(source),
+        counted="requests",
+        queries=(),
+        data_bytes=sum(use.end_bytes for use in found.files),
+        recorded_per_s=commands * NS_PER_S / found.span_ns,
+        demand=Demand(*(asked / commands).ravel().tolist()),
+        load_key="replay.load",
+        run=lambda scenario, _, note: source.run(scenario, note, tables=True),
+    )
+
+
+def _of_statements(source: Statements, base: NamedScenario) -> Subject:
+    load = source.load(base.model.replay.seed)
+    page_bytes = int(load.manifest.host.get("page_bytes", 8192))
+    pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
+    return Subject(
+        name=str(source.trace["name"]),
+        facts=_facts(source),
+        counted="transactions",
+        queries=load.queries,
+        data_bytes=pages * page_bytes + LOG_FILE_BYTES,
+        recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
+        demand=None,
+        load_key="replay.load",
+        run=lambda scenario, _, note: source.run(scenario, note, tables=True),
+    )
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    return {key: source.trace[key] for key in ("name", "hash", "source_format")}

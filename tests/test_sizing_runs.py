@@ -1,0 +1,326 @@
+"""Loads and sizes with real runs: against queues with closed forms, against exhaustive search, on the founding document's arrays, by the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.recordings import rows_of, write_recording
+from tests.runs import commands, needs_jit, poisson
+from tiersim.cli.main import app
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.tables import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.operations import READ, WRITE
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
+from tiersim.scenarios.sizing.endurance import endurance_of
+from tiersim.scenarios.sizing.load import load_curve
+from tiersim.scenarios.sizing.screen import Demand, certain_failure
+from tiersim.scenarios.sizing.size import Request, size
+from tiersim.scenarios.sizing.subject import Subject, of_path
+from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.sweeps.rows import Row, row_of
+from tiersim.scenarios.validation import orders
+from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.summary import summarise
+from tiersim.traces.schema import DATA_READ, DATA_WRITE
+
+pytestmark = pytest.mark.kernels
+
+SERVICE_NS = 1_000_000
+DISK, SSD = "seagate-cheetah-15k7-300", "micron-s650dc-800"
+BUCKET = """
+kind = "token-bucket"
+name = "made up"
+capacity = "100 GB"
+latency = "0.1 ms"
+refill_interval = "1 ms"
+carry_over = "0 s"
+iops = {iops}
+[sources]
+capacity = "assumed: 1 .. 2"
+latency = "assumed: 1 .. 2"
+refill_interval = "assumed: 1 .. 2"
+carry_over = "assumed: 1 .. 2"
+iops = "assumed: 1 .. 2"
+"""
+
+
+def queue_at(servers: int, base: float, requests: int = 200_000) -> Any:
+    """Runs of a queue with exponential service, whose servers are busy for *base* of the time at load 1."""
+
+    def at(load: float, _: object) -> Row:
+        builder = PlantBuilder(3)
+        station = add_server(builder, "queue", servers, SERVICE_NS, "exponential")
+        fed = commands(poisson(requests, load * base * servers * 1e9 / SERVICE_NS, 3), station)
+        span_ns = int(fed.time_ns[-1]) + 1
+        metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, INTERVALS + 1, -(-span_ns // INTERVALS))
+        plant, outcome = engine.run(builder.build(), [fed], metrics)
+        return row_of(summarise("queue", plant, builder.stations, metrics, outcome, span_ns, {}, ""))
+
+    return at
+
+
+@needs_jit
+def test_the_knee_of_one_server_is_at_half_of_its_rate() -> None:
+    # power = throughput / response = rho (1 - rho) / S² is largest at rho = 1/2 (Kleinrock, 1979)
+    curve = load_curve(queue_at(1, 0.4), "requests")
+    assert curve.knee is not None
+    assert curve.knee["load"] * 0.4 == pytest.approx(0.5, rel=0.03)
+    assert curve.knee["low"] < curve.knee["load"] < curve.knee["high"]
+    # it is stable below 1; up to 5 % more is not told from that in a run of any length
+    assert curve.largest_sustainable is not None
+    assert 0.95 <= curve.largest_sustainable["value"] * 0.4 <= 1.06
+    assert curve.largest_sustainable["high"] <= curve.largest_sustainable["low"] * 1.03
+    assert curve.limited_by == "queue"
+    assert sorted(curve.loads) == list(curve.loads)
+
+
+@needs_jit
+def test_the_knee_moves_up_with_servers() -> None:
+    # rho / R(rho) of M/M/4 is largest at 0.665: the largest zero of its derivative, found by Erlang's C
+    curve = load_curve(queue_at(4, 0.4), "requests")
+    assert curve.knee is not None
+    assert curve.knee["load"] * 0.4 == pytest.approx(0.665, rel=0.04)
+
+
+def test_a_target_bounds_the_load() -> None:
+    # mean response of M/M/1 is S / (1 - rho): below 2 S up to rho = 1/2
+    curve = load_curve(
+        queue_at(1, 0.4, 20_000), "requests", [parse_target("mean(data read) < 2 ms")], loads=(0.5, 1.0, 1.5, 2.0)
+    )
+    assert curve.largest_sustainable is not None
+    assert curve.largest_sustainable["value"] * 0.4 == pytest.approx(0.5, rel=0.12)
+
+
+def test_loads_that_all_hold_and_loads_that_never_do_say_so() -> None:
+    light = load_curve(queue_at(1, 0.01, 2000), "requests", loads=(0.5, 1.0, 2.0))
+    assert light.knee is None
+    assert light.largest_sustainable is not None
+    assert (
+        light.largest_sustainable["value"],
+        light.largest_sustainable["low"],
+        light.largest_sustainable["high"],
+    ) == (None, 2.0, None)
+    heavy = load_curve(queue_at(1, 4.0, 5000), "requests", loads=(0.5, 1.0))
+    assert heavy.knee is None
+    assert heavy.largest_sustainable is not None
+    assert (heavy.largest_sustainable["low"], heavy.largest_sustainable["high"]) == (None, 0.5)
+
+
+def recording(folder: Path, per_s: float = 400.0, count: int = 4000) -> Path:
+    draw = np.random.default_rng(5)
+    times = np.cumsum(draw.exponential(1e9 / per_s, count)).astype(np.int64)
+    op = np.where(draw.random(count) < 0.7, READ, WRITE)
+    purpose = np.where(op == READ, DATA_READ, DATA_WRITE)
+    rows = rows_of(times, 200_000, op=op, purpose=purpose, offset_bytes=draw.integers(0, 10**6, count) * 8192)
+    return write_recording(folder, rows)
+
+
+def subject_of(folder: Path, base: str, *settings: str) -> Subject:
+    return of_path(recording(folder), load_scenario(base, ["replay.mode=open", *settings]))
+
+
+def bucket(folder: Path, iops: int) -> str:
+    path = folder / f"bucket-{iops}.toml"
+    path.write_text(BUCKET.format(iops=iops))
+    return str(path)
+
+
+def test_a_devices_rate_is_the_largest_load_that_is_sustained(tmp_path: Path) -> None:
+    base = tmp_path / "base.toml"
+    base.write_text(f'[volumes.data]\ndevice = "{bucket(tmp_path, 800)}"\n[replay]\nmode = "open"\n')
+    subject = of_path(recording(tmp_path), load_scenario(str(base)))
+    assert subject.recorded_per_s == pytest.approx(400, rel=0.05)
+
+    def at(load: float, note: Any) -> Row:
+        own = [f"{key}={value}" for key, value in subject.settings_at(load).items()]
+        return row_of(subject.run(load_scenario(str(base), own), load, note))
+
+    curve = load_curve(at, subject.counted, loads=(0.5, 1.0, 1.5, 2.0, 3.0))
+    assert curve.largest_sustainable is not None
+    # a run of ten seconds forgives a lag of one
+    assert curve.largest_sustainable["value"] * (subject.recorded_per_s or 0) == pytest.approx(800, rel=0.13)
+    assert curve.limited_by == "data"
+
+
+CANDIDATES = f"""
+[[candidates]]
+device = ["{DISK}", "{SSD}"]
+count = [2, 4, 6, 8, 10, 12, 14, 16]
+layout = ["raid10", "raid5"]
+"""
+
+
+@pytest.mark.parametrize(
+    "slo",
+    [
+        ["p99(data read) < 25 ms", "survives drive failure"],
+        ["p95(data read) < 8 ms", "p99(data write) < 30 ms"],
+        ["mean(data read) < 0.5 ms", "capacity >= 2 TB"],
+        ["throughput >= 2x", "p99(data read) < 40 ms"],
+        ["p99(data read) < 1 us"],
+    ],
+)
+def test_a_size_is_that_of_an_exhaustive_search(tmp_path: Path, slo: list[str]) -> None:
+    subject = subject_of(tmp_path, DISK)
+    path = tmp_path / "candidates.toml"
+    path.write_text(CANDIDATES)
+    model = read_candidates(path)
+    settings = ("replay.mode=open",)
+    request = Request(subject, DISK, settings, tuple(parse_target(text) for text in slo), model)
+    candidates = combinations(model, DISK, settings, Path())
+    few, all_ = (size(request, candidates, exhaustive=exhaustive, runners_up=0) for exhaustive in (False, True))
+    assert few["chosen"] == all_["chosen"]
+    assert few["simulated"] < all_["simulated"]
+    fates = {one["name"]: one for one in all_["candidates"]}
+    for one in few["candidates"]:
+        if one["status"] == "fails":
+            assert fates[one["name"]]["status"] == "fails", one["name"]
+            assert one["why"]
+    json.dumps(few, allow_nan=False)
+
+
+def test_the_document_says_what_was_chosen_and_why_not_the_cheaper(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path, DISK)
+    path = tmp_path / "candidates.toml"
+    path.write_text(CANDIDATES)
+    model = read_candidates(path)
+    targets = (parse_target("p99(data read) < 2 ms"), parse_target("survives drive failure"))
+    request = Request(subject, DISK, ("replay.mode=open",), targets, model)
+    document = size(request, combinations(model, DISK, ("replay.mode=open",), Path()))
+    assert document["schema"] == "tiersim.size/1"
+    assert document["chosen"] == f"2 × {SSD} raid10"
+    totals = [one["cost"]["total"] for one in document["candidates"]]
+    assert totals == sorted(totals)
+    (chosen,) = [one for one in document["candidates"] if one["status"] == "chosen"]
+    assert chosen["row"]["settings"]["volumes.data.device"] == SSD
+    assert chosen["row"]["summary"]["name"] == chosen["name"]
+    assert chosen["row"]["summary"]["cost"]["capex"] == chosen["cost"]["capex"] == 2524
+    assert chosen["survives_drive_failure"]
+    assert chosen["endurance_years"]["low"] > 0
+    for one in document["candidates"]:
+        if one["cost"]["total"] < 2524:
+            assert one["status"] == "fails"
+            assert len(one["why"]) == 1
+    assert chosen["name"] in document["pareto"]
+
+
+def test_a_device_that_is_too_slow_by_its_description_is_not_run(tmp_path: Path) -> None:
+    names = [bucket(tmp_path, iops) for iops in (50, 60, 5000)]
+    prices = "".join(f'[prices."{name}"]\nprice = {price}\n' for price, name in enumerate(names, 10))
+    path = tmp_path / "candidates.toml"
+    path.write_text(f'price_date = "2026"\n{prices}[[candidates]]\ndevice = {json.dumps(names)}\nlayout = "raid0"\n')
+    model, settings = read_candidates(path), ("replay.mode=open",)
+    request = Request(subject_of(tmp_path, DISK), DISK, settings, (parse_target("p99(data read) < 5 ms"),), model)
+    document = size(request, combinations(model, DISK, settings, Path()), runners_up=0)
+    assert document["chosen"] == f"1 × {names[2]} raid0"
+    first = document["candidates"][0]
+    assert first["name"] == f"1 × {names[0]} raid0"
+    assert "requests a second are asked of devices that serve 50 at most" in first["why"][0]
+    assert document["simulated"] == 1
+
+
+def test_the_utilisation_law_excludes_what_is_asked_too_much() -> None:
+    four = load_scenario(SSD, ["volumes.data.count=4", "volumes.data.layout=raid10"])
+    # 200,000 commands a second each; a write is two
+    assert certain_failure(four, Demand(1.0, 0.0, 0.0, 0.0), 799_000) is None
+    assert "800,000 at most" in (certain_failure(four, Demand(1.0, 0.0, 0.0, 0.0), 801_000) or "")
+    assert certain_failure(four, Demand(0.0, 0.0, 1.0, 0.0), 401_000) is not None
+    # 1.2 GB/s each
+    assert certain_failure(four, Demand(0.0, 8192.0, 0.0, 0.0), 4.7e9 / 8192) is None
+    assert certain_failure(four, Demand(0.0, 8192.0, 0.0, 0.0), 4.9e9 / 8192) is not None
+    merged = load_scenario(
+        SSD, ["volumes.data.merge=true", "volumes.data.queue_depth=32", 'volumes.data.max_request="1 MiB"']
+    )
+    assert certain_failure(merged, Demand(1.0, 0.0, 0.0, 0.0), 1e6) is None
+
+
+def test_endurance_by_hand(tmp_path: Path) -> None:
+    scenario = load_scenario(SSD, ["volumes.data.count=4", "volumes.data.layout=raid10", "replay.mode=open"])
+    subject = of_path(recording(tmp_path), scenario)
+    found = endurance_of(scenario, subject.run(scenario, 1.0, lambda _: None), {"data": 14e15})
+    # 30 % of 400 requests/s write 8 KiB to two of four drives
+    a_year = 0.3 * 400 * 8192 * 2 / 4 * 365.25 * 86_400
+    assert found is not None
+    assert found.value == pytest.approx(14e15 / a_year, rel=0.05)
+    drive = scenario.hardware["data"].device
+    assert found.low == pytest.approx(14e15 / a_year / getattr(drive, "write_amplification"), rel=0.05)  # noqa: B009
+    unrated = endurance_of(scenario, subject.run(scenario, 1.0, lambda _: None), {"data": None})
+    assert unrated is not None
+    assert unrated.low is None
+    assert "is not known" in unrated.basis
+
+
+def test_a_load_of_the_scenario_itself_is_refused(tmp_path: Path) -> None:
+    subject = subject_of(tmp_path, DISK)
+    with pytest.raises(ScenarioError, match=r"replay\.load: is varied here"):
+        subject.refuse_load(load_scenario(DISK, ["replay.load=2"]))
+
+
+def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
+    model = CandidatesModel.model_validate({"candidates": [{"device": "intel-p3700-800"}]})
+    subject = subject_of(tmp_path, "intel-p3700-800")
+    request = Request(subject, "intel-p3700-800", (), (parse_target("p99(data read) < 5 ms"),), model)
+    with pytest.raises(ScenarioError, match=r"price of intel-p3700-800 not known; give them under \[prices\]"):
+        size(request, combinations(model, "intel-p3700-800", (), Path()))
+
+
+@needs_jit
+@pytest.mark.parametrize("users", [8, 64])
+def test_the_founding_documents_ssds_are_worth_their_price(users: int) -> None:
+    # 2 s of the 15 minutes; all eight numbers of users: tiersim validate orders
+    assert orders.chooses_ssds(orders.sized(users, best_value=True, seconds=2))
+    document = orders.sized(users, best_value=False, seconds=2)
+    assert orders.chooses_ssds(document)
+    disks, ssds = document["candidates"]
+    assert disks["cost"]["total"] == 3184  # cheaper, and fails
+    assert ssds["cost"]["total"] == 5048
+    assert "mean(transaction) is" in disks["why"][0]
+
+
+RUNNER = CliRunner()
+
+
+def test_the_commands_write_documents_and_tables(tmp_path: Path) -> None:
+    trace = recording(tmp_path, count=1500)
+    loads, sizes = tmp_path / "a.load.json", tmp_path / "a.size.json"
+    shown = RUNNER.invoke(app, ["load", str(trace), "--on", SSD, "--set", "replay.mode=open", "-o", str(loads)])
+    assert shown.exit_code == 0, shown.output
+    assert "1.25 ×" in shown.output
+    document = json.loads(loads.read_text())
+    assert document["schema"] == "tiersim.load/1"
+    assert [row["settings"]["replay.load"] for row in document["points"]][:3] == ["0.25", "0.5", "0.75"]
+    arguments = [
+        "size",
+        str(trace),
+        "--slo",
+        "p99(data read) < 2 ms",
+        "--candidates",
+        f"{SSD},{DISK}",
+        "--set",
+        "replay.mode=open",
+    ]
+    shown = RUNNER.invoke(app, [*arguments, "-o", str(sizes)])
+    assert shown.exit_code == 0, shown.output
+    assert f"Choose 1 × {SSD}" in shown.output
+    assert "not simulated: " in shown.output
+    again = RUNNER.invoke(app, [*arguments, "-o", str(sizes)])
+    assert again.exit_code != 0
+    assert "is already there" in str(again.exception)
+    printed = RUNNER.invoke(app, [*arguments, "-o", str(sizes), "--force", "--json"])
+    assert json.loads(printed.output) == json.loads(sizes.read_text())
+
+
+def test_the_same_question_has_the_same_answer_to_the_byte(tmp_path: Path) -> None:
+    trace = recording(tmp_path, count=800)
+    arguments = ["size", str(trace), "--slo", "p99(data read) < 2 ms", "--candidates", f"{SSD}", "--json"]
+    assert RUNNER.invoke(app, arguments).output == RUNNER.invoke(app, arguments).output

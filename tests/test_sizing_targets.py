@@ -1,0 +1,197 @@
+"""Targets as people write them, and when a figure meets one."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.sizing.endurance import Endurance
+from tiersim.scenarios.sizing.judging import check_targets, judge_hardware, judge_run, load_for, needed_bytes
+from tiersim.scenarios.sizing.subject import Subject
+from tiersim.scenarios.sizing.targets import Target, parse_target
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "limit", "statistic", "of"),
+    [
+        ("p99(query:checkout) < 20ms", "latency", 20 * MS, "p99", "query:checkout"),
+        ("p95(commit) <= 5 ms", "latency", 5 * MS, "p95", "commit"),
+        ("mean( transaction )<1.5ms", "latency", 1.5 * MS, "mean", "transaction"),
+        ("median(data read) < 300 us", "latency", 300_000, "p50", "data read"),
+        ("p99.9(query) < 1 s", "latency", 1000 * MS, "p999", "query"),
+        ("throughput >= 1.5x", "load", 1.5, "", ""),
+        ("throughput ≥ 1.5×", "load", 1.5, "", ""),
+        ("throughput >= 4,000/s", "throughput", 4000, "", ""),
+        ("capacity >= 2TB", "capacity", 2e12, "", ""),
+        ("survives drive failure", "drive failures", 1, "", ""),
+        ("survives 2 disk failures", "drive failures", 2, "", ""),
+        ("endurance >= 5 years", "endurance", 5, "", ""),
+    ],
+)
+def test_targets_are_read(text: str, kind: str, limit: float, statistic: str, of: str) -> None:
+    found = parse_target(text)
+    assert (found.kind, found.limit, found.statistic, found.of) == (kind, limit, statistic, of)
+    assert found.text == text
+
+
+def test_growth_is_compounded() -> None:
+    grown = parse_target("capacity growth 40%/year for 3 years")
+    assert needed_bytes(grown, 10**12) == pytest.approx(1.4**3 * 1e12)
+    assert needed_bytes(parse_target("capacity >= 2TB growth 10%/year for 2 years"), 10**9) == pytest.approx(
+        1.21 * 2e12
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "says"),
+    [
+        ("p98(query) < 1ms", 1, "did you mean 'p99'"),
+        ("p99(qury) < 1ms", 5, "did you mean 'query'"),
+        ("p99(query < 2ms", 11, "')' is not there"),
+        ("p99(query) > 2ms", 12, "write <"),
+        ("p99(query) < 20", 14, "not a duration"),
+        ("p99(query) < 20 mss", 14, "did you mean the unit 'ms'"),
+        ("throughput < 3x", 12, "write >"),
+        ("throughput >= 3", 16, "x (times the load) or /s"),
+        ("thruput >= 3x", 1, "did you mean 'throughput'"),
+        ("capacity", 9, "capacity >= 2 TB"),
+        ("capacity growth 40% for 3 years", 19, "'%/year'"),
+        ("survives", 9, "'drive failure'"),
+        ("endurance >= 5", 15, "'years'"),
+        ("survives drive failure twice", 24, "left over"),
+        ("", 1, "begins with a word"),
+        ("<20ms", 1, "begins with a word"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_place(text: str, place: int, says: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse_target(text)
+    message = str(error.value)
+    assert f"character {place}: " in message
+    assert says in message
+    assert "\n" not in message
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_target_or_a_sentence(text: str) -> None:
+    try:
+        found = parse_target(text)
+    except ScenarioError:
+        return
+    assert found.limit >= 0
+
+
+def figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "resolved": value is not None, "basis": "too few samples (7)"}
+
+
+def summary(p99: dict[str, Any], load: str = "steady") -> dict[str, Any]:
+    return {
+        "verdict": {"load": load},
+        "load": {"explanation": f"{load}, for a reason"},
+        "latency_ns": {"transaction": {"p99": p99}},
+        "queries": {"a": {"p99": figure(MS, MS, MS)}, "b": {"p99": p99}},
+        "throughput_per_s": {"transactions": figure(1000.0, 990.0, 1010.0)},
+    }
+
+
+TARGET = parse_target("p99(transaction) < 20 ms")
+
+
+@pytest.mark.parametrize(
+    ("found", "met", "why"),
+    [
+        (figure(18 * MS, 17 * MS, 19 * MS), True, None),
+        (figure(18 * MS, 17 * MS, 22 * MS), False, "may be 22 ms"),
+        (figure(30 * MS, 28 * MS, 32 * MS), False, "is 30 ms, not below 20 ms"),
+        (figure(None, 15 * MS, None), False, "cannot be judged: too few samples (7)"),
+        (figure(None, 5 * MS, 19 * MS), False, "cannot be judged: it lies anywhere from 5 ms to 19 ms"),
+        (figure(None, 25 * MS, None), False, "is 25 ms, not below"),
+        (figure(None, None, None), False, "cannot be judged"),
+    ],
+)
+def test_only_a_figure_whose_upper_bound_is_below_meets(found: dict[str, Any], met: bool, why: str | None) -> None:
+    judged = judge_run(TARGET, summary(found), "transactions", None)
+    assert judged.met == met
+    assert (why is None) == (judged.why is None)
+    assert why is None or (judged.why is not None and why in judged.why)
+    every = judge_run(parse_target("p99(query) < 20 ms"), summary(found), "transactions", None)
+    assert every.met == met  # the worst query decides
+
+
+@pytest.mark.parametrize("load", ["behind", "saturated"])
+def test_a_run_that_does_not_keep_up_meets_nothing(load: str) -> None:
+    good = figure(MS, MS, MS)
+    for text in ("p99(transaction) < 20 ms", "throughput >= 1x", "throughput >= 10/s", "endurance >= 1 years"):
+        judged = judge_run(parse_target(text), summary(good, load), "transactions", None)
+        assert not judged.met
+        assert judged.low == math.inf
+        assert judged.why == f"{load}, for a reason"
+
+
+def test_a_rate_is_met_by_its_lower_bound() -> None:
+    assert judge_run(parse_target("throughput >= 990/s"), summary(figure(1, 1, 1)), "transactions", None).met
+    assert not judge_run(parse_target("throughput >= 991/s"), summary(figure(1, 1, 1)), "transactions", None).met
+
+
+def test_endurance_is_met_by_its_lower_bound_and_never_by_what_is_not_known() -> None:
+    target, run = parse_target("endurance >= 5 years"), summary(figure(1, 1, 1))
+    known = Endurance(9.0, 4.0, 9.0, True, "")
+    assert not judge_run(target, run, "transactions", known).met
+    assert judge_run(parse_target("endurance >= 4 years"), run, "transactions", known).met
+    unknown = judge_run(target, run, "transactions", Endurance(None, None, None, False, "nobody rated X"))
+    assert unknown.why == "endurance cannot be judged: nobody rated X"
+
+
+def test_hardware_is_judged_without_a_run() -> None:
+    size, failure = parse_target("capacity >= 2 TB"), parse_target("survives drive failure")
+    assert judge_hardware(size, 2 * 10**12, 0, 0).met
+    assert "1 TB, and 2 TB are needed" in (judge_hardware(size, 10**12, 0, 0).why or "")
+    assert judge_hardware(failure, 0, 1, 0).met
+    assert "takes data with it" in (judge_hardware(failure, 0, 0, 0).why or "")
+    assert not judge_hardware(parse_target("survives 2 drive failures"), 0, 1, 0).met
+
+
+def subject(*, queries: tuple[str, ...] = ("checkout",), per_s: float | None = 1000.0) -> Subject:
+    def run(*_: object) -> Any:
+        raise AssertionError("nothing is run here")
+
+    return Subject(
+        "made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, None, "replay.load", run
+    )
+
+
+def load_of(*texts: str) -> float:
+    return load_for([parse_target(text) for text in texts], subject())
+
+
+def test_the_load_is_as_large_as_the_largest_target_needs() -> None:
+    assert load_of("p99(query) < 1 ms") == 1.0
+    assert load_of("throughput >= 1.5x", "throughput >= 2x") == 2.0
+    assert load_of("throughput >= 0.5x", "throughput >= 900/s") == 1.0
+    assert load_of("throughput >= 1900/s") == pytest.approx(2.0)  # 5 % more than asked, which a steady run may lack
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "says"),
+    [
+        ("p99(query:chekout) < 1 ms", subject(), "did you mean 'checkout'"),
+        ("p99(query) < 1 ms", subject(queries=()), "has requests and no query"),
+        ("p99(query:a) < 1 ms", subject(queries=()), "requests were recorded"),
+        ("throughput >= 2x", subject(per_s=None), "throughput >= 1000/s"),
+    ],
+)
+def test_a_target_that_nothing_can_be_judged_by_is_refused(text: str, of: Subject, says: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        check_targets([parse_target(text)], of)
+    assert says in str(error.value)
+
+
+def test_a_target_that_is_right_is_not_refused() -> None:
+    check_targets([parse_target("p99(query:checkout) < 1 ms"), parse_target("p99(data read) < 1 ms")], subject())
+    assert isinstance(parse_target("p99(query:checkout) < 1 ms"), Target)
