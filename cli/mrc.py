@@ -11,8 +11,8 @@ from tiersim.cli.traces import open_trace
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes
 
-#: Signs of the longest bar of the sketch; rows of the table when no sizes were asked for; curves of parts.
-_BAR, _ROWS, _PARTS = 40, 24, 10
+#: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of parts, and their sizes.
+_BAR, _NAME, _ROWS, _PARTS, _PART_SIZES = 40, 60, 24, 10, 6
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
@@ -25,7 +25,9 @@ def mrc(
     sample_pages: Annotated[
         int | None, typer.Option("--sample-pages", help="Take samples of so many pages at most, such as 8192.")
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", help="How many samples the error comes from.", min=1, max=16)] = 8,
+    samples: Annotated[
+        int, typer.Option("--samples", help="How many samples the error comes from.", min=1, max=16)
+    ] = 8,
     sizes: Annotated[
         str | None, typer.Option("--sizes", help="Cache sizes, such as 1GiB..64GiB (doubles) or 4GiB,6GiB.")
     ] = None,
@@ -87,7 +89,7 @@ def _write(document: dict[str, Any], output: Path, *, force: bool) -> None:
 
 def _show(document: dict[str, Any], *, all_rows: bool) -> None:
     points = document["points"] if all_rows else _thinned(document["points"])
-    title = (
+    print(
         f"{document['trace']['name']}: {document['references']:,} references to {document['distinct_pages']:,} pages of "
         f"{format_bytes(document['page_bytes'])}, {document['policy']} ({document['method']})"
     )
@@ -101,7 +103,7 @@ def _show(document: dict[str, Any], *, all_rows: bool) -> None:
         row += [_ratio(point["capacity_miss_ratio"])] if counted else []
         row += [_ratio(point["plain_miss_ratio"])] if sampled else []
         rows.append(row)
-    terminal.show_table(title, ["cache", "0 … 1", *columns], rows, words=2)
+    terminal.show_table("", ["cache", "0 … 1", *columns], rows, words=2)
     if counted:
         print(f"compulsory misses, the first reference to each page: {_ratio(document['compulsory_miss_ratio'])}")
     for knee in document["knees"]:
@@ -113,14 +115,20 @@ def _show_parts(document: dict[str, Any], kind: str) -> None:
     if not curves:
         print(f"by {kind}: nothing to tell apart")
         return
-    chosen = _thinned(curves[0]["points"], 6)
+    chosen = _thinned(curves[0]["points"], _PART_SIZES)
     sizes = [point["cache_bytes"] for point in chosen]
     rows = []
     for curve in curves[:_PARTS]:
         found = {point["cache_bytes"]: point["miss_ratio"] for point in curve["points"]}
-        rows.append([curve["name"], f"{curve['references']:,}", *(_ratio(found[size]) for size in sizes)])
+        name = _short(curve.get("text") or curve["name"])
+        rows.append([name, f"{curve['references']:,}", *(_ratio(found[size]) for size in sizes)])
     caption = f"{len(curves) - _PARTS} more: --json" if len(curves) > _PARTS else ""
     terminal.show_table(f"by {kind}", [kind, "references", *map(format_bytes, sizes)], rows, caption)
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _NAME else f"{words[: _NAME - 1]}…"
 
 
 def _thinned(points: list[dict[str, Any]], most: int = _ROWS) -> list[dict[str, Any]]:

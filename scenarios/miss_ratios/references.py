@@ -40,7 +40,8 @@ class Classes:
 
     def __init__(self, by: tuple[str, ...], queries: int) -> None:
         """Prepare for so many *queries*; relations may grow."""
-        self.members: list[tuple[int, int, int]] = []  # by code: relation, query, operation; -1 where not known or not told apart
+        #: By code: relation, query, operation; -1 where not known or not told apart.
+        self.members: list[tuple[int, int, int]] = []
         self._by, self._queries = by, queries
         self._code_of = np.full(_OPERATIONS, -1, np.int32)
 
@@ -110,7 +111,7 @@ class PageStream:
         """Yield all references; raises TraceError naming what cannot be read. *progress* is called with the rows read and those there are."""
         done = 0
         for rows, keys, classes in self._of_requests() if self._table is None else self._of_references(self._table):
-            self._digest.update(keys)
+            self._digest.update(keys.tobytes())
             if len(keys):
                 yield Block(keys, classes)
             done += rows

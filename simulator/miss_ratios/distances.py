@@ -124,6 +124,7 @@ class StackDistances:
     def __init__(self) -> None:
         """Begin with an empty stack."""
         self._last = np.full(0, _NEVER, np.int32)
+        self._position = self._newest = 0
         self._begin()
 
     def add(self, pages: Pages, count: int) -> Pages:

@@ -21,7 +21,7 @@ def knees(sizes: NDArray[np.int64], miss_ratio: NDArray[np.float64]) -> list[int
     at = np.linspace(float(sizes[0]), float(sizes[-1]), _STEPS + 1)
     missed = np.interp(at, sizes, miss_ratio)
     gained = (missed[0] - missed) / (missed[0] - missed[-1]) - np.linspace(0, 1, _STEPS + 1)
-    found, best, lowest, rising = [], 0, 0, True
+    found, best, lowest, rising = [], 0, 0, False
     for step in range(1, _STEPS + 1):
         if rising:
             if gained[step] > gained[best]:

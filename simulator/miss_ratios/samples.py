@@ -59,7 +59,8 @@ class Sampler:
 
     def choose(self, keys: Keys) -> Chosen:
         """Return the references of a block that are in a sample."""
-        row, sample, fraction = np.empty(len(keys), np.int32), np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64)
+        row, fraction = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
+        sample = np.empty(len(keys), np.uint8)
         count = choose(keys, self._seed, self.samples, self.thresholds, row, sample, fraction)
         order = np.argsort(sample[:count], kind="stable")
         first = np.concatenate([[0], np.cumsum(np.bincount(sample[:count], minlength=self.samples))])

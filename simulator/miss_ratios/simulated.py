@@ -41,9 +41,7 @@ class Simulated:
         for one, (numbers, pages) in enumerate(zip(self._numbers, self._pages, strict=True)):
             pages.append(numbers.number(keys[chosen.first[one] : chosen.first[one + 1]]))
 
-    def counts(
-        self, sizes: Sizes, *, workers: int = 1, progress: Callable[[int, int], None] | None = None
-    ) -> Counts:
+    def counts(self, sizes: Sizes, *, workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Counts:
         """Simulate caches of *sizes* pages, so many at a time; raises ScenarioError for a policy that is not known."""
         rate, samples = self._sampler.rate, self._sampler.samples
         references = [np.concatenate([np.zeros(0, np.int32), *pages]) for pages in self._pages]
