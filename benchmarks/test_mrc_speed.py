@@ -27,6 +27,11 @@ def fed(curve: ExactCurve | Shards) -> Curve:
     return curve_of(curve.counts())
 
 
+def hundredths() -> NDArray[np.int64]:
+    """1 % to 100 % of the pages."""
+    return np.rint(np.arange(1, 101) * len(np.unique(raw())) / 100).astype(np.int64)
+
+
 def whole() -> NDArray[np.int64]:
     return np.arange(1, len(np.unique(raw())) + 1)
 
@@ -47,7 +52,7 @@ def test_the_whole_curve_beside_one_size_of_the_peer(benchmark: BenchmarkFixture
 
 @pytest.mark.parametrize("samples", [1, 8])
 def test_samples_of_one_per_cent(benchmark: BenchmarkFixture, samples: int) -> None:
-    sizes = np.unique(np.geomspace(1, 760_000, 100).astype(np.int64))
+    sizes = hundredths()
     fed(Shards(sizes, 0.01, samples=samples))  # compiles
     seconds, curve = timed(lambda: fed(Shards(sizes, 0.01, samples=samples)))
     benchmark.pedantic(lambda: fed(Shards(sizes, 0.01, samples=samples)), rounds=1)
@@ -59,7 +64,7 @@ def test_samples_of_one_per_cent(benchmark: BenchmarkFixture, samples: int) -> N
 
 
 def test_samples_of_8192_pages(benchmark: BenchmarkFixture) -> None:
-    sizes = np.unique(np.geomspace(1, 760_000, 100).astype(np.int64))
+    sizes = hundredths()
     seconds, _ = timed(lambda: fed(Shards(sizes, most_pages=8192, samples=1)))
     benchmark.pedantic(lambda: fed(Shards(sizes, most_pages=8192, samples=1)), rounds=1)
     benchmark.extra_info["references_per_cpu_s"] = round(REFERENCES / seconds)
