@@ -182,6 +182,13 @@ def test_queries_of_the_statements_that_asked(tmp_path: Path) -> None:
     assert parts(document, "relation") == {}
 
 
+def test_more_parts_than_can_be_told_apart_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiersim.scenarios.miss_ratios.references._MOST_CLASSES", 3)
+    assert miss_ratios(references(tmp_path), Asked(by=("relation",)))["curves"]
+    with pytest.raises(TraceError, match="4 combinations of relations, queries and operations are too many"):
+        miss_ratios(references(tmp_path / "again"), Asked())
+
+
 def test_asked_sizes_are_the_points(tmp_path: Path) -> None:
     document = miss_ratios(references(tmp_path), Asked(sizes_bytes=(3 * PAGE + 1, 100 * PAGE)))
     assert curve(document) == {3: 0.5, 100: 0.5}
@@ -367,6 +374,13 @@ def test_the_command_prints_one_document_and_writes_it(trace: Path, tmp_path: Pa
     assert again.exit_code == 1
     assert "is already there" in str(again.exception)
     assert run(trace, "-o", target, "--force").exit_code == 0
+
+
+def test_every_key_is_documented(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "mrc.md").read_text()
+    document = miss_ratios(with_queries(references(tmp_path)), Asked(by=("query",), rate=0.5))
+    keys = {*document, *document["sample"], *document["points"][0], *document["curves"][0], *document["recorded"]}
+    assert {key for key in keys - {"schema"} if f"`{key}`" not in text} == set()
 
 
 def test_a_failure_leaves_no_file(trace: Path, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ _MOST_RELATIONS = 1 << (63 - _PAGE_BITS)
 _AT_A_TIME = 1 << 20
 #: Longer requests are mistakes: Linux keeps the length of one in 32 bits.
 _LONGEST_BYTES = 1 << 32
-#: Combinations of relations, queries and operations: beyond, no table of them is kept.
-_MOST_COMBINATIONS = 1 << 26
+#: Combinations of relations, queries and operations that there may be, which a table is kept of, and that there are, each with its histograms.
+_MOST_COMBINATIONS, _MOST_CLASSES = 1 << 26, 1 << 14
 _OPERATIONS = 3  # read, write, not known
 
 
@@ -60,10 +60,7 @@ class Classes:
             packed += operation
             packed += 1
         most = int(packed.max(initial=0)) + 1
-        if most > _MOST_COMBINATIONS:
-            raise TraceError(
-                f"{most:,} combinations of relations, queries and operations are too many to tell apart; name fewer of them with --by"
-            )
+        _refuse(most, _MOST_COMBINATIONS)
         if most > len(self._code_of):
             more = np.full(max(most, 2 * len(self._code_of)) - len(self._code_of), -1, np.int32)
             self._code_of = np.concatenate([self._code_of, more])
@@ -74,8 +71,16 @@ class Classes:
                 rest, of_operation = divmod(new, _OPERATIONS)
                 of_relation, of_query = divmod(rest, self._queries + 1)
                 self.members.append((of_relation - 1, of_query - 1, of_operation - 1))
+            _refuse(len(self.members), _MOST_CLASSES)
             codes = self._code_of[packed]
         return codes
+
+
+def _refuse(combinations: int, most: int) -> None:
+    if combinations > most:
+        raise TraceError(
+            f"{combinations:,} combinations of relations, queries and operations are too many to tell apart; name one of them with --by"
+        )
 
 
 class PageStream:

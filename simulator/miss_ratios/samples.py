@@ -12,6 +12,8 @@ from tiersim.simulator.miss_ratios.counts import MOST_SAMPLES
 from tiersim.simulator.miss_ratios.numbering import Keys
 
 _WORD, _LOW = 1 << 32, 0xFFFF_FFFF
+#: The golden section of 2^32: seeds next to each other differ in all bits, so that page numbers next to each other do not only change places.
+_GOLDEN = 0x9E3779B9
 
 
 class Chosen(NamedTuple):
@@ -54,7 +56,7 @@ class Sampler:
             raise ScenarioError(f"{rate:g} is no share of the pages; take a sample between 0 and 1, such as 0.01")
         self.samples = max(min(samples, MOST_SAMPLES, int(1 / rate + 1e-9)), 1)
         self.rate = rate
-        self._seed = _mix_seed(seed)
+        self._seed = seed * _GOLDEN & _LOW
         self.thresholds = np.full(self.samples, round(min(rate * self.samples, 1.0) * _WORD), np.int64)
 
     def choose(self, keys: Keys) -> Chosen:
@@ -70,11 +72,3 @@ class Sampler:
         """Return the share of the pages that a sample has by its threshold."""
         return float(self.thresholds[sample]) / _WORD / self.samples
 
-
-def _mix_seed(seed: int) -> int:
-    return int(_seeded(seed & _LOW))
-
-
-@kernel
-def _seeded(seed: int) -> int:
-    return _mix(seed ^ 0x9E3779B9)

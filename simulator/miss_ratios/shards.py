@@ -18,8 +18,8 @@ from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers
 from tiersim.simulator.miss_ratios.samples import Sampler
 from tiersim.simulator.miss_ratios.sizes import Sizes, size_grid
 
-#: Distances within a sample are counted in bins of 1.6 % at most, and interpolated between.
-_STEPS = 64
+#: Distances within a sample are counted in bins of 3 % at most, and interpolated between.
+_STEPS = 32
 #: A sample with too many pages keeps this share of them: one by one would sort them for each.
 _KEPT = 7 / 8
 #: Fewer pages than this say nothing.
