@@ -280,7 +280,7 @@ def test_samples_are_close_and_their_error_holds() -> None:
     assert error < 0.003
     assert 0.65 < held < 0.95
     one, _ = mean_error(lambda seed: fed(Shards(sizes, 0.01, seed=seed, samples=1), keys), expected, 10)
-    assert one < 0.008
+    assert one < 0.012
     fixed, held = mean_error(lambda seed: fed(Shards(sizes, most_pages=2048, seed=seed), keys), expected, 10)
     assert fixed < 0.003
     assert 0.65 < held < 0.98

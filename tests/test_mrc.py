@@ -189,6 +189,13 @@ def test_more_parts_than_can_be_told_apart_are_refused(tmp_path: Path, monkeypat
         miss_ratios(references(tmp_path / "again"), Asked())
 
 
+def test_curves_that_are_left_out_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiersim.scenarios.miss_ratios.document._MOST_CURVES", 1)
+    document = miss_ratios(references(tmp_path), Asked())
+    assert list(parts(document, "relation")) == ["orders"]
+    assert "of 2 curves by relation the 1 with most references are listed" in document["notes"]
+
+
 def test_asked_sizes_are_the_points(tmp_path: Path) -> None:
     document = miss_ratios(references(tmp_path), Asked(sizes_bytes=(3 * PAGE + 1, 100 * PAGE)))
     assert curve(document) == {3: 0.5, 100: 0.5}

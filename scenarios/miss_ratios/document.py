@@ -30,6 +30,8 @@ _FEWEST_SAMPLED = 4
 _LAW_OCTAVES, _LAW_STEPS = 3, 4
 #: Of each kind the curves of the parts with most references.
 _MOST_CURVES = 100
+#: Between fewer sizes, those that somebody asked for, knees would be where these are.
+_FEWEST_FOR_KNEES = 16
 #: Policies whose small simulations were more than 0.01 off, whatever the samples.
 _NOT_OF_SCALE = ("sieve",)
 #: Misses by the samples' own references that are so far off say that the adjustment matters.
@@ -59,6 +61,7 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
     if not total.references:
         raise TraceError(f"{bundle.path}: asks for no page; there is nothing to cache")
     shown = _shown(total, counts, sizes, asked, method)
+    curves = _parts(stream, counts, shown, asked.by, page_bytes)
     said = [*stream.said, *_doubts(total, shown)]
     if method == "mini-simulation" and asked.policy in _NOT_OF_SCALE:
         said.append(
@@ -71,7 +74,7 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
         "distinct_pages": round(counts.pages),
         "compulsory_miss_ratio": total.compulsory,
         "points": _points(total, shown, page_bytes),
-        "curves": _parts(stream, counts, shown, asked.by, page_bytes),
+        "curves": curves,
         "knees": _knees(total, round(counts.pages), page_bytes),
         "recorded": _recorded(bundle, stream.above_the_cache),
     }
@@ -142,7 +145,7 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
         "compulsory_miss_ratio": None,  # in the long run there are none
         "points": _law_points(found, found.miss_ratio, page_bytes),
         "curves": _law_parts(found, asked.by, page_bytes),
-        "knees": _law_knees(found, page_bytes),
+        "knees": _knees_of(np.array(found.frames), found.miss_ratio, page_bytes),
         "recorded": {
             "cache_bytes": frames * page_bytes,
             "beyond": "sizes are of the whole buffer pool; those of other relations are not counted in it",
@@ -286,6 +289,12 @@ def _knees(total: Curve, pages: int, page_bytes: int) -> list[dict[str, Any]]:
     within = (total.sizes <= pages) & ~np.isnan(total.miss_ratio)
     sizes = np.concatenate([[0], total.sizes[within]])
     ratios = np.concatenate([[1.0], total.miss_ratio[within]])
+    return _knees_of(sizes, ratios, page_bytes)
+
+
+def _knees_of(sizes: NDArray[np.int64], ratios: NDArray[np.float64], page_bytes: int) -> list[dict[str, Any]]:
+    if len(sizes) < _FEWEST_FOR_KNEES:
+        return []
     return [
         {"cache_bytes": size * page_bytes, "miss_ratio": float(np.interp(size, sizes, ratios))}
         for size in knees(sizes, ratios)
@@ -335,11 +344,3 @@ def _law_parts(found: LawCurves, by: Sequence[str], page_bytes: int) -> list[dic
                     }
                 )
     return curves
-
-
-def _law_knees(found: LawCurves, page_bytes: int) -> list[dict[str, Any]]:
-    sizes, ratios = np.array(found.frames), found.miss_ratio
-    return [
-        {"cache_bytes": size * page_bytes, "miss_ratio": float(np.interp(size, sizes, ratios))}
-        for size in knees(sizes, ratios)
-    ]

@@ -71,4 +71,3 @@ class Sampler:
     def rate_of(self, sample: int) -> float:
         """Return the share of the pages that a sample has by its threshold."""
         return float(self.thresholds[sample]) / _WORD / self.samples
-
