@@ -14,6 +14,7 @@ from tiersim.cli import (
     devices,
     import_trace,
     load,
+    mrc,
     record,
     replay,
     report,
@@ -39,6 +40,7 @@ app.command("demo")(demo.demo)
 app.command("import")(import_trace.import_trace)
 app.add_typer(record.app, name="record")
 app.command("describe")(describe.describe)
+app.command("mrc")(mrc.mrc)
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("load")(load.load)

@@ -32,6 +32,7 @@ from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.tables import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
@@ -74,6 +75,7 @@ def compile_all() -> None:
 def compile_for_commands() -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
     _run(reference=False)
+    _count_distances()
     fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
     _import_describe_and_replay()
 
@@ -164,6 +166,12 @@ def _count_misses() -> None:
     law = zipf(2000, 1.0)
     draw_rank(law.reach, law.first, 1, 0, 0)
     scattered(0, 2000, 1, 0)
+
+
+def _count_distances() -> None:
+    keys, sizes = np.arange(64, dtype=np.int64) % 24, size_grid()
+    for curve in (ExactCurve(sizes), Shards(sizes, most_pages=16, samples=1)):
+        curve.add(keys, np.zeros(64, np.int32))
 
 
 def _import_describe_and_replay() -> None:

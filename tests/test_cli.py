@@ -32,6 +32,7 @@ COMMANDS = [
     "demo",
     "import",
     "describe",
+    "mrc",
     "replay",
     "sweep",
     "report",

@@ -1,0 +1,146 @@
+"""``tiersim mrc``: what a cache of each size would miss."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.cli.traces import open_trace
+from tiersim.files import check_target, whole_file
+from tiersim.units import format_bytes
+
+#: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of parts, and their sizes.
+_BAR, _NAME, _ROWS, _PARTS, _PART_SIZES = 40, 60, 24, 10, 6
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def mrc(
+    trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
+    policy: Annotated[str, typer.Option("--policy", help="Replacement policy; docs/policies.md lists them.")] = "lru",
+    sample: Annotated[
+        float | None, typer.Option("--sample", help="Take samples of this share of the pages, such as 0.01.")
+    ] = None,
+    sample_pages: Annotated[
+        int | None, typer.Option("--sample-pages", help="Take samples of so many pages at most, such as 8192.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option("--samples", help="How many samples the error comes from.", min=1, max=16)
+    ] = 8,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", help="Cache sizes, such as 1GiB..64GiB (doubles) or 4GiB,6GiB.")
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Also the curves by relation, query or operation; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the samples.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write the curve, such as prod.mrc.json.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
+) -> None:
+    """Show the miss ratio at every cache size, from one pass over a trace.
+
+    LRU exactly, or from samples of the pages with an error; other policies by
+    simulating them at each size. Of page references the cache is the whole one, of
+    a block trace one added behind the cache that it was recorded below; of counters
+    and statements the curve is that of laws fitted to what was missed.
+
+    Example: tiersim mrc prod.trace --sizes 1GiB..64GiB --by relation
+    """
+    if output is not None:
+        check_target(output, force=force)
+    from tiersim.scenarios.miss_ratios import Asked, miss_ratios, parse_sizes
+
+    asked = Asked(
+        policy=policy,
+        rate=sample,
+        most_pages=sample_pages,
+        samples=samples,
+        seed=seed,
+        sizes_bytes=() if sizes is None else parse_sizes(sizes),
+        **({"by": tuple(dict.fromkeys(by))} if by else {}),
+        workers=os.cpu_count() or 1,
+    )
+    with open_trace(trace) as bundle, terminal.progress_bar("counting distances") as progress:
+        document = miss_ratios(bundle, asked, progress)
+    if output is not None:
+        _write(document, output, force=force)
+    if json:
+        terminal.print_json(document)
+        return
+    _show(document, all_rows=sizes is not None)
+    for kind in by or ():
+        _show_parts(document, kind)
+    print(f"{document['recorded']['beyond']}.")
+    for sentence in document["notes"]:
+        print(sentence)
+
+
+def _write(document: dict[str, Any], output: Path, *, force: bool) -> None:
+    import json
+
+    with whole_file(output, force=force) as path:
+        path.write_text(json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+    terminal.notice(f"wrote {output}")
+
+
+def _show(document: dict[str, Any], *, all_rows: bool) -> None:
+    points = document["points"] if all_rows else _thinned(document["points"])
+    print(
+        f"{document['trace']['name']}: {document['references']:,} references to {document['distinct_pages']:,} pages of "
+        f"{format_bytes(document['page_bytes'])}, {document['policy']} ({document['method']})"
+    )
+    sampled = any(point["error"] for point in document["points"])
+    counted = document["compulsory_miss_ratio"] is not None
+    columns = ["misses", *["±"] * sampled, *["of capacity"] * counted, *["plain"] * sampled]
+    rows = []
+    for point in points:
+        row = [format_bytes(point["cache_bytes"]), _bar(point["miss_ratio"]), _ratio(point["miss_ratio"])]
+        row += [_ratio(point["error"])] if sampled else []
+        row += [_ratio(point["capacity_miss_ratio"])] if counted else []
+        row += [_ratio(point["plain_miss_ratio"])] if sampled else []
+        rows.append(row)
+    terminal.show_table("", ["cache", "0 … 1", *columns], rows, words=2)
+    if counted:
+        print(f"compulsory misses, the first reference to each page: {_ratio(document['compulsory_miss_ratio'])}")
+    for knee in document["knees"]:
+        print(f"knee at {format_bytes(knee['cache_bytes'])}: {_ratio(knee['miss_ratio'])} missed")
+
+
+def _show_parts(document: dict[str, Any], kind: str) -> None:
+    curves = [curve for curve in document["curves"] if curve["kind"] == kind]
+    if not curves:
+        print(f"by {kind}: nothing to tell apart")
+        return
+    chosen = _thinned(curves[0]["points"], _PART_SIZES)
+    sizes = [point["cache_bytes"] for point in chosen]
+    rows = []
+    for curve in curves[:_PARTS]:
+        found = {point["cache_bytes"]: point["miss_ratio"] for point in curve["points"]}
+        name = _short(curve.get("text") or curve["name"])
+        rows.append([name, f"{curve['references']:,}", *(_ratio(found[size]) for size in sizes)])
+    caption = f"{len(curves) - _PARTS} more: --json" if len(curves) > _PARTS else ""
+    terminal.show_table(f"by {kind}", [kind, "references", *map(format_bytes, sizes)], rows, caption)
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _NAME else f"{words[: _NAME - 1]}…"
+
+
+def _thinned(points: list[dict[str, Any]], most: int = _ROWS) -> list[dict[str, Any]]:
+    """Return so many points at most, the last among them."""
+    step = -(-len(points) // most)
+    return points[::-1][:: max(step, 1)][::-1]
+
+
+def _ratio(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.4f}"
+
+
+def _bar(ratio: float | None) -> str:
+    eighths = round((ratio or 0.0) * _BAR * 8)
+    return "█" * (eighths // 8) + (_BLOCKS[eighths % 8] if eighths % 8 else "")
