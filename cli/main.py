@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tiersim import __version__
-from tiersim.cli import demo, describe, devices, import_trace, record, replay, report, validate, warmup
+from tiersim.cli import compare, demo, describe, devices, explain, import_trace, record, replay, report, validate, warmup
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
@@ -27,6 +27,8 @@ app.command("import")(import_trace.import_trace)
 app.add_typer(record.app, name="record")
 app.command("describe")(describe.describe)
 app.command("replay")(replay.replay)
+app.command("compare")(compare.compare)
+app.command("explain")(explain.explain)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
 app.command("validate")(validate.validate)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tests.page_samples import CARD, DISKS, SSDS, Hardware
 from tests.page_statements import MIB, statement_sample
 from tiersim.simulator.result import save_result
@@ -30,15 +28,14 @@ def size_text(size_bytes: int) -> str:
     return format_bytes(size_bytes).replace(" ", "")
 
 
-def summary_of(
-    hardware: Hardware, pool: int, load: float = 1.0, texts: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What a row says of one point; latencies grow with the load, and a drive array is saturated at four times the recorded one."""
-    result = statement_sample(hardware, pool, texts)
-    return scaled({key: result.summary[key] for key in _KEPT if key in result.summary}, load, hardware is DISKS)
+def summary_of(hardware: Hardware, pool: int) -> dict[str, Any]:
+    """What a row says of the recorded load."""
+    summary = statement_sample(hardware, pool).summary
+    return {key: summary[key] for key in _KEPT if key in summary}
 
 
 def scaled(summary: dict[str, Any], load: float, slow: bool) -> dict[str, Any]:
+    """The same at another load: latencies grow with it, and what is slow is saturated at four times the recorded one."""
     found = copy.deepcopy(summary)
     factor = 1 + 0.2 * load**2
     for figures in (*found["latency_ns"].values(), *found["queries"].values()):
@@ -114,7 +111,7 @@ def miss_ratio_document(policy: str = "lru", *, error: float | None = 0.004) -> 
         return [
             {
                 "cache_bytes": size,
-                "miss_ratio": float(0.04 + 0.9 * np.exp(-size / (scale * GIB))),
+                "miss_ratio": min(0.04 + scale * (64 * MIB / size) ** 0.5 * 0.41, 1.0),
                 "error": None if error is None else error * 4,
             }
             for size in sizes
@@ -128,13 +125,13 @@ def miss_ratio_document(policy: str = "lru", *, error: float | None = 0.004) -> 
             {"kind": "query", "name": "SELECT <b>bold</b>", "references": 500_000, "points": curve(0.3)},
             {"kind": "operation", "name": "writes", "references": 400_000, "points": curve(2.0)},
         ],
-        "knees": [{"cache_bytes": sizes[12], "miss_ratio": 0.04 + 0.9 * float(np.exp(-sizes[12] / GIB))}],
-        "recorded": {"cache_bytes": 4 * GIB, "beyond": "larger than recorded: hits of that cache were never seen"},
+        "knees": [{"cache_bytes": sizes[8], "miss_ratio": curve(1.0)[8]["miss_ratio"]}],
+        "recorded": {"cache_bytes": 1 * GIB, "beyond": "larger than recorded: hits of that cache were never seen"},
     }  # fmt: skip
 
 
 def load_document(hardware: Hardware = SSDS, loads: Sequence[float] = (0.25, 0.5, 1, 1.5, 2, 3, 4)) -> dict[str, Any]:
-    base = summary_of(hardware, 256 * MIB, 0)
+    base = summary_of(hardware, 256 * MIB)
     points = []
     for place, load in enumerate(loads):
         summary = scaled(base, load, slow=False)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 MOST_OF_QUERIES = 6_000
 #: However many points there are, so many queries are shown.
 LEAST_QUERIES = 5
-#: Classes of a kept result that are drawn over time.
-MOST_CLASSES = 4
+#: Classes of a kept result that are drawn over time, those that people wait for first, and how many.
+DRAWN_FIRST, MOST_CLASSES = ("transaction", "commit", "log sync", "log write", "data read"), 4
 
 
 def study_payload(studies: Studies) -> dict[str, Any]:
@@ -117,7 +117,8 @@ def _over_time(result: Result, merged: int) -> dict[str, Any]:
     summary = result.summary
     saturated = summary["verdict"]["load"] == "saturated"
     time = over_time(result, merged, with_percentiles=not saturated, as_backlog=False)
-    classes = sorted(time["by_class"], key=lambda name: (_place(name), name))
+    others = sorted(time["by_class"], key=lambda name: (_place(name), name))
+    classes = dict.fromkeys(name for name in (*DRAWN_FIRST, *others) if name in time["by_class"])
     shown = [name for name in classes if not name.startswith("query ")][:MOST_CLASSES]
     checkpoints = checkpoint_payload(summary, result.timeline) or {}
     return {

@@ -76,7 +76,8 @@ function valueAxis(axis, extra) {
   return axisLook({ ...common, range: [low - pad, high + pad] });
 }
 const axisLook = axis;
-const chosenLine = x => (known(x) ? [{ type: 'line', x0: x, x1: x, yref: 'paper', y0: 0, y1: 1, layer: 'below', line: { color: css('--soft'), width: 1.5, dash: 'dot' } }] : []);
+const chosenLine = (x, panels = ['y', 'y2']) => (known(x) ? panels.map(panel => ({ type: 'line', x0: x, x1: x, yref: `${panel} domain`, y0: 0, y1: 1, layer: 'below', line: { color: css('--soft'), width: 1.5, dash: 'dot' } })) : []);
+const sign = text => element('span', { ariaHidden: 'true' }, text);
 const above = (text, y) => ({ text: plain(text), xref: 'paper', x: 0, xanchor: 'left', yref: 'paper', y, yanchor: 'bottom', showarrow: false, font: { size: 12, color: css('--soft') } });
 
 /** What stands below the latency: the hit ratio where it moves with this axis, otherwise what is completed. */
@@ -131,7 +132,7 @@ function drawAxis(axis, i) {
   const legend = lines ? drawn.map(({ line }) => legendItem(swatch(styleOf(line)), nameOf(line))) : [];
   const states = [
     traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range: not resolved') : null,
-    traces.some(trace => trace.name === 'without a steady latency') ? legendItem('×', 'saturated or failed') : null,
+    traces.some(trace => trace.name === 'without a steady latency') ? legendItem(sign('×'), 'saturated or failed') : null,
     all.some(({ point }) => standsFor(point)?.extrapolated) ? legendItem(swatch({ colour: css('--soft'), dash: 'solid', symbol: 'circle-open' }), 'extrapolated') : null,
   ].filter(known);
   const bottom = axis.numbers ? 44 : 70;

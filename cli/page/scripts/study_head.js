@@ -13,7 +13,7 @@ function leadOfStudies() {
       const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : 'a load that is not known';
       return `${load.scenario || load.name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
     });
-    answers.push(['How much more can it carry?', `${capital(said.join('; '))}.`]);
+    answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
   }
   if (sweeps.length) answers.push(['What would change it?', sweepAnswer()]);
   if (mrcs.length) {

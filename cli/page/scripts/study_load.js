@@ -5,11 +5,11 @@ function loadReading() {
   return loads.map(load => {
     const [value, low, high] = load.largest ?? [];
     const now = loadPoints(load)[loadPlace(load)];
-    return capital([
-      `${loads.length > 1 ? `${load.name}: ` : ''}at ${count(now.x)}${NBSP}× the recorded load the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)} is ${textOf(now)}.`,
-      load.knee ? ` Latency begins to climb at ${count(load.knee.load)}${NBSP}×${load.knee.basis ? ` (${load.knee.basis})` : ''}.` : ' No knee was found.',
+    return [
+      `${loads.length > 1 ? `${load.name}: ` : ''}${loads.length > 1 ? 'at' : 'At'} ${times(now.x)} the recorded load the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)} is ${textOf(now)}.`,
+      load.knee ? ` Latency begins to climb at ${times(load.knee.load)}${load.knee.basis ? ` (${load.knee.basis})` : ''}.` : ' No knee was found.',
       known(value) ? ` The largest load that is sustained is ${significant(value)}${NBSP}×${known(low) && known(high) && low !== high ? ` (${significant(low)} to ${significant(high)})` : ''}${load.limited_by ? `, limited by ${load.limited_by}` : ''}.` : known(low) ? ` More than ${significant(low)}${NBSP}× is sustained.` : '',
-    ].join(''));
+    ].join('');
   }).join(' ');
 }
 
@@ -26,9 +26,9 @@ function drawLoad() {
     const common = { x: points.map(({ x }) => x), name: plain(load.name), mode: 'lines+markers', line: { color: colour, dash, width: 2.5 }, marker: { color: colour, symbol, size: 9 }, customdata: points.map(({ x }) => x) };
     const at = load.knee && points.reduce((a, b) => (Math.abs(b.x - load.knee.load) < Math.abs(a.x - load.knee.load) ? b : a));
     return [
-      { ...common, y: points.map(({ us }) => us ?? null), error_y: whiskers(points, colour), text: points.map(one => plain(`${count(one.x)} ×: ${textOf(one)}`)), ...hoverLatency(load.name) },
+      { ...common, y: points.map(({ us }) => us ?? null), error_y: whiskers(points, colour), text: points.map(one => plain(`${times(one.x)}: ${textOf(one)}`)), ...hoverLatency(load.name) },
       ...openTraces(points, colour, load.name, top),
-      at && known(at.us) ? { x: [load.knee.load], y: [at.us], name: 'knee', mode: 'markers', marker: { symbol: 'star', size: 17, color: colour, line: { color: css('--page'), width: 1.5 } }, text: [`knee at ${count(load.knee.load)} ×`], ...hoverLatency(load.name) } : null,
+      at && known(at.us) ? { x: [load.knee.load], y: [at.us], name: 'knee', mode: 'markers', marker: { symbol: 'star', size: 17, color: colour, line: { color: css('--page'), width: 1.5 } }, text: [`knee at ${times(load.knee.load)}`], ...hoverLatency(load.name) } : null,
       { ...common, y: points.map(({ point }) => rateAt(point).value ?? null), yaxis: 'y2', marker: { color: colour, symbol, size: 6 }, text: points.map(({ point }) => (known(rateAt(point).value) ? `${count(rateAt(point).value)}/s` : '')), ...hoverLatency(load.name) },
     ].filter(known);
   });
@@ -51,13 +51,13 @@ function drawLoad() {
   return listening('load', pick, show('load', {
     title: `Latency of ${ofWord(chosen.of)} by load`, traces, reading: loadReading(), height: narrow() ? 400 : 450,
     legend: [
-      ...loads.map((load, i) => legendItem(swatch(style(i)), load.name)), traces.some(trace => trace.name === 'knee') ? legendItem('★', 'knee') : null,
+      ...loads.map((load, i) => legendItem(swatch(style(i)), load.name)), traces.some(trace => trace.name === 'knee') ? legendItem(sign('★'), 'knee') : null,
       limits.length ? legendItem(stroke(alpha(css('--series-0'), 0.5)), 'largest load that is sustained') : null,
-      traces.some(trace => trace.name === 'without a steady latency') ? legendItem('×', 'saturated or failed') : null,
+      traces.some(trace => trace.name === 'without a steady latency') ? legendItem(sign('×'), 'saturated or failed') : null,
       traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range: not resolved') : null,
     ].filter(known),
     layout: layout({
-      hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 22, b: 40 }, xaxis: axis({ type: logged ? 'log' : 'linear', range, tickvals, ticktext: tickvals.map(x => `${count(x)} ×`), tickangle: 0, fixedrange: true, anchor: 'y2' }),
+      hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 22, b: 40 }, xaxis: axis({ type: logged ? 'log' : 'linear', range, tickvals, ticktext: tickvals.map(times), tickangle: 0, fixedrange: true, anchor: 'y2' }),
       yaxis: { ...yaxis, domain: [0.36, 1], fixedrange: true }, yaxis2: axis({ domain: [0, 0.24], range: [0, most * 1.06], tickvals: [0, most], ticktext: ['0', count(most)], fixedrange: true }),
       annotations: [above(`${STATISTICS[chosen.statistic]} latency`, 1), above(`${kind ?? 'requests'} a second`, 0.24)], shapes: [...limits, ...chosenLine(now)],
     }),

@@ -47,7 +47,7 @@ function mrcReading() {
     return `${nameOfMrc(mrc)} misses ${percent(at.miss)}${at.error ? ` ± ${(100 * at.error).toPrecision(2)} points` : ''} of ${NAMES[chosen.curve]} at ${bytes(now)}${near}`;
   }).filter(known);
   const cold = mrcs.map(mrc => mrc.compulsory).filter(known);
-  return [said.length ? `${capital(said.join('; '))}.` : '', cold.length && !chosen.curve ? ` ${percent(Math.max(...cold))} are compulsory: the first use of a page misses at every size.` : ''].join('');
+  return [said.length ? `${said.join('; ')}.` : '', cold.length && !chosen.curve ? ` ${percent(Math.max(...cold))} are compulsory: the first use of a page misses at every size.` : ''].join('');
 }
 
 function drawMrc() {
@@ -73,13 +73,13 @@ function drawMrc() {
     legend: [
       ...mrcs.map((mrc, i) => (curveOf(mrc) ? legendItem(swatch(style(i)), `${nameOfMrc(mrc)}${mrc.method ? `, ${mrc.method}` : ''}`) : null)).filter(known),
       mrcs.some(mrc => curveOf(mrc)?.error.some(error => error > 0)) ? legendItem(area(alpha(css('--series-0'), 0.25)), '80 % of estimates') : null,
-      traces.some(trace => trace.name === 'knees') ? legendItem('★', 'knee') : null,
+      traces.some(trace => trace.name === 'knees') ? legendItem(sign('★'), 'knee') : null,
       swept ? legendItem(swatch({ colour: css('--ink'), dash: 'solid', symbol: 'diamond-open' }, 14), 'points of the sweep') : null,
       marks.length ? legendItem(area(css('--shade')), beyond ? capital(beyond) : 'larger than recorded') : null,
     ].filter(known),
     layout: layout({
       hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 22, b: 40 }, xaxis: axis({ type: 'log', range, tickvals, ticktext: tickvals.map(bytes), tickangle: 0, fixedrange: true }),
-      yaxis: axis({ range: [0, Math.min(most * 1.06, 104)], ticksuffix: ' %', fixedrange: true }), shapes: [...marks, ...chosenLine(numberAt(POOL))],
+      yaxis: axis({ range: [0, Math.min(most * 1.06, 104)], ticksuffix: ' %', fixedrange: true }), shapes: [...marks, ...chosenLine(numberAt(POOL), ['y'])],
       annotations: marks.length ? [{ x: Math.log10(recorded), xanchor: Math.log10(recorded) > (range[0] + range[1]) / 2 ? 'right' : 'left', yref: 'paper', y: 1, yanchor: 'bottom', showarrow: false, text: `recorded, ${bytes(recorded)}`, font: { size: 12, color: css('--warn') } }] : [],
     }),
     numbers: () => mrcs.filter(curveOf).map(mrc => ({

@@ -124,7 +124,7 @@ const shading = (spans, colour) => spans.map(([x0, x1]) => ({ type: 'rect', x0, 
 /** Latencies of a kept result over time, on a logarithmic axis, its checkpoints shaded. */
 function keptTimeline({ time }) {
   const x = time.start_s.map((start, i) => (start + time.end_s[i]) / 2);
-  const names = Object.keys(time.by_class);
+  const names = [...CLASSES, ...Object.keys(time.by_class)].filter((name, i, all) => name in time.by_class && all.indexOf(name) === i);
   const lines = names.flatMap((name, i) => {
     const { colour } = style(i);
     const { mean_us: mean, p99_us: p99 } = time.by_class[name];

@@ -31,7 +31,7 @@ function drawPrice() {
   const left = found.length - points.length;
   return listening('price', ([i]) => choose({ candidate: i, source: 'size' }), show('price', {
     title: `Price against the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)}`, traces, height: narrow() ? 380 : 440, reading: priceReading(left),
-    legend: [...Object.keys(STATUSES).filter(status => of(status).length).map(status => legendItem(swatch({ colour: css(statusOf({ status })[2]), dash: 'solid', symbol: null }, 0), `${statusOf({ status })[0]} ${statusOf({ status })[1]}`)), front.length > 1 ? legendItem(swatch({ colour: css('--faint'), dash: 'solid' }), 'Pareto front: nothing is both cheaper and faster') : null, points.some(({ i }) => i === chosen.candidate) ? legendItem('○', 'shown in detail') : null].filter(known),
+    legend: [...Object.keys(STATUSES).filter(status => of(status).length).map(status => legendItem(element('span', { ariaHidden: 'true', style: `color: var(${statusOf({ status })[2]})` }, statusOf({ status })[0]), statusOf({ status })[1])), front.length > 1 ? legendItem(swatch({ colour: css('--faint'), dash: 'solid' }), 'Pareto front: nothing is both cheaper and faster') : null, points.some(({ i }) => i === chosen.candidate) ? legendItem(sign('○'), 'shown in detail') : null].filter(known),
     layout: points.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 78, r: 20, t: 22, b: 40 }, xaxis: { ...latencyAxis(values), fixedrange: true }, annotations: [above(`price (${candidates[0].cost.currency || 'no currency'})`, 1)],
       yaxis: axis({ ...logTicks(range, whole.format), type: 'log', range, fixedrange: true }),

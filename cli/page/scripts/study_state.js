@@ -47,11 +47,12 @@ function usualPlace(axis) {
 const place = axis => chosen.at[axis.key] ?? usualPlace(axis);
 const numberAt = key => { const axis = axisOf(key); return axis?.numbers ? axis.numbers[place(axis)] : null; };
 
+const times = load => `${typeof load === 'number' ? Number(load.toPrecision(4)) : load}${NBSP}×`;
 const axisName = axis => ({ [POOL]: 'Buffer pool', [LOAD]: 'Load' }[axis.key] ?? capital(axis.key.split('.').slice(-2).map(word => word.replaceAll('_', ' ')).join(': ').replace(/^(engine|host|replay|scenario): /, '')));
 function valueText(axis, i) {
   if (axis.unit === 'bytes' && axis.numbers) return bytes(axis.numbers[i]);
   if (axis.unit === 'ns' && axis.numbers) return duration(axis.numbers[i] / 1e3);
-  return axis.key === LOAD ? `${axis.values[i]}${NBSP}×` : axis.values[i];
+  return axis.key === LOAD ? times(axis.numbers?.[i] ?? axis.values[i]) : axis.values[i];
 }
 
 // ---------------------------------------------------------------------------------------------------------- points
@@ -73,7 +74,7 @@ const shownPoint = () => ({ sweep: () => sweepPoint(), load: () => loads[0].poin
 
 function titleOfPoint() {
   if (source() === 'size') return candidate().name;
-  if (source() === 'load') return `${loads[0].scenario || loads[0].name} at ${numberAt(LOAD)}${NBSP}× the recorded load`;
+  if (source() === 'load') return `${loads[0].scenario || loads[0].name} at ${times(loads[0].loads[loadPlace(loads[0])])} the recorded load`;
   return ownAxes().map(axis => `${axisName(axis)} ${valueText(axis, place(axis))}`).join(', ') || sweep().name;
 }
 
@@ -85,7 +86,7 @@ const asFigures = ns => Object.fromEntries(Object.entries(ns).map(([key, [value,
 /** A latency of a point: `{us, figure}`, or `{word}` and perhaps a range. */
 function latencyAt(point, of = chosen.of, statistic = chosen.statistic) {
   const shown = standsFor(point);
-  if (!shown) return { word: 'not there' };
+  if (!shown) return { word: 'not simulated' };
   if (shown.status !== 'done') return { word: shown.status === 'failed' ? 'failed' : 'not simulated' };
   const at = queryPlace(of);
   const found = at < 0 ? shown.latency[of] : shown.queries[at];
