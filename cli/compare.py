@@ -47,7 +47,11 @@ def compare(
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
     baseline, *others = document["results"]
-    columns = ["latency", baseline["name"], *(cell for one in others for cell in (one["name"], f"÷ {baseline['name']}"))]
+    columns = [
+        "latency",
+        baseline["name"],
+        *(cell for one in others for cell in (one["name"], f"÷ {baseline['name']}")),
+    ]
     rows = []
     for name in sorted({name for one in document["results"] for name in one["latency_ns"]}, key=_place):
         for key, label in _SHOWN:

@@ -56,7 +56,9 @@ def _show(document: dict[str, Any]) -> None:
              "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}"]
             for one in document["stations"]
         ]  # fmt: skip
-        terminal.show_table("what is busy", ["station", "busy", "there on average", "time there (Little)", "of it waiting"], rows)
+        terminal.show_table(
+            "what is busy", ["station", "busy", "there on average", "time there (Little)", "of it waiting"], rows
+        )
     print(_bound(document["bound"]))
     for change in document["changes"]:
         best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"

@@ -2,7 +2,7 @@
 
 Every statement follows from figures of the result, and says from which: shares of the time that the simulation itself divided, Little's law
 (time at a station = number there ÷ arrivals a second), the utilisation law (what is busy for a share u of the time carries at most 1/u of this
-load), and Amdahl's bound (without a part that is a share s of the time, what is left is at least 1 − s of it).
+load), and Amdahl's bound (without a part that is a share s of the time, what is left is at least a share 1 - s of it).
 """
 
 from __future__ import annotations
@@ -88,7 +88,11 @@ def _chosen(summary: Summary, query: str | None) -> tuple[str, Mapping[str, Any]
     if query is not None and query != "commit":
         name = query.removeprefix("query ")
         if name not in queries:
-            what = f"has no query {name!r}{did_you_mean(name, queries)}" if queries else "is of requests and names no query"
+            what = (
+                f"has no query {name!r}{did_you_mean(name, queries)}"
+                if queries
+                else "is of requests and names no query"
+            )
             raise TraceError(f"{summary['name']}: {what}; {'its queries are ' + ', '.join(list(queries)[:5]) if queries else 'leave --query out'}")  # fmt: skip
         return f"query {name}", queries[name], _known(queries[name]["breakdown_ns"])
     if query == "commit" and "commit" in latencies:
@@ -123,7 +127,9 @@ def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
     if parts:
         return None
     if summary["verdict"]["load"] == "saturated":
-        return "the run is saturated: a mean has no steady parts, all of it is the backlog of the station that bounds it"
+        return (
+            "the run is saturated: a mean has no steady parts, all of it is the backlog of the station that bounds it"
+        )
     if not summary.get("queries"):
         return "a result of requests does not divide their time; its stations say where they are"
     return "nothing was counted of it"

@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from tiersim import __version__
-from tiersim.cli import compare, demo, describe, devices, explain, import_trace, record, replay, report, validate, warmup
+from tiersim.cli import (
+    compare,
+    demo,
+    describe,
+    devices,
+    explain,
+    import_trace,
+    record,
+    replay,
+    report,
+    validate,
+    warmup,
+)
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt

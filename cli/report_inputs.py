@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 #: Documents that are one file each, by schema.
-_DOCUMENTS: dict[str, type[MissRatios] | type[Load] | type[Size]] = {
+_DOCUMENTS: dict[str, type[MissRatios | Load | Size]] = {
     "tiersim.mrc/1": MissRatios,
     "tiersim.load/1": Load,
     "tiersim.size/1": Size,
@@ -52,10 +52,11 @@ class Studies:
     @property
     def trace_name(self) -> str:
         """Name of the first trace."""
-        documents = [one.sweep for one in self.sweeps], *(
-            [document for _, document in some] for some in (self.mrcs, self.loads, self.sizes)
-        )
-        return next((document.trace.name for some in documents for document in some if document.trace.name), "")
+        documents: list[Sweep | MissRatios | Load | Size] = [
+            *(folder.sweep for folder in self.sweeps),
+            *(document for _, document in (*self.mrcs, *self.loads, *self.sizes)),
+        ]
+        return next((document.trace.name for document in documents if document.trace.name), "")
 
 
 @dataclass
@@ -138,10 +139,13 @@ def _kept(path: Path) -> dict[int, Result]:
 
 def _json(path: Path) -> dict[str, object]:
     try:
-        values = json.loads(path.read_bytes())
+        raw = path.read_bytes()
+        values = json.loads(raw)
+        if rb"\ud" in raw.lower():  # half a character, which no page can hold
+            values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
     except OSError as error:
         raise TraceError(f"{path}: cannot be read ({reason(error)}); check the name and the permissions") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is not JSON or damaged ({str(error).splitlines()[0]}); write it again") from None
     if not isinstance(values, dict):
         raise TraceError(f"{path}: is not a JSON object but {type(values).__name__}; a page is made of files that tiersim wrote")  # fmt: skip

@@ -3,12 +3,13 @@
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.page_samples import CARD, DISKS, SSDS, Hardware
 from tests.page_statements import MIB, statement_sample
-from tiersim.simulator.result import save_result
+from tiersim.simulator.result import Result, save_result
 from tiersim.units import format_bytes
 
 GIB = 1 << 30
@@ -28,10 +29,16 @@ def size_text(size_bytes: int) -> str:
     return format_bytes(size_bytes).replace(" ", "")
 
 
-def summary_of(hardware: Hardware, pool: int) -> dict[str, Any]:
-    """What a row says of the recorded load."""
-    summary = statement_sample(hardware, pool).summary
-    return {key: summary[key] for key in _KEPT if key in summary}
+@cache
+def _sample(hardware: str, pool: int) -> Result:
+    return statement_sample(next(one for one in (DISKS, SSDS, CARD) if one.name == hardware), pool)
+
+
+def summary_of(hardware: Hardware, pool: int, texts: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What a row says of the recorded load; *texts* are those of more queries."""
+    summary = _sample(hardware.name, pool).summary
+    queries = summary["queries"] | {name: {**summary["queries"]["902"], "text": text} for name, text in (texts or {}).items()}  # fmt: skip
+    return {key: summary[key] for key in _KEPT if key in summary} | {"queries": queries}
 
 
 def scaled(summary: dict[str, Any], load: float, slow: bool) -> dict[str, Any]:
@@ -81,15 +88,14 @@ def write_sweep(
         axis("volumes.data.device", list(devices), None, None),
         axis("replay.load", [f"{load:g}" for load in loads], loads, "count"),
     ]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for pool in pools:
         for device, hardware in devices.items():
-            result = statement_sample(hardware, pool, texts)
-            summary = {key: result.summary[key] for key in _KEPT if key in result.summary}
+            summary = summary_of(hardware, pool, texts)
             for load in loads:
                 settings = {"engine.buffer_pool": size_text(pool), "volumes.data.device": device, "replay.load": f"{load:g}"}  # fmt: skip
                 if keep:
-                    save_result(result, target / "results" / f"{len(rows):06d}.result", {})
+                    save_result(_sample(hardware.name, pool), target / "results" / f"{len(rows):06d}.result", {})
                 rows.append(row(len(rows), settings, scaled(summary, load, hardware is DISKS)))
     rows[-1] |= {"status": "failed", "error": "volumes.data: 1.2 TB of the trace do not fit", "summary": {}}
     rows[-2] |= {
@@ -145,12 +151,11 @@ def load_document(hardware: Hardware = SSDS, loads: Sequence[float] = (0.25, 0.5
 
 
 def size_document(count: int = 24) -> dict[str, Any]:
-    candidates = []
-    kinds = list(DEVICES.items())
+    candidates: list[dict[str, Any]] = []
     rows = {device: summary_of(hardware, 256 * MIB) for device, hardware in DEVICES.items()}
     prices = {"seagate-cheetah-15k7-300": 180.0, "micron-s650dc-800": 650.0, "intel-p3700-800": 1400.0}
     for place in range(count):
-        device, hardware = kinds[place % 3]
+        device = list(DEVICES)[place % 3]
         drives = 2 + place // 3
         summary = scaled(rows[device], 4 / drives, slow=False)
         price = prices[device] * drives + 900

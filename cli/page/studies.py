@@ -10,6 +10,7 @@ from tiersim.cli.page.numbers import finite, whole
 from tiersim.cli.page.payload import PURPOSES
 from tiersim.cli.page.queries import LABEL, MOST_TEXT
 from tiersim.cli.page.series import intervals_to_merge, over_time
+from tiersim.cli.page.study_models import CandidateCost
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
 if TYPE_CHECKING:
@@ -144,11 +145,21 @@ def _dirty_pages(result: Result, merged: int) -> dict[str, list[float]] | None:
 
 
 def _curves(name: str, document: MissRatios) -> dict[str, Any]:
-    whole_curve = {"kind": "all", "name": "all references", "references": document.references, **_curve(document.points)}
+    whole_curve = {
+        "kind": "all",
+        "name": "all references",
+        "references": document.references,
+        **_curve(document.points),
+    }
     parts = [
-        {"kind": curve.kind, "name": curve.name, "references": curve.references, **_curve(curve.points)}
+        {
+            "kind": curve.kind,
+            "name": _described(curve.name, curve.text)["label"],
+            "references": curve.references,
+            **_curve(curve.points),
+        }
         for curve in document.curves
-        if curve.points
+        if any(point.miss_ratio is not None for point in curve.points)
     ]
     return {
         "name": name,
@@ -162,11 +173,13 @@ def _curves(name: str, document: MissRatios) -> dict[str, Any]:
         "curves": [whole_curve, *parts],
         "knees": [knee.model_dump() for knee in document.knees],
         "recorded": document.recorded.model_dump(),
+        "behind": document.is_behind,
     }
 
 
 def _curve(points: Sequence[CurvePoint]) -> dict[str, list[float | None]]:
-    ordered = sorted(points, key=lambda point: point.cache_bytes)
+    known = (point for point in points if point.miss_ratio is not None)
+    ordered = sorted(known, key=lambda point: point.cache_bytes)
     return {
         "bytes": [point.cache_bytes for point in ordered],
         "miss": [digits(point.miss_ratio) for point in ordered],
@@ -206,7 +219,7 @@ def _size(name: str, document: Size, places: Mapping[str, int], parts: Sequence[
         "targets": [target.text for target in document.targets],
         "chosen": document.chosen,
         "simulated": document.simulated,
-        "pareto": document.pareto,
+        "pareto_of": document.pareto_of,
         "candidates": [_candidate(candidate, places, parts) for candidate in document.candidates],
     }
 
@@ -215,7 +228,7 @@ def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[
     return {
         "name": candidate.name,
         "settings": candidate.settings,
-        "cost": candidate.cost.model_dump(),
+        "cost": _bill(candidate.cost),
         "power_w": digits(candidate.power_w),
         "endurance_years": figure_of(candidate.endurance_years) if candidate.endurance_years else None,
         "capacity_bytes": candidate.capacity_bytes,
@@ -224,6 +237,12 @@ def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[
         "why": candidate.why,
         "point": point_of([candidate.row], places, parts) if candidate.row else None,
     }
+
+
+def _bill(cost: CandidateCost | None) -> dict[str, Any]:
+    """Return what a candidate costs; ``price`` is what it is judged by: all that is paid over its years of use, or once."""
+    found: dict[str, Any] = (cost or CandidateCost()).model_dump()
+    return {**found, "price": found["capex"] if found["total"] is None else found["total"]}
 
 
 def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

@@ -90,7 +90,7 @@ class Summary(_Part):
     """The part of a result's summary that a row holds."""
 
     name: str = ""
-    verdict: dict[str, str] = {}
+    verdict: dict[str, str | None] = {}
     load: LoadVerdict = LoadVerdict()
     bottleneck: Bottleneck | None = None
     throughput_per_s: dict[str, Figure | None] = {}
@@ -125,10 +125,12 @@ class Row(_Part):
 
 
 class Trace(_Part):
-    """Which trace was replayed."""
+    """Which trace was replayed, and what of it was recorded."""
 
     name: str = ""
-    hash: str = ""
+    hash: str | None = None
+    requests: int | None = None
+    references: int | None = None
 
 
 class Axis(_Part):
@@ -154,7 +156,7 @@ class CurvePoint(_Part):
     """The miss ratio of a cache of this size, and half the width of its 80 % interval."""
 
     cache_bytes: Annotated[float, Field(gt=0)]
-    miss_ratio: Ratio
+    miss_ratio: Ratio | None = None  # None: a sample of the pages that asks for too few
     error: Annotated[float, Field(ge=0)] | None = None
 
 
@@ -163,6 +165,7 @@ class Curve(_Part):
 
     kind: str
     name: str
+    text: str | None = None
     references: int | None = None
     points: list[CurvePoint] = []
 
@@ -196,6 +199,11 @@ class MissRatios(_Part):
     curves: list[Curve] = []
     knees: list[Knee] = []
     recorded: Recorded = Recorded()
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether requests were recorded below a cache, so that sizes are of one added behind it."""
+        return self.method != "law" and bool(self.trace.requests) and not self.trace.references
 
 
 class LoadKnee(_Part):
@@ -235,6 +243,8 @@ class CostPart(_Part):
 class CandidateCost(Cost):
     """The price of a candidate, line by line."""
 
+    total: FiniteFloat | None = None
+    years: FiniteFloat | None = None
     parts: list[CostPart] = []
 
 
@@ -243,7 +253,7 @@ class Candidate(_Part):
 
     name: str
     settings: dict[str, str] = {}
-    cost: CandidateCost = CandidateCost()
+    cost: CandidateCost | None = None
     power_w: FiniteFloat | None = None
     endurance_years: Figure | None = None
     capacity_bytes: FiniteFloat | None = None
@@ -262,4 +272,4 @@ class Size(_Part):
     candidates: list[Candidate] = Field(min_length=1)
     chosen: str | None = None
     simulated: int | None = None
-    pareto: list[str] = []
+    pareto_of: str | None = None

@@ -88,13 +88,13 @@ def _us(breakdown_ns: Mapping[str, float | None], parts: Sequence[str]) -> list[
 
 def _stations(summary: Summary) -> list[list[Any]]:
     """Return name, busiest resource, its utilisation and the mean queue of the busiest stations."""
-    rows = []
+    rows: list[tuple[float, list[Any]]] = []
     for name, station in summary.stations.items():
         known = {resource: share for resource, share in station.utilisation.items() if share is not None}
         if known:
             resource = max(known, key=lambda one: known[one])
-            rows.append([name, resource, digits(known[resource]), digits(station.queue_mean)])
-    return sorted(rows, key=lambda row: -row[2])[:MOST_STATIONS]
+            rows.append((known[resource], [name, resource, digits(known[resource]), digits(station.queue_mean)]))
+    return [row for _, row in sorted(rows, key=lambda one: -one[0])][:MOST_STATIONS]
 
 
 def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = max(points, key=lambda point: _LOADS.index(load) if (load := point["verdict"].get("load")) in _LOADS else 0)
 
     def triples(found: Sequence[Triple]) -> Triple:
-        values, lows, highs = ([one[end] for one in found if one[end] is not None] for end in range(3))
+        values, lows, highs = ([end for end in ends if end is not None] for ends in zip(*found, strict=True))
         value = digits(sum(values) / len(found)) if len(values) == len(found) else None
         return [value, min(lows, default=None), max(highs, default=None)]
 

@@ -77,6 +77,14 @@ function valueAxis(axis, extra) {
 }
 const axisLook = axis;
 const chosenLine = (x, panels = ['y', 'y2']) => (known(x) ? panels.map(panel => ({ type: 'line', x0: x, x1: x, yref: `${panel} domain`, y0: 0, y1: 1, layer: 'below', line: { color: css('--soft'), width: 1.5, dash: 'dot' } })) : []);
+/** A logarithmic axis of latencies from left to right: on a narrow screen with few ticks. */
+function latencyAcross(values) {
+  const { range, tickvals, ...look } = latencyAxis(values);
+  const inside = tickvals.filter(value => value >= 10 ** range[0] && value <= 10 ** range[1]);
+  const every = narrow() ? Math.ceil(inside.length / 4) : 1;
+  const kept = inside.filter((_, i) => i % every === 0);
+  return { ...look, range, tickvals: kept, ticktext: kept.map(shortDuration), tickangle: 0, fixedrange: true };
+}
 const sign = text => element('span', { ariaHidden: 'true' }, text);
 const above = (text, y) => ({ text: plain(text), xref: 'paper', x: 0, xanchor: 'left', yref: 'paper', y, yanchor: 'bottom', showarrow: false, font: { size: 12, color: css('--soft') } });
 

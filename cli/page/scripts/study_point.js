@@ -18,7 +18,7 @@ const factsOf = point => {
   ].filter(known);
 };
 
-const money = cost => (known(cost.capex) ? `${whole.format(cost.capex)}${NBSP}${cost.currency}` : '–');
+const money = cost => { const price = cost.price ?? cost.capex; return known(price) ? `${whole.format(price)}${NBSP}${cost.currency}` : '–'; };
 
 function pointNote(point) {
   if (!point) return source() === 'size' ? 'This candidate was not simulated: see why in the table below.' : 'This point is not in the file: the sweep was stopped before it.';
@@ -60,7 +60,7 @@ function drawPointLatency(shown) {
     title: 'Latency by class', traces: values.length ? traces : [], height: Math.max(240, 46 * names.length + 70),
     reading: main ? `99${NBSP}% of ${plural(main)} end within ${known(first.us) ? duration(first.us) : first.range ? `${first.range} (not resolved)` : `a time that is ${first.word}`}.` : 'Nothing was simulated here.',
     legend: values.length ? [...Object.keys(STATISTICS).map((key, i) => legendItem(swatch({ ...style(i), symbol: STATISTIC_SYMBOLS[key], dash: 'solid' }, 14), STATISTICS[key])), open.length ? legendItem(area(alpha(css('--faint'), 0.6)), 'only a range: not resolved') : null].filter(known) : [],
-    layout: values.length ? layout({ hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 6, b: 36 }, xaxis: { ...latencyAxis(values), fixedrange: true }, yaxis: yLook })
+    layout: values.length ? layout({ hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 6, b: 36 }, xaxis: latencyAcross(values), yaxis: yLook })
       : nothing(shown?.status === 'done' ? 'Saturated: there is no steady latency.' : 'No latencies: the point was not simulated.'),
     numbers: () => [{
       caption: 'Latency by class', head: ['Class', 'Statistic', 'Latency (ns)', 'Low (ns)', 'High (ns)'],
@@ -93,7 +93,7 @@ function drawPointSpent(shown) {
     title: 'Where the time of a call goes', traces, height: Math.max(240, 36 * rows.length + 70), legend: used.map(i => legendItem(area(css(PART_COLOURS[i])), partWord(PARTS[i]))),
     reading: first ? `Of ${duration(first.total)} of the query that takes most time ${percent(first.us[most] / first.total)} is ${partWord(PARTS[most])}.` : 'The rows of this file divide no time of queries.',
     layout: rows.length ? layout({
-      barmode: 'stack', bargap: 0.3, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 24, t: 6, b: 36 }, xaxis: axis({ range: [0, 100], ticksuffix: ' %', nticks: 6, fixedrange: true }),
+      barmode: 'stack', bargap: 0.3, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 24, t: 6, b: 36 }, xaxis: axis({ range: [0, 100], ticksuffix: ' %', dtick: narrow() ? 50 : 20, tickangle: 0, fixedrange: true }),
       yaxis: axis({ tickvals: rows.map((_, k) => k), ticktext: labels, range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true }),
     }) : nothing('No time of queries is known here.'),
     numbers: () => [{ caption: 'Time of a call', head: ['Query', ...PARTS.map(part => `${partWord(part)} (µs)`)], rows: rows.map(({ label, us }) => [label, ...us]) }],
@@ -111,7 +111,7 @@ function drawPointStations(shown) {
     }] : [],
     reading: rows.length ? `${rows[0][0]} (${rows[0][1]}) is busy ${percent(rows[0][2])} of the time.` : 'No station is in this row.',
     layout: rows.length ? layout({
-      bargap: 0.35, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 24, t: 6, b: 36 }, xaxis: axis({ range: [0, 100], ticksuffix: ' %', nticks: 6, fixedrange: true }),
+      bargap: 0.35, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 24, t: 6, b: 36 }, xaxis: axis({ range: [0, 100], ticksuffix: ' %', dtick: narrow() ? 50 : 20, tickangle: 0, fixedrange: true }),
       yaxis: axis({ tickvals: rows.map((_, i) => i), ticktext: rows.map(([name, resource]) => `${plain(cut(`${name}, ${resource}`, narrow() ? 20 : 30))} `), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true }),
     }) : nothing('No station is in this row.'),
     numbers: () => [{ caption: 'Stations', head: ['Station', 'Resource', 'Utilisation', 'Mean queue'], rows }],

@@ -3,11 +3,14 @@ const STATUSES = { chosen: ['★', 'chosen', '--good'], meets: ['✓', 'meets th
 const STATUS_SYMBOLS = { chosen: 'star', meets: 'circle', fails: 'x', 'not simulated': 'circle-open' };
 const statusOf = one => STATUSES[one.status] ?? ['', one.status, '--soft'];
 
+/** Those that nothing beats: no other is as cheap and as fast, and cheaper or faster; by latency. */
+const frontOf = points => points.filter(a => !points.some(b => b.us <= a.us && b.price <= a.price && (b.us < a.us || b.price < a.price))).sort((a, b) => a.us - b.us);
+
 function drawPrice() {
-  const { candidates, pareto } = size();
-  const found = candidates.map((one, i) => ({ one, i, price: one.cost.capex, ...latencyAt(one.point) }));
+  const { candidates } = size();
+  const found = candidates.map((one, i) => ({ one, i, price: one.cost.price, ...latencyAt(one.point) }));
   const points = found.filter(({ us, price }) => known(us) && known(price)).map(point => ({ ...point, x: point.us }));
-  const front = points.filter(({ one }) => pareto.includes(one.name)).sort((a, b) => a.us - b.us);
+  const front = frontOf(points);
   const values = valuesOf(points);
   const [low, high] = extent(points.map(({ price }) => price).filter(price => price > 0), 1000, 10000).map(Math.log10);
   const pad = Math.max((high - low) * 0.08, 0.08);
@@ -30,18 +33,20 @@ function drawPrice() {
   ].filter(known);
   const left = found.length - points.length;
   return listening('price', ([i]) => choose({ candidate: i, source: 'size' }), show('price', {
-    title: `Price against the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)}`, traces, height: narrow() ? 380 : 440, reading: priceReading(left),
+    title: `${known(candidates[0].cost.total) ? 'Cost' : 'Price'} against the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)}`, traces, height: narrow() ? 380 : 440, reading: priceReading(left),
     legend: [...Object.keys(STATUSES).filter(status => of(status).length).map(status => legendItem(element('span', { ariaHidden: 'true', style: `color: var(${statusOf({ status })[2]})` }, statusOf({ status })[0]), statusOf({ status })[1])), front.length > 1 ? legendItem(swatch({ colour: css('--faint'), dash: 'solid' }), 'Pareto front: nothing is both cheaper and faster') : null, points.some(({ i }) => i === chosen.candidate) ? legendItem(sign('○'), 'shown in detail') : null].filter(known),
     layout: points.length ? layout({
-      hovermode: 'closest', dragmode: false, margin: { l: 78, r: 20, t: 22, b: 40 }, xaxis: { ...latencyAxis(values), fixedrange: true }, annotations: [above(`price (${candidates[0].cost.currency || 'no currency'})`, 1)],
+      hovermode: 'closest', dragmode: false, margin: { l: 78, r: 20, t: 22, b: 40 }, xaxis: latencyAcross(values), annotations: [above(priceWord(candidates), 1)],
       yaxis: axis({ ...logTicks(range, whole.format), type: 'log', range, fixedrange: true }),
     }) : nothing('No candidate has both a price and this latency.'),
     numbers: () => [{
-      caption: 'Candidates', head: ['Candidate', 'Status', 'Latency (ns)', 'Low (ns)', 'High (ns)', 'Price', 'Currency', 'On the front'],
-      rows: found.map(({ one, us, figure, price }) => [one.name, one.status, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, price, one.cost.currency, pareto.includes(one.name) ? 'yes' : 'no']),
+      caption: 'Candidates', head: ['Candidate', 'Status', 'Latency (ns)', 'Low (ns)', 'High (ns)', 'Cost', 'Currency', 'On the front'],
+      rows: found.map(({ one, us, figure, price }) => [one.name, one.status, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, price, one.cost.currency, front.some(each => each.one === one) ? 'yes' : 'no']),
     }],
   }));
 }
+
+const priceWord = candidates => { const { currency, years, total } = candidates.find(one => known(one.cost.price))?.cost ?? {}; return `${known(total) && years ? `cost over ${count(years)} years` : 'price'}${currency ? ` (${currency})` : ''}`; };
 
 function priceReading(left) {
   const { chosen: best, candidates, targets, simulated } = size();
@@ -64,7 +69,8 @@ function addSize() {
     columns: [
       { head: 'Candidate', text: ({ one }) => element('bdi', {}, one.name), value: ({ one }) => one.name, word: true },
       { head: 'Status', text: ({ one }) => statusOf(one).slice(0, 2).join(' '), value: ({ one }) => Object.keys(STATUSES).indexOf(one.status), word: true },
-      { head: 'Price', text: ({ one }) => money(one.cost), value: ({ one }) => one.cost.capex },
+      { head: 'Cost', text: ({ one }) => money(one.cost), value: ({ one }) => one.cost.price },
+      { head: 'At once', text: ({ one }) => (known(one.cost.capex) ? `${whole.format(one.cost.capex)} ${one.cost.currency}` : '–'), value: ({ one }) => one.cost.capex },
       { head: 'A month', text: ({ one }) => (known(one.cost.monthly) ? `${whole.format(one.cost.monthly)} ${one.cost.currency}` : '–'), value: ({ one }) => one.cost.monthly },
       { head: 'Latency', text: ({ latency: found }) => textOf(found), value: ({ latency: found }) => nsOrNull(found.us) },
       { head: 'Capacity', text: ({ one }) => (known(one.capacity_bytes) ? bytes(one.capacity_bytes) : '–'), value: ({ one }) => one.capacity_bytes },

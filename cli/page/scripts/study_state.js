@@ -1,11 +1,14 @@
 // What is chosen of the studies: a value on every axis, whose latency, which statistic; and the points that this means.
 const { sweeps, mrcs, loads, sizes, queries: QUERIES, classes: CLASSES, parts: PARTS } = data.studies;
-const [POOL, LOAD] = ['engine.buffer_pool', 'replay.load'];
+const [POOL, ADDED, LOAD] = ['engine.buffer_pool', 'added cache', 'replay.load'];
+/** Which size a miss-ratio curve is of: the buffer pool's, or that of a cache added behind the one that requests were recorded below. */
+const sizeKey = mrc => (mrc.behind ? ADDED : POOL);
 const QUERY = 'query:';
 const SOURCES = { sweep: 'the point of the sweep', load: 'the point of the load curve', size: 'the candidate' };
 
 /** The class that people wait for, and the latency of it that is looked at first. */
-const USUAL = { of: CLASSES[0] ?? '', statistic: 'p99' };
+const [, ...asked] = /^(\w+)\((.*)\)$/.exec(sizes[0]?.pareto_of ?? '') ?? [];
+const USUAL = { of: CLASSES.includes(asked[1]) ? asked[1] : CLASSES[0] ?? '', statistic: asked[0] in STATISTICS ? asked[0] : 'p99' };
 const firstOf = size => Math.max(size.candidates.findIndex(one => one.name === size.chosen), 0);
 const chosen = { ...USUAL, sweep: 0, at: {}, size: 0, candidate: 0, curve: 0, source: '' };
 
@@ -26,11 +29,14 @@ function thinnedSizes(all) {
 function axesNow() {
   const own = sweep()?.axes ?? [];
   const lacks = key => !own.some(axis => axis.key === key);
-  const curveSizes = thinnedSizes(union(mrcs.flatMap(mrc => mrc.curves.map(curve => curve.bytes))));
+  const curveSizes = key => {
+    const numbers = thinnedSizes(union(mrcs.filter(mrc => sizeKey(mrc) === key).flatMap(mrc => mrc.curves.map(curve => curve.bytes))));
+    return numbers.length && lacks(key) ? { key, values: numbers.map(String), numbers, unit: 'bytes' } : null;
+  };
   const multiples = union(loads.map(load => load.loads));
   return [
     ...own,
-    mrcs.length && lacks(POOL) ? { key: POOL, values: curveSizes.map(String), numbers: curveSizes, unit: 'bytes' } : null,
+    curveSizes(POOL), curveSizes(ADDED),
     loads.length && lacks(LOAD) ? { key: LOAD, values: multiples.map(String), numbers: multiples, unit: 'count' } : null,
   ].filter(known).map(axis => ({ ...axis, order: ordered(axis) }));
 }
@@ -41,14 +47,14 @@ const ownAxes = () => AXES.slice(0, sweep()?.axes.length ?? 0);
 /** Where a slider stands unless somebody moved it: in the middle, at the recorded load, at the first of a list. */
 function usualPlace(axis) {
   if (!axis.numbers) return 0;
-  const recorded = axis.key === LOAD ? axis.numbers.indexOf(1) : axis.key === POOL ? axis.numbers.indexOf(mrcs[0]?.recorded.cache_bytes) : -1;
+  const recorded = axis.key === LOAD ? axis.numbers.indexOf(1) : axis.key === POOL ? axis.numbers.indexOf(mrcs.find(mrc => !mrc.behind)?.recorded.cache_bytes) : -1;
   return recorded >= 0 ? recorded : axis.order[Math.floor((axis.order.length - 1) / 2)];
 }
 const place = axis => chosen.at[axis.key] ?? usualPlace(axis);
 const numberAt = key => { const axis = axisOf(key); return axis?.numbers ? axis.numbers[place(axis)] : null; };
 
 const times = load => `${typeof load === 'number' ? Number(load.toPrecision(4)) : load}${NBSP}×`;
-const axisName = axis => ({ [POOL]: 'Buffer pool', [LOAD]: 'Load' }[axis.key] ?? capital(axis.key.split('.').slice(-2).map(word => word.replaceAll('_', ' ')).join(': ').replace(/^(engine|host|replay|scenario): /, '')));
+const axisName = axis => ({ [POOL]: 'Buffer pool', [ADDED]: 'Cache behind the recorded one', [LOAD]: 'Load' }[axis.key] ?? capital(axis.key.split('.').slice(-2).map(word => word.replaceAll('_', ' ')).join(': ').replace(/^(engine|host|replay|scenario): /, '')));
 function valueText(axis, i) {
   if (axis.unit === 'bytes' && axis.numbers) return bytes(axis.numbers[i]);
   if (axis.unit === 'ns' && axis.numbers) return duration(axis.numbers[i] / 1e3);
