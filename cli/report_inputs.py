@@ -54,7 +54,9 @@ class Studies:
         """Name of the first trace."""
         documents: list[Sweep | MissRatios | Load | Size] = [
             *(folder.sweep for folder in self.sweeps),
-            *(document for _, document in (*self.mrcs, *self.loads, *self.sizes)),
+            *(document for _, document in self.mrcs),
+            *(document for _, document in self.loads),
+            *(document for _, document in self.sizes),
         ]
         return next((document.trace.name for document in documents if document.trace.name), "")
 

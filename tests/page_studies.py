@@ -178,19 +178,19 @@ def size_document(count: int = 24) -> dict[str, Any]:
     met = [one for one in candidates if one["status"] == "meets"]
     best = min(met, key=lambda one: one["cost"]["capex"])
     best["status"] = "chosen"
-    simulated = [one for one in candidates if one["row"]]
-    latency = {one["name"]: one["row"]["summary"]["latency_ns"]["transaction"]["p99"]["value"] for one in simulated}
+    tried = [one for one in candidates if one["row"]]
+    latency = {one["name"]: one["row"]["summary"]["latency_ns"]["transaction"]["p99"]["value"] for one in tried}
     front = [
         one["name"]
-        for one in simulated
+        for one in tried
         if not any(
             other["cost"]["capex"] < one["cost"]["capex"] and latency[other["name"]] <= latency[one["name"]]
-            for other in simulated
+            for other in tried
         )
     ]
     return {
         "schema": "tiersim.size/1", "trace": TRACE, "targets": [{"text": "p99(transaction) < 9ms", "kind": "latency", "limit": 9e6}],
-        "candidates": candidates, "chosen": best["name"], "simulated": len(simulated), "pareto": front,
+        "candidates": candidates, "chosen": best["name"], "simulated": len(tried), "pareto": front,
     }  # fmt: skip
 
 
