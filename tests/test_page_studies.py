@@ -244,8 +244,6 @@ def test_every_slider_moves_every_chart_to_the_numbers_of_the_files(
         said = re.search(r"misses ([\d.]+).%", missed)
         assert said
         assert float(said[1]) == pytest.approx(100 * mrc[POOLS[pool]], abs=0.51)
-            "\xa0", " "
-        )
         at_load = page.eval_on_selector("#load", "e => e.layout.shapes.at(-1).x0")
         assert at_load == LOADS[load]
     drawn_load = drawn(page, "load")[0]
