@@ -27,11 +27,28 @@ function buildPointsTable() {
   });
 }
 
-function drawStudies() {
+const CHARTS = [drawAxes, drawPoint, drawMrcs, drawLoad, drawSizes];
+
+function drawTexts() {
   syncControls();
   drawStudyHead();
   if (sweeps.length) fillSortable('points', sweep().points);
-  return Promise.all([drawAxes(), drawPoint(), drawMrcs(), drawLoad(), drawSizes()]);
+}
+
+function drawStudies() {
+  drawTexts();
+  return Promise.all(CHARTS.map(draw => draw()));
+}
+
+const breath = () => new Promise(done => { setTimeout(done); });
+
+/** At first one section after the other, so that the page can be used while those further down are drawn. */
+async function drawFirst() {
+  drawTexts();
+  for (const draw of CHARTS) {
+    await draw();
+    await breath();
+  }
 }
 
 function openStudies() {
@@ -45,7 +62,7 @@ function openStudies() {
   addLoad();
   addSize();
   drawStudyKnown();
-  return drawStudies();
+  return drawFirst();
 }
 
 parts.push({ open: openStudies, draw: drawStudies, read: readChoice, address: choiceInAddress });
