@@ -91,5 +91,8 @@ def _reads(reads: dict[str, Any]) -> str:
 def _bound(bound: dict[str, Any] | None) -> str:
     if bound is None:
         return "What bounds it: no station is busy."
+    what = (
+        "no station is short of capacity" if bound["station"] is None else f"{bound['resource']} of {bound['station']}"
+    )
     busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
-    return f"What bounds it: {bound['resource']} of {bound['station']}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    return f"What bounds it: {what}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."

@@ -20,6 +20,8 @@ LEAST_SHARE = 0.02
 MOST_STATIONS = 5
 #: The class of whole transactions.
 _WHOLE = "transaction"
+#: From this utilisation on a part is short of capacity, as the verdict on load has it.
+_BUSY = 0.8
 #: Resources that serve one request at a time: what is there and not served waits.
 _ONE_AT_A_TIME = frozenset({"actuator"})
 
@@ -32,7 +34,7 @@ _CHANGES = {
     "log": ("a log device that is durable sooner", "it is waiting for the log to be durable"),
     "lock": ("shorter transactions, or a log device that is durable sooner: a row stays locked until its commit is durable", "it is waiting for rows that others hold"),
     "temp": ("more memory for sorting and hashing, or faster storage for temporary files", "it is reading and writing temporary files"),
-    "copy": ("a larger buffer pool, so that less is copied from the system's cache", "it is copying pages from the system's cache"),
+    "copy": ("storage that reads and writes large requests faster", "it is the reading and writing of backups and restores"),
 }  # fmt: skip
 
 #: What would tell more about a part, were it measured.
@@ -44,7 +46,7 @@ _MEASUREMENTS = {
     "log": "small synchronous writes on the real log device: a fio job with fdatasync, then `tiersim devices fit`",
     "lock": "waits for locks, as the server's wait statistics or its log have them",
     "temp": "sequential reads and writes on the device of temporary files: a fio job, then `tiersim devices fit`",
-    "copy": "reads that the system's cache answers, from the server's read times",
+    "copy": "sequential reads and writes on the devices of data and backups: a fio job, then `tiersim devices fit`",
 }
 
 
@@ -172,21 +174,26 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _bound(summary: Summary) -> dict[str, Any] | None:
-    """What is busiest, and the multiple of this load beyond which it cannot go."""
+    """The busiest part, whether it is short of capacity, and the multiple of this load beyond which nothing goes."""
     found = summary.get("bottleneck") or {}
     load = summary["load"]
     if load.get("sustainable_load") is not None:
         return {
             "station": load["station"] or found.get("station"), "resource": load["resource"] or found.get("resource"),
-            "utilisation": found.get("utilisation"), "ceiling": load["sustainable_load"], "basis": "the run: " + load["explanation"],
+            "utilisation": found.get("utilisation"), "is_short": _is_short(summary), "ceiling": load["sustainable_load"], "basis": "the run: " + load["explanation"],
         }  # fmt: skip
     busy = found.get("utilisation")
     if not found.get("station") or not busy:
         return None
     return {
-        "station": found["station"], "resource": found["resource"], "utilisation": busy, "ceiling": 1 / busy,
+        "station": found["station"], "resource": found["resource"], "utilisation": busy, "is_short": _is_short(summary), "ceiling": 1 / busy,
         "basis": "utilisation law, each request costing it what it does now; latency climbs before that",
     }  # fmt: skip
+
+
+def _is_short(summary: Summary) -> bool:
+    busy = (summary.get("bottleneck") or {}).get("utilisation")
+    return summary["verdict"]["load"] == "saturated" or (busy is not None and busy >= _BUSY)
 
 
 def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[dict[str, Any]]:
