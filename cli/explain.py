@@ -91,8 +91,7 @@ def _reads(reads: dict[str, Any]) -> str:
 def _bound(bound: dict[str, Any] | None) -> str:
     if bound is None:
         return "What bounds it: no station is busy."
-    what = (
-        "no station is short of capacity" if bound["station"] is None else f"{bound['resource']} of {bound['station']}"
-    )
+    part = f"{bound['resource']} of {bound['station']}"
+    said = f"What bounds it: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
     busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
-    return f"What bounds it: {what}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    return f"{said}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
