@@ -174,6 +174,7 @@ def _curves(name: str, document: MissRatios) -> dict[str, Any]:
         "knees": [knee.model_dump() for knee in document.knees],
         "recorded": document.recorded.model_dump(),
         "behind": document.is_behind,
+        "notes": document.notes,
     }
 
 

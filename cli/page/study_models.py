@@ -198,6 +198,7 @@ class MissRatios(_Part):
     points: list[CurvePoint] = Field(min_length=1)
     curves: list[Curve] = []
     knees: list[Knee] = []
+    notes: list[str] = []
     recorded: Recorded = Recorded()
 
     @property

@@ -49,6 +49,7 @@ function drawStudyKnown() {
   const entries = [
     ...sweeps.map(one => [`Sweep ${one.name}: ${one.axes.map(axis => `${axis.values.length} × ${axis.key}`).join(', ') || 'one point'}${one.replications > 1 ? `, ${one.replications} replications` : ''}.`, of(one)]),
     ...mrcs.map(one => [`Miss ratios ${one.name}: ${one.policy}, ${one.method}${known(one.references) ? `, ${whole.format(one.references)} references` : ''}${known(one.distinct_pages) ? ` to ${whole.format(one.distinct_pages)} pages` : ''}${known(one.page_bytes) ? ` of ${bytes(one.page_bytes)}` : ''}.${one.recorded.beyond ? ` Beyond the recorded size: ${one.recorded.beyond}` : ''}`, of(one)]),
+    ...mrcs.flatMap(one => one.notes.map(text => [capital(text) + '.', `of the miss ratios ${one.name}`])),
     ...loads.map(one => [`Load ${one.name} on ${one.scenario || 'one scenario'}: ${one.points.length} loads.${one.largest_basis ? ` Largest sustainable load: ${one.largest_basis}.` : ''}`, of(one)]),
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
   ];

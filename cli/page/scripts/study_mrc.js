@@ -20,7 +20,7 @@ function mrcTraces(mrc, i) {
   const share = value => value * 100;
   const places = curve.bytes;
   const there = curve.error.some(error => error > 0);
-  const text = curve.miss.map((miss, at) => `${bytes(curve.bytes[at])}: ${percent(miss)}${known(curve.error[at]) ? ` ± ${(100 * curve.error[at]).toPrecision(2)}` : ''}`);
+  const text = curve.miss.map((miss, at) => `${bytes(curve.bytes[at])}: ${percent(miss)}${curve.error[at] ? ` ± ${(100 * curve.error[at]).toPrecision(2)}` : ''}`);
   const few = curve.bytes.length <= 40;
   const knees = curve.kind === 'all' ? mrc.knees : [];
   return [
@@ -107,7 +107,7 @@ function addMrc() {
       { head: 'Policy', text: ({ mrc }) => nameOfMrc(mrc), value: ({ mrc }) => nameOfMrc(mrc), word: true },
       { head: 'References', text: ({ curve }) => (known(curve.references) ? whole.format(curve.references) : '–'), value: ({ curve }) => curve.references },
       { head: 'Missed', text: ({ at }) => (at ? percent(at.miss) : '–'), value: ({ at }) => at?.miss },
-      { head: '±', text: ({ at }) => (known(at?.error) ? `${(100 * at.error).toPrecision(2)} points` : '–'), value: ({ at }) => at?.error },
+      { head: '±', text: ({ at }) => (at?.error ? `${(100 * at.error).toPrecision(2)} points` : at?.error === 0 ? 'exact' : '–'), value: ({ at }) => at?.error },
     ],
     choose: ({ curve }) => choose({ curve: NAMES.indexOf(nameOfCurve(curve)) }), isChosen: ({ curve }) => nameOfCurve(curve) === NAMES[chosen.curve], searched: ({ curve }) => nameOfCurve(curve),
   });

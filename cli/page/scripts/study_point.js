@@ -193,7 +193,12 @@ function addPoint() {
   if (!sources().length) return;
   $('point-section').hidden = false;
   if (sources().length > 1) $('point-choice').append(labelled('Details of', selector('point-source', sources().map(one => [one, SOURCES[one]]), value => choose({ source: value }))));
-  ['point-latency', 'point-spent', 'point-stations', 'point-time'].forEach(id => addFigure(id, { into: 'point-figures' }));
+  const points = [...sweeps, ...loads].flatMap(one => one.points).concat(sizes.flatMap(one => one.candidates.map(each => each.point)).filter(known));
+  const hasParts = point => point.commits_us || Object.values(point.queries ?? {}).some(query => query.us);
+  const hasTime = point => point.time || point.checkpoints?.some(one => one.write_ns > 0 || one.sync_ns > 0);
+  [
+    'point-latency', points.some(hasParts) ? 'point-spent' : null, 'point-stations', points.some(hasTime) ? 'point-time' : null,
+  ].filter(known).forEach(id => addFigure(id, { into: 'point-figures' }));
 }
 
 function drawPoint() {
@@ -205,5 +210,6 @@ function drawPoint() {
   $('point-facts').replaceChildren(...said.map(([what, text]) => element('div', {}, element('dt', {}, what), element('dd', {}, text))));
   $('point-note').textContent = pointNote(point);
   drawQuery();
-  return Promise.all([drawPointLatency(shown), drawPointSpent(shown), drawPointStations(shown), drawPointTime(shown)]);
+  const drawn = { 'point-latency': drawPointLatency, 'point-spent': drawPointSpent, 'point-stations': drawPointStations, 'point-time': drawPointTime };
+  return Promise.all(Object.entries(drawn).filter(([id]) => figures[id]).map(([, draw]) => draw(shown)));
 }
