@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.numbers import finite, whole
 from tiersim.cli.page.payload import PURPOSES
-from tiersim.cli.page.queries import LABEL, MOST_TEXT
+from tiersim.cli.page.queries import described
 from tiersim.cli.page.series import intervals_to_merge, over_time
 from tiersim.cli.page.study_models import CandidateCost
 from tiersim.cli.page.study_points import digits, figure_of, point_of
@@ -64,27 +64,15 @@ def _rows(studies: Studies) -> Iterator[Row]:
 def _queries(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the queries that take most time over all points, each with its text once."""
     time_ns: dict[str, float] = {}
-    described: dict[str, Query] = {}
+    seen: dict[str, Query] = {}
     for row in rows:
         for name, query in (row.summary.queries if row.summary else {}).items():
             time_ns[name] = time_ns.get(name, 0.0) + query.count * sum(ns or 0.0 for ns in query.breakdown_ns.values())
-            if name not in described or (described[name].text is None and query.text is not None):
-                described[name] = query
+            if name not in seen or (seen[name].text is None and query.text is not None):
+                seen[name] = query
     most = max(LEAST_QUERIES, MOST_OF_QUERIES // max(len(rows), 1))
-    order = sorted(described, key=lambda name: (-time_ns[name], name))[:most]
-    return [_described(name, described[name].text) for name in order]
-
-
-def _described(name: str, given: str | None) -> dict[str, Any]:
-    """Text and label of a query, cut; what a page cannot carry replaced."""
-    text = (given or "").encode("utf-8", "replace").decode()
-    label = " ".join(text[:MOST_TEXT].split()) or name
-    return {
-        "id": name,
-        "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
-        "text": text[:MOST_TEXT] or None,
-        "left_out": max(len(text) - MOST_TEXT, 0),
-    }
+    order = sorted(seen, key=lambda name: (-time_ns[name], name))[:most]
+    return [described(name, seen[name].text) for name in order]
 
 
 def _sweep(folder: SweepFolder, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
@@ -154,7 +142,7 @@ def _curves(name: str, document: MissRatios) -> dict[str, Any]:
     parts = [
         {
             "kind": curve.kind,
-            "name": _described(curve.name, curve.text)["label"],
+            "name": described(curve.name, curve.text)["label"],
             "references": curve.references,
             **_curve(curve.points),
         }
