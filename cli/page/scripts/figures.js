@@ -94,7 +94,7 @@ const fileName = caption => `${caption.toLowerCase().replace(/[^a-z0-9]+/g, '-')
 function downloads(make) {
   const button = element('button', { type: 'button', className: 'copy', onclick: () => copy(csv(make()), button) }, 'Copy as CSV');
   button.setAttribute('aria-live', 'polite');
-  const saving = element('button', { type: 'button', className: 'copy', onclick: () => save(csv(make()), fileName(make().caption)) }, 'Download CSV');
+  const saving = element('button', { type: 'button', className: 'save', onclick: () => save(csv(make()), fileName(make().caption)) }, 'Download CSV');
   return [button, saving];
 }
 
