@@ -9,9 +9,11 @@ import typer
 
 from tiersim import __version__
 from tiersim.cli import (
+    compare,
     demo,
     describe,
     devices,
+    explain,
     import_trace,
     load,
     mrc,
@@ -45,6 +47,8 @@ app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("load")(load.load)
 app.command("size")(size.size)
+app.command("compare")(compare.compare)
+app.command("explain")(explain.explain)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
 app.command("validate")(validate.validate)

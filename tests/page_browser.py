@@ -42,6 +42,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         file = tmp_path / "page.html"
         file.write_text(html, encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         contexts.append(context)
         page = context.new_page()

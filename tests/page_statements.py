@@ -42,7 +42,7 @@ TEXTS = {
 
 
 COMMIT_SHARES = {
-    "cpu": 0.05, "cpu queue": 0.05, "data read": 0.0, "eviction": 0.0, "log": 0.9, "lock": 0.0, "temp": 0.0,
+    "cpu": 0.05, "cpu queue": 0.05, "data read": 0.0, "eviction": 0.0, "log": 0.9, "lock": 0.0, "temp": 0.0, "copy": 0.0,
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def _query(
     mean_ns = float(latency_ns.mean())
     spent = {
         "cpu": mean_ns - float(read_ns.mean()) * 0.98, "cpu queue": 0.0, "data read": float(read_ns.mean()) * 0.95,
-        "eviction": float(read_ns.mean()) * 0.03, "log": 0.0, "lock": 0.0, "temp": 0.0,
+        "eviction": float(read_ns.mean()) * 0.03, "log": 0.0, "lock": 0.0, "temp": 0.0, "copy": 0.0,
     }  # fmt: skip
     return {
         **figures,

@@ -363,6 +363,8 @@ def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Copy as CSV"
     page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Download CSV"
+    page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Requests of")
 
 

@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiersim.cli.page.payload import embedded_json, page_payload
+from tiersim.cli.page.payload import SCHEMA, embedded_json, page_payload
+from tiersim.cli.page.studies import spoken, study_payload
 
 if TYPE_CHECKING:
+    from tiersim.cli.report_inputs import Studies
     from tiersim.simulator.result import Result
 
 __all__ = ["build_page", "build_trace_page"]
 
 #: Scripts of every page, and those of each; a page runs them as one, in this order.
-_SHARED = ("words", "elements", "shell", "charts", "figures")
+_SHARED = ("words", "elements", "shell", "charts", "figures", "latencies")
 _REPORT = (
     "report_state",
     "report_head",
@@ -31,20 +33,47 @@ _REPORT = (
     "report_known",
     "report",
 )
+_STUDIES = (
+    "study_state",
+    "study_tables",
+    "study_controls",
+    "study_head",
+    "study_axes",
+    "study_point",
+    "study_mrc",
+    "study_load",
+    "study_size",
+    "study",
+)
 _TRACE = ("trace",)
 
 
-def build_page(results: Sequence[Result], title: str) -> str:
-    """Build the report of *results* as text; byte for byte the same for the same results."""
-    if not results:
-        raise ValueError("a page needs at least one result")
-    payload = page_payload(results, title)
+class _Part(NamedTuple):
+    """A part of a page: its HTML, and its scripts in their order."""
+
+    body: str
+    scripts: Sequence[str]
+
+
+def build_page(results: Sequence[Result], title: str, studies: Studies | None = None) -> str:
+    """Build the report of *results* and *studies* as text; byte for byte the same for the same ones."""
+    if not results and not studies:
+        raise ValueError("a page needs at least one result or study")
+    payload: dict[str, Any] = page_payload(results, title) if results else {"schema": SCHEMA, "title": title}
+    said = [(scenario["name"], _verdict(scenario)) for scenario in payload.get("scenarios", ())]
+    parts = []
+    if studies:
+        payload["studies"] = study_payload(studies)
+        said += spoken(payload["studies"])
+        parts.append(_Part("studies.html", _STUDIES))
+    if results:
+        parts.append(_Part("report.html", _REPORT))
     words = {
         "kicker": "What if: storage, predicted by tiersim",
-        "spoken_of": "The verdicts",
-        "spoken": _spoken(payload),
+        "spoken_of": "In short" if studies else "The verdicts",
+        "spoken": "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in said),
     }
-    return _page("report.html", _REPORT, title, words, payload)
+    return _page(parts, title, words, payload)
 
 
 def build_trace_page(description: dict[str, Any], title: str) -> str:
@@ -54,29 +83,34 @@ def build_trace_page(description: dict[str, Any], title: str) -> str:
     payload = trace_payload(description, title)
     spoken = "".join(f"<li><b>{escape(question)}</b> {escape(said)}</li>" for question, said in payload["lead"])
     words = {"kicker": "A trace, described by tiersim", "spoken_of": "In short", "spoken": spoken}
-    return _page("trace.html", _TRACE, title, words, payload)
+    return _page([_Part("trace.html", _TRACE)], title, words, payload)
 
 
-def _page(body: str, scripts: Sequence[str], title: str, words: dict[str, str], payload: dict[str, Any]) -> str:
-    """Put a page together.
+def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: dict[str, Any]) -> str:
+    """Put a page together; names of one part's scripts are not seen by another part's.
 
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
     from plotly.offline import get_plotlyjs
 
-    own = "\n".join(_asset(f"scripts/{name}.js") for name in (*_SHARED, *scripts))
+    blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
+    own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
     library, script = _normalised(get_plotlyjs()), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
     return Template(_asset("shell.html")).substitute(
         title=escape(title),
         script_hashes=f"{_csp_hash(library)} {_csp_hash(script)}",
         style=_asset("page.css"),
-        body=_asset(body),
+        body="".join(_asset(part.body) for part in parts),
         **words,
         data=embedded_json(payload),
         library=library,
         script=script,
     )
+
+
+def _scripts(names: Sequence[str]) -> str:
+    return "\n".join(_asset(f"scripts/{name}.js") for name in names)
 
 
 def _asset(name: str) -> str:
@@ -92,10 +126,6 @@ def _csp_hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _spoken(payload: dict[str, Any]) -> str:
-    """The verdicts for readers whose browser runs no scripts."""
-    return "".join(
-        f"<li><b>{escape(scenario['name'])}</b>: {escape(scenario['verdict']['load'])}. "
-        f"{escape(scenario['load']['explanation'])}</li>"
-        for scenario in payload["scenarios"]
-    )
+def _verdict(scenario: dict[str, Any]) -> str:
+    """The verdict for readers whose browser runs no scripts."""
+    return f"{scenario['verdict']['load']}. {scenario['load']['explanation']}"

@@ -42,7 +42,8 @@ def query_payload(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list
     for result in results:
         trace = result.summary["trace"]["hash"]
         for name, one in _queries(result).items():
-            found.setdefault((trace, name), _described(name, one))
+            more = {key: one.get(key) for key in ("executions", "cpu")}
+            found.setdefault((trace, name), {**described(name, one.get("text")), **more})
             time_ns[trace, name] = time_ns.get((trace, name), 0.0) + _time_ns(one)
     order = sorted(found, key=lambda key: (-time_ns[key], key))
     place = {key: index for index, key in enumerate(order)}
@@ -105,17 +106,15 @@ def _time_ns(one: dict[str, Any]) -> float:
     return float(one["count"] * sum(value or 0.0 for value in one["breakdown_ns"].values()))
 
 
-def _described(name: str, one: dict[str, Any]) -> dict[str, Any]:
+def described(name: str, given: str | None) -> dict[str, Any]:
     """Text and label of a query, cut; what a page cannot carry replaced."""
-    text = (one.get("text") or "").encode("utf-8", "replace").decode()
+    text = (given or "").encode("utf-8", "replace").decode()
     label = " ".join(text[:MOST_TEXT].split()) or name
     return {
         "id": name,
         "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
         "text": text[:MOST_TEXT] or None,
         "left_out": max(len(text) - MOST_TEXT, 0),
-        "executions": one.get("executions"),
-        "cpu": one.get("cpu"),
     }
 
 

@@ -45,3 +45,8 @@ function labelCells(node) {
   const labels = [...node.tHead.rows[0].cells].map(cell => cell.textContent);
   [...node.tBodies[0].rows].forEach(row => [...row.cells].forEach((cell, i) => { cell.dataset.label = labels[i]; }));
 }
+
+function fillSelect(id, options, change) {
+  $(id).replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  $(id).addEventListener('change', event => change(event.target.value));
+}

@@ -78,6 +78,26 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = label; }, 1500);
 }
 
+/** Saves a text as a file of this name, without leaving the page. */
+function save(text, name) {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
+  const link = element('a', { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+const fileName = caption => `${caption.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '').slice(0, 60) || 'numbers'}.csv`;
+
+/** Buttons that copy and save a table of numbers, made when it is asked for. */
+function downloads(make) {
+  const button = element('button', { type: 'button', className: 'copy', onclick: () => copy(csv(make()), button) }, 'Copy as CSV');
+  button.setAttribute('aria-live', 'polite');
+  const saving = element('button', { type: 'button', className: 'save', onclick: () => save(csv(make()), fileName(make().caption)) }, 'Download CSV');
+  return [button, saving];
+}
+
 /** A part to be opened with tables in it, which are made when they are looked at. */
 function numbersOf(id) {
   const box = element('div', {});
@@ -94,8 +114,6 @@ function tableOfNumbers(one) {
   const columns = paper && one.overTime ? ON_PAPER.columns : Infinity;
   const first = one.overTime ? one.rows.length : paper ? ON_PAPER.rows : Infinity;
   const { rows, every } = one.overTime ? thinned(one.rows, paper ? ON_PAPER.rowsOverTime : MOST_ROWS) : { rows: one.rows.slice(0, first), every: 1 };
-  const button = element('button', { type: 'button', className: 'copy', onclick: () => copy(csv(one), button) }, 'Copy as CSV');
-  button.setAttribute('aria-live', 'polite');
   const left = [
     every > 1 ? `every ${ordinal(every)} of ${whole.format(one.rows.length)} rows, and the highest of each column` : null,
     one.rows.length > first ? `the first ${first} of ${whole.format(one.rows.length)} rows` : null,
@@ -106,7 +124,7 @@ function tableOfNumbers(one) {
   const body = rows.map(row => element('tr', {}, row.slice(0, columns).map((value, i) => element(i ? 'td' : 'th',
     { ...(i ? {} : { scope: 'row' }), className: typeof value === 'string' && i ? 'text' : '' }, known(value) ? cellText(value) : '–'))));
   return [
-    element('div', { className: 'numbers-head' }, element('p', {}, one.caption, left ? element('small', {}, `${left}; the copy has all`) : null), button),
+    element('div', { className: 'numbers-head' }, element('p', {}, one.caption, left ? element('small', {}, `${left}; the copy has all`) : null), element('span', { className: 'choices' }, downloads(() => one))),
     element('div', { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: one.caption },
       element('table', { className: 'numbers' }, element('caption', { className: 'unseen' }, one.caption), element('thead', {}, head), element('tbody', {}, body))),
   ];

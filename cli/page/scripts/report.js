@@ -1,11 +1,6 @@
 // The report: its controls, and everything drawn together.
 const TIME_CHARTS = { 'latency-time': drawLatencyTime, blame: drawBlame, requests: drawRequests, outstanding: drawOutstanding, stations: drawStations };
 
-function fillSelect(id, options, change) {
-  $(id).replaceChildren(...options.map(([value, text]) => new Option(text, value)));
-  $(id).addEventListener('change', event => change(event.target.value));
-}
-
 function syncControls() {
   $('scenario').value = state.scenario;
   $('purpose').value = state.purpose;
@@ -37,17 +32,17 @@ function select(change) {
   Object.assign(state, change);
   if (state.compare === state.scenario) state.compare = before === state.scenario ? usualComparison(state.scenario) : before;
   if (state.compare === RECORDED && !isMeasured(selected())) state.compare = usualComparison(state.scenario);
-  writeState();
+  writeAddress();
   return draw();
 }
 
 function zoomed() {
-  writeState();
+  writeAddress();
   syncControls();
   Object.entries(TIME_CHARTS).forEach(([id, one]) => { if (id !== 'blame' || state.compare !== NOTHING) one(); });
 }
 
-function start() {
+function open() {
   const names = scenarios().map((scenario, i) => [i, scenario.name]);
   const measure = element('select', { id: 'measure', ariaLabel: 'Shown for stations' });
   addQueries();
@@ -68,7 +63,6 @@ function start() {
   state.purpose = data.purposes[0] ?? '';
   state.compare = usualComparison(0);
   readState();
-  startShell({ read: readState, draw, write: writeState });
   return draw().then(() => state.compare === NOTHING && drawBlame()).then(() => { // a chart has to be there to be listened to
     linkTime(Object.keys(TIME_CHARTS), zoomed);
     $('percentiles').on('plotly_click', event => {
@@ -77,8 +71,7 @@ function start() {
     });
     $('percentiles').on('plotly_doubleclick', () => drawPercentiles());
     listenToPool();
-    root.dataset.ready = '1';
   });
 }
 
-start();
+parts.push({ open, draw, read: readState, address: stateInAddress });

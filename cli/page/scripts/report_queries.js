@@ -1,9 +1,6 @@
 // Queries: a table to be searched and sorted, and where the time of one of them, or of whole transactions, goes.
 const FEW_QUERIES = 12;
 const listing = { key: 'share', descending: true, wanted: '', all: false };
-const PART_COLOURS = ['--series-0', '--series-5', '--series-1', '--series-3', '--series-2', '--series-4', '--faint', '--rule'];
-const PART_WORDS = { cpu: 'CPU', 'cpu queue': 'waiting for a core', 'data read': 'reading pages', eviction: 'making room in the pool', log: 'waiting for the log', lock: 'waiting for locks', temp: 'temporary files' };
-const partWord = part => PART_WORDS[part] ?? part;
 
 const queryScenarios = () => scenarios().filter(scenario => scenario.queries);
 const transactionsPerS = scenario => scenario.throughput_per_s.transactions?.value;

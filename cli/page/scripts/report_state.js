@@ -1,5 +1,4 @@
 // The state of a report, and what may be said of its figures.
-const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p99.9' };
 const MEASURES = { busy_pct: 'utilisation', outstanding: 'outstanding requests' };
 const NOTHING = -1;
 const ALL = -1; // queries: whole transactions
@@ -25,16 +24,13 @@ Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: us
 
 const selected = () => scenarios()[state.scenario];
 const compared = () => scenarios()[state.compare];
-const isSaturated = scenario => scenario.verdict.load === 'saturated';
 const traceOf = scenario => data.traces.find(trace => trace.hash === scenario.trace);
 const measuredFor = (scenario, purpose) => traceOf(scenario).measured_latency_ns[purpose];
 const isMeasured = scenario => Object.keys(traceOf(scenario).measured_latency_ns).length > 0;
 const endOf = scenario => scenario.time.end_s.at(-1) ?? 0;
 
 /** Seconds that the charts over time show. */
-function spanShown() {
-  return Math.max(endOf(selected()), compared() ? endOf(compared()) : 0, 1e-6);
-}
+spanShown = () => Math.max(endOf(selected()), compared() ? endOf(compared()) : 0, 1e-6);
 
 /** What a scenario is set against unless somebody chose: the next one, or what was recorded. */
 function usualComparison(scenario) {
@@ -58,7 +54,8 @@ function readState() {
   state.stations = wanted.get('stations') in MEASURES ? wanted.get('stations') : 'busy_pct';
 }
 
-function writeState() {
+/** What of the state stands in the address. */
+function stateInAddress() {
   const shown = { scenario: selected().name, purpose: state.purpose };
   if (compared()) shown.compare = compared().name;
   else shown.against = state.compare === RECORDED ? 'recorded' : 'nothing';
@@ -66,22 +63,8 @@ function writeState() {
   if (POOLS.length) shown.pool = POOLS[state.pool];
   if (state.query !== ALL) shown.query = state.query === COMMITS ? 'commits' : data.queries[state.query].id;
   if (state.stations !== 'busy_pct') shown.stations = state.stations;
-  writeAddress(shown);
+  return shown;
 }
-
-const PLURAL = {
-  'log write': 'log writes', 'log sync': 'log syncs', 'log sync on device': 'log syncs on the device', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
-  'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
-  unknown: 'requests of unknown purpose', transaction: 'transactions', commit: 'commits', statement: 'statements',
-};
-const plural = purpose => PLURAL[purpose] ?? purpose;
-
-const VERDICTS = {
-  steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
-  behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
-  saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
-};
-const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
 
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
 /** How far completions lie behind the schedule, where the result says so. */
@@ -92,18 +75,6 @@ const lag = scenario => ['mean', 'max', 'at_end'].filter(key => known(scenario.l
 const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
 const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
 
-/** Where an unresolved figure lies, for a table and for a sentence. */
-function bounds(figure) {
-  const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
-  if (known(low) && known(high)) {
-    const [from, to] = ends(low, high);
-    return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
-  }
-  if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
-  if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
-  return {};
-}
-
 /** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
 const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);
 
@@ -113,12 +84,4 @@ function queryLatency(scenario, query, statistic) {
   const found = scenario.queries?.[query]?.ns;
   const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high]]) => [key, { value, low, high, resolved: known(value) }]));
   return figureAt(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);
-}
-
-function figureAt(scenario, figures, statistic) {
-  if (!figures) return { word: 'none' };
-  if (isSaturated(scenario)) return { word: 'saturated' };
-  const figure = figures[statistic];
-  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', figure, ...bounds(figure) };
-  return { us: figure.value / 1e3, figure };
 }

@@ -16,8 +16,14 @@ function readAddress() {
   return wanted;
 }
 
-function writeAddress(own = {}) {
-  const shown = { ...own };
+/** Seconds that charts over time show; the part that has such charts says how many. */
+let spanShown = () => 1;
+
+/** Parts of the page: each has `open()`, which builds and draws it, `read()` of its state, `draw()`, and `address()`, what it keeps there. */
+const parts = [];
+
+function writeAddress() {
+  const shown = Object.assign({}, ...parts.map(part => part.address()));
   if (state.window) shown.range = state.window.map(seconds => Number(seconds.toPrecision(7))).join('~');
   if (state.theme) shown.theme = state.theme;
   history.replaceState(null, '', '#' + new URLSearchParams(shown));
@@ -66,15 +72,4 @@ function linkTime(ids, draw) {
     $(id).on('plotly_doubleclick', () => zoom(null));
   }
   $('whole-run').addEventListener('click', () => zoom(null));
-}
-
-/** What every page does when it opens and when its surroundings change. */
-function startShell({ read, draw, write }) {
-  const redraw = () => { applyTheme(); return draw(); };
-  $('theme').addEventListener('click', () => { toggleTheme(); write(); draw(); });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  matchMedia('(max-width: 640px)').addEventListener('change', redraw);
-  addEventListener('hashchange', () => { read(); redraw(); });
-  preparePrint(draw);
-  applyTheme();
 }

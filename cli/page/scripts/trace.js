@@ -1,5 +1,5 @@
 // The page of a trace: its charts come ready from the description; here they get the look of the page.
-const spanShown = () => Math.max(data.span_s, 1e-6);
+spanShown = () => Math.max(data.span_s, 1e-6);
 const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
 
 /** A trace of a chart in the colours of the theme. */
@@ -85,7 +85,7 @@ function drawCharts() {
   return Promise.all(data.charts.map(drawChart));
 }
 
-function start() {
+function open() {
   $('facts').textContent = data.facts;
   $('lead').replaceChildren(...data.lead.map(([question, said]) => element('div', {}, element('dt', {}, question), element('dd', {}, said))));
   $('footer').textContent = 'Made by tiersim describe from the trace alone · this page holds all its data and loads nothing';
@@ -94,11 +94,9 @@ function start() {
   drawGroups();
   drawKnown();
   readAddress();
-  startShell({ read: readAddress, draw: drawCharts, write: writeAddress });
   return drawCharts().then(() => {
     linkTime(data.charts.filter(chart => chart.over_time).map(chart => chart.id), () => { writeAddress(); drawCharts(); });
-    root.dataset.ready = '1';
   });
 }
 
-start();
+parts.push({ open, draw: drawCharts, read: readAddress, address: () => ({}) });

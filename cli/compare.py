@@ -1,0 +1,152 @@
+"""``tiersim compare``: results side by side, with ratios, and beside what was measured."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.units import format_ns
+
+_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
+#: So many queries are shown, those that take most time of the first result.
+_MOST_QUERIES = 5
+
+
+def compare(
+    results: Annotated[list[Path], typer.Argument(help="Result bundles; the others are compared with the first.")],
+    measured: Annotated[
+        Path | None,
+        typer.Option(help="A recording of the same work on the real thing, or a table: class,statistic,value,unit."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+) -> None:
+    """Set results side by side: latencies, their ratios and what the intervals leave open, verdicts.
+
+    With --measured each prediction stands beside what was measured, with its error in percent.
+
+    Example: tiersim compare 15k-raid10.result pcie-flash.result --measured after.trace
+    """
+    from tiersim.cli.comparison import comparison
+    from tiersim.cli.measured import read_measured
+    from tiersim.simulator.result import load_result
+
+    if len(results) < 2 and measured is None:
+        raise typer.BadParameter("one result alone has nothing to be compared with; give another, or --measured FILE")
+    summaries = [load_result(path).summary for path in results]
+    found = None if measured is None else read_measured(measured)
+    document = comparison(summaries, found, "" if measured is None else str(measured))
+    if json:
+        terminal.print_json(document)
+        return
+    if len(summaries) > 1:
+        _show(document, summaries)
+    if "measured" in document:
+        _show_measured(document)
+
+
+def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
+    baseline, *others = document["results"]
+    columns = [
+        "latency",
+        baseline["name"],
+        *(cell for one in others for cell in (one["name"], f"÷ {baseline['name']}")),
+    ]
+    rows = []
+    for name in sorted({name for one in document["results"] for name in one["latency_ns"]}, key=_place):
+        for key, label in _SHOWN:
+            figures = [one["latency_ns"].get(name, {}).get(key) for one in document["results"]]
+            ratios = [((one["ratios"] or {}).get("latency_ns", {}).get(name) or {}).get(key) for one in others]
+            rows.append([f"{name}, {label}", *_cells(figures, ratios)])
+    queries = _queries(summaries)
+    for number, query in enumerate(queries, 1):
+        figures = [(summary.get("queries") or {}).get(query, {}).get("mean") for summary in summaries]
+        ratios = [((one["ratios"] or {}).get("queries", {}).get(query) or {}).get("mean") for one in others]
+        rows.append([f"query {number}, mean", *_cells(figures, ratios)])
+    for kind in ("transactions", "requests"):
+        rates = [one["throughput_per_s"].get(kind) for one in document["results"]]
+        if any(rates):
+            ratios = [(one["ratios"] or {}).get("throughput_per_s", {}).get(kind) for one in others]
+            texts = ["" if rate is None or rate["value"] is None else f"{rate['value']:,.0f}" for rate in rates]
+            rows.append([f"{kind}/s", texts[0], *(cell for text, one in zip(texts[1:], ratios, strict=True) for cell in (text, _ratio(one)))])  # fmt: skip
+    for label, text in (("busiest part", _bottleneck), ("calibration", lambda one: one["verdict"]["calibration"]), ("load", lambda one: one["verdict"]["load"])):  # fmt: skip
+        first, *rest = [text(one) for one in document["results"]]
+        rows.append([label, first, *(cell for one in rest for cell in (one, ""))])
+    traces = dict.fromkeys(one["trace"]["name"] for one in document["results"])
+    notes = [f"query {number} is {query}: {_text(summaries, query)}" for number, query in enumerate(queries, 1)]
+    notes += [_conclusion(one, baseline["name"]) for one in others]
+    terminal.show_table(", ".join(traces), columns, rows, "\n".join(notes))
+
+
+def _cells(figures: list[dict[str, Any] | None], ratios: list[dict[str, Any] | None]) -> list[str]:
+    first, *rest = [terminal.figure_text(figure) for figure in figures]
+    return [first, *(cell for text, ratio in zip(rest, ratios, strict=True) for cell in (text, _ratio(ratio)))]
+
+
+def _ratio(found: dict[str, Any] | None) -> str:
+    """A ratio with its interval; where that holds 1, it is open which is less."""
+    if found is None:
+        return ""
+    low, high = (f"{found[end]:.3g}" if found[end] is not None else "?" for end in ("low", "high"))
+    value = "" if found["value"] is None else f"{found['value']:.3g} × "
+    span = f"({low} – {high})" if low != high else ""
+    return f"{value}{span}{' open' if found['verdict'] == 'open' and low != high else ''}".strip()
+
+
+def _conclusion(one: dict[str, Any], baseline: str) -> str:
+    """Say of how many figures the intervals decide which is less."""
+    if one["no_ratios"]:
+        return f"No ratios: {one['no_ratios']}."
+    said = [found["verdict"] for figures in one["ratios"]["latency_ns"].values() for found in figures.values()]
+    counts = {word: said.count(word) for word in ("less", "more", "same", "open")}
+    same = f", {counts['same']} the same" if counts["same"] else ""
+    left = f"; of {counts['open']} the intervals leave open which is" if counts["open"] else ""
+    return f"{one['name']} against {baseline}: of {len(said)} latencies {counts['less']} are lower, {counts['more']} higher{same}{left}."
+
+
+def _show_measured(document: dict[str, Any]) -> None:
+    found = document["measured"]
+    names = [one["name"] for one in document["results"]]
+    rows = []
+    for row in found["rows"]:
+        rate = "measured_per_s" in row
+        text = (lambda value: f"{value:,.0f}/s") if rate else format_ns
+        cells = []
+        for one in row["predictions"]:
+            figure = one["predicted"]
+            shown = "" if figure is None else text(figure["value"]) if figure["resolved"] and figure["value"] is not None else terminal.figure_text(figure)  # fmt: skip
+            error = "" if one["error_pct"] is None else f"{one['error_pct']:+.1f} %"
+            cells += [shown, error]
+        rows.append([f"{row['class']}, {row['statistic']}", text(row["measured_per_s" if rate else "measured_ns"]), *cells])  # fmt: skip
+    columns = ["predicted against measured", "measured", *(cell for name in names for cell in (name, "error"))]
+    notes = []
+    if not rows:
+        notes.append(f"Nothing that {found['source']} measured is in these results.")
+    if found["unmatched"]:
+        some = found["unmatched"][:_MOST_QUERIES]
+        more = len(found["unmatched"]) - len(some)
+        notes.append(f"Measured, and in none of the results: {', '.join(some)}{f' and {more} more' if more else ''}.")
+    terminal.show_table(f"beside {found['source']}", columns, rows, "\n".join(notes))
+
+
+def _queries(summaries: list[dict[str, Any]]) -> list[str]:
+    found = summaries[0].get("queries") or {}
+    spent = {name: one["count"] * sum(ns or 0 for ns in one["breakdown_ns"].values()) for name, one in found.items()}
+    return sorted(spent, key=lambda name: (-spent[name], name))[:_MOST_QUERIES]
+
+
+def _text(summaries: list[dict[str, Any]], query: str) -> str:
+    text = " ".join((summaries[0]["queries"][query].get("text") or "text not known").split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _place(name: str) -> tuple[int, str]:
+    order = ("transaction", "commit", *terminal.CLASS_ORDER)
+    return (order.index(name) if name in order else len(order), name)
+
+
+def _bottleneck(one: dict[str, Any]) -> str:
+    found = one["bottleneck"]
+    if not found or found.get("utilisation") is None:
+        return ""
+    return f"{found['resource']} of {found['station']} {100 * found['utilisation']:.0f} %"

@@ -1,0 +1,97 @@
+"""``tiersim explain``: why a latency is what it is."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tiersim.cli import terminal
+from tiersim.units import format_ns
+
+#: So many assumed parameters are named.
+_MOST_ASSUMED = 4
+
+
+def explain(
+    result: Annotated[Path, typer.Argument(help="A result bundle, as replay writes it.")],
+    query: Annotated[
+        str | None, typer.Option(help="A query by its id, or commit; without it whole transactions, or requests.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+) -> None:
+    """Say why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
+
+    Only what follows from the figures of the result is said, and from which figures.
+
+    Example: tiersim explain pcie-flash.result --query 7123
+    """
+    from tiersim.cli.explanation import explanation
+    from tiersim.simulator.result import load_result
+
+    document = explanation(load_result(result).summary, query)
+    if json:
+        terminal.print_json(document)
+        return
+    _show(document)
+
+
+def _show(document: dict[str, Any]) -> None:
+    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
+    text = " ".join((document["text"] or "").split())
+    print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
+    if text:
+        print(text if len(text) <= 100 else f"{text[:99]}…")
+    if document["parts"]:
+        rows = [[part["part"], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
+        terminal.show_table("where the mean goes", ["part", "time", "share"], rows)
+    else:
+        print(f"Where it goes: {document['no_parts']}.")
+    reads = document["reads"]
+    if reads is not None:
+        print(_reads(reads))
+    if document["stations"]:
+        rows = [
+            [f"{one['station']}, {one['resource']}", f"{one['utilisation']:.1%}", "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
+             "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
+             "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}"]
+            for one in document["stations"]
+        ]  # fmt: skip
+        terminal.show_table(
+            "what is busy", ["station", "busy", "there on average", "time there (Little)", "of it waiting"], rows
+        )
+    print(_bound(document["bound"]))
+    for change in document["changes"]:
+        best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
+        print(f"- {change['change']}: takes at most {change['at_most_share']:.0%} off the mean{best}, as {change['why']}.")  # fmt: skip
+    measurement = document["measurement"]
+    if measurement is not None:
+        print(f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']}; {measurement['why']}.")  # fmt: skip
+        assumed = measurement["assumed_parameters"]
+        if assumed:
+            more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
+            print(f"It stands on {len(assumed)} assumed or fitted parameters of the busiest volume: {'; '.join(assumed[:_MOST_ASSUMED])}{more}.")  # fmt: skip
+        off = measurement["furthest_off"]
+        if off is None:
+            print(f"Then {measurement['and_then']}.")
+        else:
+            print(f"On the model of the recorded hardware the mean of {off['class']} is furthest off: {off['error_pct']:+.0f} %.")  # fmt: skip
+
+
+def _reads(reads: dict[str, Any]) -> str:
+    said = []
+    if reads["per_call"] is not None:
+        said.append(f"{reads['per_call']:.3g} pages are read a call")
+    if reads["mean_ns"] is not None:
+        said.append(f"a read takes {format_ns(reads['mean_ns'])} on average")
+    if reads["pool_hit_ratio"] is not None:
+        said.append(f"{reads['pool_hit_ratio']:.2%} of the pages were in the pool")
+    return f"Of its reads: {', '.join(said) or 'nothing more is known'}."
+
+
+def _bound(bound: dict[str, Any] | None) -> str:
+    if bound is None:
+        return "What bounds it: no station is busy."
+    part = f"{bound['resource']} of {bound['station']}"
+    said = f"What bounds it: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
+    busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
+    return f"{said}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."

@@ -1,0 +1,246 @@
+"""Why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
+
+Every statement follows from figures of the result, and says from which: shares of the time that the simulation itself divided, Little's law
+(time at a station = number there ÷ arrivals a second), the utilisation law (what is busy for a share u of the time carries at most 1/u of this
+load), and Amdahl's bound (without a part that is a share s of the time, what is left is at least a share 1 - s of it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tiersim.errors import TraceError, did_you_mean
+
+Summary = Mapping[str, Any]
+
+#: Smaller parts are not worth a statement.
+LEAST_SHARE = 0.02
+#: Stations that are listed: the busiest ones.
+MOST_STATIONS = 5
+#: The class of whole transactions.
+_WHOLE = "transaction"
+#: From this utilisation on a part is short of capacity, as the verdict on load has it.
+_BUSY = 0.8
+#: Resources that serve one request at a time: what is there and not served waits.
+_ONE_AT_A_TIME = frozenset({"actuator"})
+
+#: What takes a part off, where the simulation says that this is where the time goes.
+_CHANGES = {
+    "cpu": ("faster cores, or less work for each call", "it is processor time, which neither storage nor more cores shorten"),
+    "cpu queue": ("more cores", "it is waiting for a core"),
+    "data read": ("a larger buffer pool (fewer reads) or storage that answers reads faster", "it is waiting for pages that were not in the pool"),
+    "eviction": ("a larger buffer pool, or writing dirty pages earlier in the background", "it is making room in the pool"),
+    "log": ("a log device that is durable sooner", "it is waiting for the log to be durable"),
+    "lock": ("shorter transactions, or a log device that is durable sooner: a row stays locked until its commit is durable", "it is waiting for rows that others hold"),
+    "temp": ("more memory for sorting and hashing, or faster storage for temporary files", "it is reading and writing temporary files"),
+    "copy": ("storage that reads and writes large requests faster", "it is the reading and writing of backups and restores"),
+}  # fmt: skip
+
+#: What would tell more about a part, were it measured.
+_MEASUREMENTS = {
+    "cpu": "processor time by query on the recorded server: task clocks of its sessions, or the host's counters beside the statistics",
+    "cpu queue": "the host's processor counters (run queue and utilisation) over the time of the recording",
+    "data read": "random reads of the page size on the real device at several queue depths: a fio job, then `tiersim devices fit`",
+    "eviction": "pages written by sessions and by the background writer, from the server's statistics",
+    "log": "small synchronous writes on the real log device: a fio job with fdatasync, then `tiersim devices fit`",
+    "lock": "waits for locks, as the server's wait statistics or its log have them",
+    "temp": "sequential reads and writes on the device of temporary files: a fio job, then `tiersim devices fit`",
+    "copy": "sequential reads and writes on the devices of data and backups: a fio job, then `tiersim devices fit`",
+}
+
+
+def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
+    """Return the document ``tiersim.explain/1`` of a result, or of one of its queries.
+
+    Raises TraceError when there is no such query.
+    """
+    name, figures, parts_ns = _chosen(summary, query)
+    saturated = summary["verdict"]["load"] == "saturated"
+    total_ns = sum(parts_ns.values())
+    parts = [
+        {"part": part, "ns": ns, "share": ns / total_ns}
+        for part, ns in sorted(parts_ns.items(), key=lambda one: (-one[1], one[0]))
+        if total_ns and ns > 0
+    ]
+    parts = [] if saturated else parts
+    stations = _stations(summary)
+    return {
+        "schema": "tiersim.explain/1",
+        "name": summary["name"],
+        "of": name,
+        "text": figures.get("text"),
+        "count": figures.get("count"),
+        "latency_ns": {key: figures[key] for key in ("mean", "p50", "p95", "p99", "p999") if key in figures},
+        "verdict": summary["verdict"],
+        "parts": parts,
+        "no_parts": _no_parts(summary, parts),
+        "reads": _reads(summary, figures, parts),
+        "stations": stations,
+        "bound": _bound(summary),
+        "changes": _changes(parts, figures),
+        "measurement": _measurement(summary, parts, stations),
+    }
+
+
+def _chosen(summary: Summary, query: str | None) -> tuple[str, Mapping[str, Any], dict[str, float]]:
+    """Name, figures and divided mean of what is explained: a query, commits, transactions, or requests."""
+    queries = summary.get("queries") or {}
+    latencies = summary["latency_ns"]
+    if query is not None and query != "commit":
+        name = query.removeprefix("query ")
+        if name not in queries:
+            what = (
+                f"has no query {name!r}{did_you_mean(name, queries)}"
+                if queries
+                else "is of requests and names no query"
+            )
+            raise TraceError(f"{summary['name']}: {what}; {'its queries are ' + ', '.join(list(queries)[:5]) if queries else 'leave --query out'}")  # fmt: skip
+        return f"query {name}", queries[name], _known(queries[name]["breakdown_ns"])
+    if query == "commit" and "commit" in latencies:
+        return "commit", latencies["commit"], _known(summary.get("commit_breakdown_ns") or {})
+    if _WHOLE in latencies and queries:
+        return _WHOLE, latencies[_WHOLE], _of_transactions(summary)
+    waited_for = next((one for one in ("log sync", "log write", "data read") if one in latencies), None)
+    name = waited_for or next(iter(latencies), "")
+    return name, latencies.get(name, {}), {}
+
+
+def _known(breakdown_ns: Mapping[str, float | None]) -> dict[str, float]:
+    return {part: ns or 0.0 for part, ns in breakdown_ns.items()}
+
+
+def _of_transactions(summary: Summary) -> dict[str, float]:
+    """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside of them."""
+    count = summary["latency_ns"][_WHOLE]["count"] or 1
+    found: dict[str, float] = {}
+    commits = (summary["latency_ns"].get("commit") or {}).get("count", 0)
+    each = [(one["count"], one["breakdown_ns"]) for one in summary["queries"].values()]
+    for calls, breakdown in [*each, (commits, summary.get("commit_breakdown_ns") or {})]:
+        for part, ns in _known(breakdown).items():
+            found[part] = found.get(part, 0.0) + calls * ns / count
+    mean = (summary["latency_ns"][_WHOLE].get("mean") or {}).get("value")
+    if mean is not None and mean > sum(found.values()):
+        found["outside the queries"] = mean - sum(found.values())
+    return found
+
+
+def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
+    if parts:
+        return None
+    if summary["verdict"]["load"] == "saturated":
+        return (
+            "the run is saturated: a mean has no steady parts, all of it is the backlog of the station that bounds it"
+        )
+    if not summary.get("queries"):
+        return "a result of requests does not divide their time; its stations say where they are"
+    return "nothing was counted of it"
+
+
+def _reads(summary: Summary, figures: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Pages read a call and the mean of a read, where reading is a part."""
+    reading = next((part for part in parts if part["part"] == "data read"), None)
+    if reading is None or reading["share"] < LEAST_SHARE:
+        return None
+    mean = (summary["latency_ns"].get("data read") or {}).get("mean") or {}
+    return {
+        "per_call": figures.get("physical_reads_per_call"),
+        "mean_ns": mean.get("value"),
+        "pool_hit_ratio": (summary.get("hit_ratio") or {}).get("pool"),
+    }
+
+
+def _span_ns(summary: Summary) -> float:
+    counted = (summary.get("replay") or {}).get("counted_ns")
+    return float(counted["until"] - counted["from"] if counted else summary["trace"]["span_ns"])
+
+
+def _stations(summary: Summary) -> list[dict[str, Any]]:
+    """The busiest stations: utilisation, number there, and by Little's law the time that a request spends there."""
+    span_ns, rows = _span_ns(summary), []
+    for name, station in (summary.get("stations") or {}).items():
+        known = {one: share for one, share in station["utilisation"].items() if share is not None}
+        if not known:
+            continue
+        resource = max(known, key=lambda one: known[one])
+        queue, requests = station.get("queue_mean"), station.get("requests")
+        little_ns = queue * span_ns / requests if queue is not None and requests else None
+        waiting = max(1 - known[resource] / queue, 0.0) if queue and resource in _ONE_AT_A_TIME else None
+        rows.append({
+            "station": name, "resource": resource, "utilisation": known[resource], "queue_mean": queue, "time_there_ns": little_ns,
+            "waiting_share": waiting,
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: -row["utilisation"])[:MOST_STATIONS]
+
+
+def _bound(summary: Summary) -> dict[str, Any] | None:
+    """The busiest part, whether it is short of capacity, and the multiple of this load beyond which nothing goes."""
+    found = summary.get("bottleneck") or {}
+    load = summary["load"]
+    if load.get("sustainable_load") is not None:
+        return {
+            "station": load["station"] or found.get("station"), "resource": load["resource"] or found.get("resource"),
+            "utilisation": found.get("utilisation"), "is_short": _is_short(summary), "ceiling": load["sustainable_load"], "basis": "the run: " + load["explanation"],
+        }  # fmt: skip
+    busy = found.get("utilisation")
+    if not found.get("station") or not busy:
+        return None
+    return {
+        "station": found["station"], "resource": found["resource"], "utilisation": busy, "is_short": _is_short(summary), "ceiling": 1 / busy,
+        "basis": "utilisation law, each request costing it what it does now; latency climbs before that",
+    }  # fmt: skip
+
+
+def _is_short(summary: Summary) -> bool:
+    busy = (summary.get("bottleneck") or {}).get("utilisation")
+    return summary["verdict"]["load"] == "saturated" or (busy is not None and busy >= _BUSY)
+
+
+def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What would take the largest parts off, and what would be left at best."""
+    mean = (figures.get("mean") or {}).get("value")
+    found = []
+    for part in parts:
+        if part["part"] in _CHANGES and part["share"] >= LEAST_SHARE:
+            change, why = _CHANGES[part["part"]]
+            left = None if mean is None else max(mean - part["ns"], 0.0)
+            found.append({"part": part["part"], "change": change, "why": why, "at_most_share": part["share"], "mean_at_best_ns": left})  # fmt: skip
+    return found
+
+
+def _measurement(
+    summary: Summary, parts: Sequence[Mapping[str, Any]], stations: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """What to measure first, of an uncalibrated result."""
+    if summary["verdict"].get("calibration") == "calibrated":
+        return None
+    first = next((part for part in parts if part["part"] in _MEASUREMENTS), None)
+    if first is not None:
+        what, why = _MEASUREMENTS[first["part"]], f"{first['part']} is {first['share']:.0%} of the time"
+    elif stations:
+        what = _MEASUREMENTS["data read"].replace("random reads of the page size", "requests like the recorded ones")
+        why = f"{stations[0]['station']} is the busiest part, {stations[0]['utilisation']:.0%} of the time"
+    else:
+        return None
+    off = _furthest_off(summary)
+    guessed = _assumed_of(summary, (summary.get("bottleneck") or {}).get("station"))
+    return {
+        "what": what, "why": why, "assumed_parameters": guessed, "furthest_off": off,
+        "and_then": "replay on a model of the recorded hardware (`tiersim replay … --recorded-on`), which tells whether the model gives what was recorded",
+    }  # fmt: skip
+
+
+def _furthest_off(summary: Summary) -> dict[str, Any] | None:
+    """The class whose simulated mean is furthest from the recorded one, where the calibration failed."""
+    classes = (summary.get("calibration") or {}).get("classes") or {}
+    known = {name: one["error_pct"] for name, one in classes.items() if one["decides"] and one["error_pct"] is not None}
+    if not known:
+        return None
+    name = max(known, key=lambda one: abs(known[one]))
+    return {"class": name, "error_pct": known[name]}
+
+
+def _assumed_of(summary: Summary, station: str | None) -> list[str]:
+    """Assumed or fitted parameters of the volume that the station belongs to."""
+    volume = (station or "").split(".")[0]
+    return [one["what"] for one in summary.get("assumed") or () if one["what"].split(":")[0] == volume]

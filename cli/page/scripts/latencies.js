@@ -1,0 +1,41 @@
+// Latencies, verdicts and parts of time, as all reports word and colour them.
+const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p99.9' };
+const isSaturated = scenario => scenario.verdict.load === 'saturated';
+
+const PLURAL = {
+  'log write': 'log writes', 'log sync': 'log syncs', 'log sync on device': 'log syncs on the device', 'log flush': 'log flushes', 'data read': 'data reads', 'data write': 'data writes', flush: 'flushes',
+  'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
+  unknown: 'requests of unknown purpose', transaction: 'transactions', commit: 'commits', statement: 'statements',
+};
+const plural = purpose => PLURAL[purpose] ?? purpose;
+
+const VERDICTS = {
+  steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
+  behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
+  saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
+};
+const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
+
+/** Where an unresolved figure lies, for a table and for a sentence. */
+function bounds(figure) {
+  const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
+  if (known(low) && known(high)) {
+    const [from, to] = ends(low, high);
+    return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
+  }
+  if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
+  if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
+  return {};
+}
+
+function figureAt(scenario, figures, statistic) {
+  if (!figures) return { word: 'none' };
+  if (isSaturated(scenario)) return { word: 'saturated' };
+  const figure = figures[statistic];
+  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', figure, ...bounds(figure) };
+  return { us: figure.value / 1e3, figure };
+}
+
+const PART_COLOURS = ['--series-0', '--series-5', '--series-1', '--series-3', '--series-2', '--series-4', '--faint', '--rule'];
+const PART_WORDS = { cpu: 'CPU', 'cpu queue': 'waiting for a core', 'data read': 'reading pages', eviction: 'making room in the pool', log: 'waiting for the log', lock: 'waiting for locks', temp: 'temporary files', copy: 'backups and restores' };
+const partWord = part => PART_WORDS[part] ?? part;

@@ -1,0 +1,60 @@
+// What the studies answer, in sentences, and what they are of.
+function leadOfStudies() {
+  const answers = [];
+  if (sizes.length) {
+    const { chosen: best, candidates, targets } = size();
+    const one = candidates.find(each => each.name === best);
+    const others = candidates.filter(each => each.status === 'meets').length;
+    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
+  }
+  if (loads.length) {
+    const said = loads.map(load => {
+      const [value, low] = load.largest ?? [];
+      const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : 'a load that is not known';
+      return `${load.scenario || load.name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
+    });
+    answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
+  }
+  if (sweeps.length) answers.push(['What would change it?', sweepAnswer()]);
+  if (mrcs.length) {
+    const knees = mrcs[0].knees.map(knee => `${bytes(knee.cache_bytes)} (${percent(knee.miss_ratio)} missed)`);
+    answers.push(['How large should the cache be?', knees.length ? `The curve of ${nameOfMrc(mrcs[0])} bends at ${list(knees)}; beyond its last knee more memory buys little.` : `The curve of ${nameOfMrc(mrcs[0])} has no knee: ${mrcReading()}`]);
+  }
+  return answers;
+}
+
+/** By how much each axis moves the latency that is looked at, at what is chosen on the others. */
+function sweepAnswer() {
+  const said = shownAxes().map(([one]) => {
+    const points = axisPoints(one, null, null).filter(({ us }) => known(us));
+    if (points.length < 2) return null;
+    const [best, worst] = [points.reduce((a, b) => (b.us < a.us ? b : a)), points.reduce((a, b) => (b.us > a.us ? b : a))];
+    return { text: `${axisName(one).toLowerCase()} moves it between ${duration(best.us)} (${valueText(one, best.i)}) and ${duration(worst.us)} (${valueText(one, worst.i)})`, factor: worst.us / best.us };
+  }).filter(known).sort((a, b) => b.factor - a.factor);
+  return said.length ? `From the chosen point on, the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)}: ${said.map(one => one.text).join('; ')}.` : `The ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)} is resolved at too few points around the chosen one.`;
+}
+
+function drawStudyHead() {
+  const lead = data.scenarios ? $('study-lead') : $('lead');
+  $('study-lead').hidden = !data.scenarios;
+  lead.replaceChildren(...leadOfStudies().map(([question, said]) => element('div', {}, element('dt', {}, question), element('dd', {}, said))));
+  if (data.scenarios) return;
+  const traces = [...new Set([...sweeps, ...mrcs, ...loads, ...sizes].map(one => one.trace.name).filter(Boolean))];
+  $('facts').textContent = traces.length ? `Trace ${list(traces)}` : '';
+  $('footer').textContent = 'Made by tiersim report · this page holds all its data and loads nothing';
+}
+
+function drawStudyKnown() {
+  const of = one => (one.trace.name ? `trace ${one.trace.name}${one.trace.hash ? ` ${one.trace.hash.slice(0, 12)}` : ''}` : 'trace not named');
+  const entries = [
+    ...sweeps.map(one => [`Sweep ${one.name}: ${one.axes.map(axis => `${axis.values.length} × ${axis.key}`).join(', ') || 'one point'}${one.replications > 1 ? `, ${one.replications} replications` : ''}.`, of(one)]),
+    ...mrcs.map(one => [`Miss ratios ${one.name}: ${one.policy}, ${one.method}${known(one.references) ? `, ${whole.format(one.references)} references` : ''}${known(one.distinct_pages) ? ` to ${whole.format(one.distinct_pages)} pages` : ''}${known(one.page_bytes) ? ` of ${bytes(one.page_bytes)}` : ''}.${one.recorded.beyond ? ` Beyond the recorded size: ${one.recorded.beyond}` : ''}`, of(one)]),
+    ...mrcs.flatMap(one => one.notes.map(text => [capital(text) + '.', `of the miss ratios ${one.name}`])),
+    ...loads.map(one => [`Load ${one.name} on ${one.scenario || 'one scenario'}: ${one.points.length} loads.${one.largest_basis ? ` Largest sustainable load: ${one.largest_basis}.` : ''}`, of(one)]),
+    ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
+  ];
+  const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
+  if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated: no replay on a model of the recorded hardware has been compared with the recording.'], 'the verdict of the points']);
+  entries.push(['Every latency, rate and utilisation here is simulated. Intervals hold 80 % and tell chance, not errors of the models.', 'tiersim']);
+  $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
+}

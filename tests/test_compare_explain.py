@@ -1,0 +1,294 @@
+"""``compare`` and ``explain``: real small results and made-up ones; every number is one of the results."""
+# ruff: noqa: F401, F811 - fixtures
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
+from tests.page_statements import statement_sample
+from tests.test_cli import CAPTURE, Shell, shell
+from tiersim.cli.comparison import comparison
+from tiersim.cli.explanation import explanation
+from tiersim.cli.measured import Measurement, read_measured
+from tiersim.errors import TraceError
+from tiersim.simulator.result import load_result, save_result
+
+DEVICES = ("15k-raid10", "pcie-flash")
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a small recording on two devices."""
+    from tiersim.cli.replay import run_all
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.traces.bundle import Bundle
+    from tiersim.traces.readers import import_trace
+
+    folder = tmp_path_factory.mktemp("replayed")
+    import_trace([CAPTURE], folder / "vda.trace")
+    scenarios = [load_scenario(name) for name in DEVICES]
+    targets = [folder / f"{name}.result" for name in DEVICES]
+    run_all(Bundle(folder / "vda.trace"), scenarios, targets, requests=False, force=False)
+    return folder
+
+
+def saved(folder: Path, **results: Any) -> list[Path]:
+    """Write made-up results under their names."""
+    for name, result in results.items():
+        save_result(result, folder / f"{name}.result", {})
+    return [folder / f"{name}.result" for name in results]
+
+
+# --------------------------------------------------------------------------------------------------------- compare
+def test_ratios_are_those_of_the_results(shell: Shell, replayed: Path) -> None:
+    paths = [replayed / f"{name}.result" for name in DEVICES]
+    document = shell("compare", *paths, "--json").document()
+    assert document["schema"] == "tiersim.compare/1"
+    assert document["baseline"] == DEVICES[0]
+    first, second = (load_result(path).summary for path in paths)
+    ratios = document["results"][1]["ratios"]["latency_ns"]
+    assert ratios.keys() == first["latency_ns"].keys()
+    checked = 0
+    for name, found in ratios.items():
+        for key, one in found.items():
+            a, b = first["latency_ns"][name][key], second["latency_ns"][name][key]
+            if a["resolved"] and b["resolved"]:
+                assert one["value"] == pytest.approx(b["value"] / a["value"], rel=1e-3)
+                assert one["low"] == pytest.approx(b["low"] / a["high"], rel=1e-3)
+                checked += 1
+    assert checked
+    assert "verdict" in next(iter(next(iter(ratios.values())).values()))
+
+
+def test_the_table_says_what_the_intervals_leave_open(shell: Shell, replayed: Path) -> None:
+    said = shell("compare", *(replayed / f"{name}.result" for name in DEVICES))
+    assert "÷ 15k-raid10" in said.out
+    assert "pcie-flash against 15k-raid10: of " in said.out
+    assert "busiest part" in said.out
+    same = shell("compare", *[replayed / f"{DEVICES[0]}.result"] * 2)
+    assert "the same" in same.out
+    assert " 0 are lower, 0 higher" in same.out
+
+
+def test_intervals_decide() -> None:
+    a, b = statement_sample(DISKS).summary, statement_sample(CARD).summary
+    found = comparison([a, b, dict(a)], None, "")["results"]
+    assert found[1]["ratios"]["latency_ns"]["transaction"]["mean"]["verdict"] == "less"
+    assert found[2]["ratios"]["latency_ns"]["transaction"]["p99"]["verdict"] == "open"
+    assert set(found[1]["ratios"]["queries"]) == set(a["queries"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"trace": {"name": "other", "hash": "1"}}, "replayed different traces"),
+        ({"level": "requests"}, "measure different things"),
+        ({"replay": {"load": 2.0}}, "would compare the loads"),
+        ({"verdict": {"load": "saturated", "calibration": "none"}}, "saturated"),
+    ],
+)
+def test_no_ratio_where_it_would_mean_nothing(changed: dict[str, Any], why: str) -> None:
+    a, b = statement_sample(DISKS).summary, {**statement_sample(CARD).summary, **changed}
+    found = comparison([a, b], None, "")["results"][1]
+    assert found["ratios"] is None
+    assert why in found["no_ratios"]
+
+
+def test_different_traces_are_said(shell: Shell, replayed: Path) -> None:
+    (other,) = saved(shell.folder, other=sample(SSDS))
+    said = shell("compare", replayed / "pcie-flash.result", other)
+    assert "No ratios: sas-ssd-x4 and pcie-flash replayed different traces (pgbench and vda)" in said.out
+
+
+def test_a_recording_stands_beside_its_predictions(shell: Shell, replayed: Path) -> None:
+    paths = [replayed / f"{name}.result" for name in DEVICES]
+    measured = load_result(paths[0]).summary["measured_latency_ns"]
+    found = shell("compare", *paths, "--measured", replayed / "vda.trace", "--json").document()["measured"]
+    assert {row["class"] for row in found["rows"]} <= set(measured)
+    for row in found["rows"]:
+        assert row["measured_ns"] == pytest.approx(measured[row["class"]][row["statistic"]])
+        for one in row["predictions"]:
+            value = one["predicted"]["value"]
+            if value is not None and one["predicted"]["resolved"]:
+                assert one["error_pct"] == pytest.approx(100 * (value / row["measured_ns"] - 1))
+    assert any(one["error_pct"] is not None for row in found["rows"] for one in row["predictions"])
+    said = shell("compare", paths[0], "--measured", CAPTURE)
+    assert "predicted against measured" in said.out
+
+
+def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
+    (path,) = saved(shell.folder, disks=statement_sample(DISKS))
+    summary = load_result(path).summary
+    table = shell.file(
+        "after.csv",
+        "class,statistic,value,unit\ntransaction,p99,2.5,ms\nquery 7123,mean,900,us\nthroughput,transactions,150,per_s\nnobody,p50,1,s\n",
+    )
+    found = shell("compare", path, "--measured", table, "--json").document()["measured"]
+    by_class = {row["class"]: row for row in found["rows"]}
+    p99 = summary["latency_ns"]["transaction"]["p99"]["value"]
+    assert by_class["transaction"]["measured_ns"] == 2.5e6
+    assert by_class["transaction"]["predictions"][0]["error_pct"] == pytest.approx(100 * (p99 / 2.5e6 - 1))
+    assert by_class["transaction"]["predictions"][0]["interval_holds"] is False
+    assert by_class["query 7123"]["measured_ns"] == 900_000
+    rate = summary["throughput_per_s"]["transactions"]["value"]
+    assert by_class["throughput"]["predictions"][0]["error_pct"] == pytest.approx(100 * (rate / 150 - 1))
+    assert found["unmatched"] == ["nobody"]
+    rows = [{"class": "transaction", "statistic": "p99", "value": 2.5, "unit": "ms"}]
+    same = shell("compare", path, "--measured", shell.file("after.json", json.dumps(rows)), "--json").document()
+    assert same["measured"]["rows"] == [by_class["transaction"]]
+    assert "Measured, and in none of the results: nobody." in shell("compare", path, "--measured", table).out
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (",p99,1,ms", "row 1: has no class"),
+        ("transaction,p98,1,ms", "row 1: 'p98' is not a statistic of transaction; write one of mean, p50, p95, p99, p999; did you mean"),
+        ("transaction,p99,1,minutes", "row 1: 'minutes' is not a unit of transaction; write one of ns"),
+        ("transaction,p99,1,per_s", "row 1: 'per_s' is not a unit"),
+        ("throughput,p99,1,per_s", "row 1: 'p99' is not a statistic of throughput; write one of requests, statements, transactions"),
+        ("transaction,p99,fast,ms", "row 1: the value 'fast' is not a number"),
+        ("transaction,p99,,ms", "row 1: the value '' is not a number"),
+        ("transaction,p99,-1,ms", "row 1: the value '-1' is not above 0"),
+        ("transaction,p99,nan,ms", "row 1: the value 'nan' is not above 0"),
+        ("transaction", "row 1: '' is not a statistic"),
+        ("", "holds no measured latency"),
+    ],
+)  # fmt: skip
+def test_a_table_with_a_mistake(shell: Shell, row: str, says: str) -> None:
+    (path,) = saved(shell.folder, disks=statement_sample(DISKS))
+    table = shell.file("after.csv", f"class,statistic,value,unit\n{row}\n")
+    said = shell.fails("compare", path, "--measured", table)
+    assert says in said
+    assert "after.csv" in said
+
+
+def test_one_result_alone_is_wrong_usage(shell: Shell, replayed: Path) -> None:
+    said = shell("compare", replayed / "pcie-flash.result")
+    assert said.code == 2
+    assert "nothing to be compared with" in " ".join(said.err.replace("│", " ").split())
+
+
+def test_no_result_is_said(shell: Shell) -> None:
+    assert "is not a result bundle" in shell.fails("compare", "a.result", "b.result")
+    assert "is not a result bundle" in shell.fails("explain", "a.result")
+
+
+# --------------------------------------------------------------------------------------------------------- explain
+def test_parts_of_a_query_are_those_of_the_result() -> None:
+    summary = statement_sample(DISKS).summary
+    document = explanation(summary, "7123")
+    breakdown = summary["queries"]["7123"]["breakdown_ns"]
+    assert {part["part"]: part["ns"] for part in document["parts"]} == {k: v for k, v in breakdown.items() if v > 0}
+    assert sum(part["share"] for part in document["parts"]) == pytest.approx(1)
+    assert [part["ns"] for part in document["parts"]] == sorted((v for v in breakdown.values() if v > 0), reverse=True)
+    assert document["reads"]["per_call"] == summary["queries"]["7123"]["physical_reads_per_call"]
+    mean = summary["queries"]["7123"]["mean"]["value"]
+    reading = next(change for change in document["changes"] if change["part"] == "data read")
+    assert reading["mean_at_best_ns"] == pytest.approx(max(mean - breakdown["data read"], 0))
+
+
+def test_a_transaction_is_the_sum_of_its_queries_and_its_commit() -> None:
+    summary = statement_sample(CARD).summary
+    document = explanation(summary, None)
+    assert document["of"] == "transaction"
+    count = summary["latency_ns"]["transaction"]["count"]
+    log = sum(one["count"] * one["breakdown_ns"]["log"] for one in summary["queries"].values())
+    log += summary["latency_ns"]["commit"]["count"] * summary["commit_breakdown_ns"]["log"]
+    assert next(part["ns"] for part in document["parts"] if part["part"] == "log") == pytest.approx(log / count)
+    assert explanation(summary, "commit")["parts"][0]["part"] == "log"
+    assert explanation(summary, "query 7123")["of"] == "query 7123"
+
+
+def test_what_is_small_is_not_said_to_change_anything() -> None:
+    changes = explanation(statement_sample(DISKS).summary, "7123")["changes"]
+    assert {change["part"] for change in changes} <= {"cpu", "data read", "eviction"}
+    assert all(change["at_most_share"] >= 0.02 for change in changes)
+
+
+def test_the_bound_is_the_utilisation_law_or_what_the_run_says() -> None:
+    summary = statement_sample(DISKS).summary
+    bound = explanation(summary, None)["bound"]
+    assert bound["ceiling"] == pytest.approx(1 / summary["bottleneck"]["utilisation"])
+    assert "utilisation law" in bound["basis"]
+    summary["load"]["sustainable_load"] = 0.83
+    assert explanation(summary, None)["bound"]["ceiling"] == 0.83
+    assert not explanation(summary, None)["bound"]["is_short"]
+    summary["bottleneck"]["utilisation"] = 0.97
+    assert explanation(summary, None)["bound"]["is_short"]
+
+
+def test_time_at_a_station_is_by_littles_law() -> None:
+    summary = statement_sample(DISKS).summary
+    station = explanation(summary, None)["stations"][0]
+    given = summary["stations"][station["station"]]
+    span_ns = summary["replay"]["counted_ns"]["until"]
+    assert station["time_there_ns"] == pytest.approx(given["queue_mean"] * span_ns / given["requests"])
+    assert station["waiting_share"] == pytest.approx(max(1 - station["utilisation"] / given["queue_mean"], 0))
+    assert explanation(statement_sample(CARD).summary, None)["stations"][0]["waiting_share"] is None  # many at a time
+
+
+def test_a_saturated_run_has_no_parts() -> None:
+    document = explanation(statement_sample(TOO_FEW_DISKS).summary, "7123")
+    assert document["parts"] == []
+    assert document["changes"] == []
+    assert "saturated" in document["no_parts"]
+
+
+def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) -> None:
+    document = shell("explain", replayed / "15k-raid10.result", "--json").document()
+    assert document["schema"] == "tiersim.explain/1"
+    assert document["parts"] == []
+    assert "does not divide" in document["no_parts"]
+    assert document["stations"]
+    said = shell("explain", replayed / "15k-raid10.result")
+    assert re.search("What bounds it: |No part is short of capacity; the busiest is ", said.out)
+    assert "Calibration: none. What to measure first: " in said.out
+
+
+def test_the_text_says_what_the_document_says(shell: Shell) -> None:
+    (path,) = saved(shell.folder, disks=statement_sample(DISKS))
+    document = shell("explain", path, "--query", "7123", "--json").document()
+    said = shell("explain", path, "--query", "7123").out
+    assert "SELECT abalance FROM pgbench_accounts" in said
+    for part in document["parts"]:
+        assert f"{part['share']:.1%}" in said
+    assert "a larger buffer pool" in said
+
+
+def test_calibrated_results_ask_for_no_measurement() -> None:
+    summary = statement_sample(DISKS).summary
+    assert explanation(summary, None)["measurement"] is not None
+    summary["verdict"]["calibration"] = "calibrated"
+    assert explanation(summary, None)["measurement"] is None
+
+
+def test_a_failed_calibration_names_the_class_that_is_furthest_off() -> None:
+    summary = statement_sample(DISKS).summary
+    summary["verdict"]["calibration"] = "uncalibrated"
+    classes = {"a": (True, -30.0), "b": (True, 12.0), "c": (False, 90.0), "d": (True, None)}
+    summary["calibration"] = {"classes": {name: {"decides": one, "error_pct": error} for name, (one, error) in classes.items()}}  # fmt: skip
+    assert explanation(summary, None)["measurement"]["furthest_off"] == {"class": "a", "error_pct": -30.0}
+
+
+def test_an_unknown_query_is_named(shell: Shell, replayed: Path) -> None:
+    (path,) = saved(shell.folder, disks=statement_sample(DISKS))
+    assert "has no query '7124'; did you mean '7123'?" in shell.fails("explain", path, "--query", "7124")
+    assert "is of requests and names no query" in shell.fails("explain", replayed / "pcie-flash.result", "--query", "1")
+
+
+def test_measured_figures_of_a_recording() -> None:
+    found = read_measured(CAPTURE)
+    assert all(isinstance(one, Measurement) and one.value > 0 for one in found)
+    assert len({(one.name, one.statistic) for one in found}) == len(found)
+
+
+def test_what_measures_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("[]")
+    with pytest.raises(TraceError, match="holds no measured latency"):
+        read_measured(file)

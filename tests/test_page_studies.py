@@ -1,0 +1,501 @@
+"""The page of sweeps, miss-ratio curves, load curves and searches: what is chosen moves every chart to the numbers of the files."""
+# ruff: noqa: F401, F811 - fixtures
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_samples import CARD, DISKS, sample
+from tests.page_statements import MIB
+from tests.page_studies import (
+    DEVICES,
+    LOADS,
+    POOLS,
+    load_document,
+    miss_ratio_document,
+    row,
+    size_document,
+    size_text,
+    summary_of,
+    write_all,
+    write_document,
+    write_sweep,
+)
+from tiersim.cli.page import build_page
+from tiersim.cli.page.queries import MOST_TEXT
+from tiersim.cli.page.study_models import Row
+from tiersim.cli.page.study_points import point_of
+from tiersim.cli.report_inputs import Inputs, open_inputs
+from tiersim.errors import TraceError
+
+HOSTILE = {
+    "script": "</script><script>alert(1)</script><img src=x onerror=alert(2)> SELECT '\"&amp;%{x}'",
+    "right to left": "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1",
+    "emoji": "SELECT '\U0001f468\u200d\U0001f469\u200d\U0001f467' " * 60,
+    "=1+2": "\ud800 broken \x00 bytes",
+    "long": "SELECT " + "x" * 1_000_000,
+}
+
+
+def page_of(paths: list[Path]) -> str:
+    found = open_inputs(paths)
+    return build_page(found.results, "what if", found.studies)
+
+
+def payload_of(html: str) -> dict[str, Any]:
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert match
+    payload: dict[str, Any] = json.loads(match[1])
+    return payload
+
+
+def rows_of(sweep: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Rows of a sweep by the texts of their settings; in place of one that was screened the one that gives the same."""
+    rows = [json.loads(file.read_text()) for file in sorted((sweep / "points").iterdir())]
+    return {
+        tuple(one["settings"].values()): rows[one["screened"]["by_point"]] if one["status"] == "screened" else one
+        for one in rows
+    }
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_all(tmp_path_factory.mktemp("studies"))
+
+
+@pytest.fixture(scope="module")
+def html(files: list[Path]) -> str:
+    return page_of(files)
+
+
+# ---------------------------------------------------------------------------------------------------------- files
+def test_files_are_told_apart_by_their_schema(files: list[Path]) -> None:
+    found = open_inputs(list(reversed(files)))
+    assert [
+        len(some) for some in (found.studies.sweeps, found.studies.mrcs, found.studies.loads, found.studies.sizes)
+    ] == [1] * 4
+    assert found.studies.trace_name == "shop"
+    assert not found.results
+
+
+def test_nothing_is_no_page() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        build_page([], "x", Inputs().studies)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is not JSON or damaged"),
+        ("[1]", "is not a JSON object but list"),
+        ('{"schema": "tiersim.other/1"}', "its schema is 'tiersim.other/1'"),
+        ('{"schema": 3}', "its schema is 3"),
+        ('{"schema": "tiersim.mrc/1"}', "points: field required"),
+        ('{"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 1, "miss_ratio": 2}]}', "points.0.miss_ratio: input should be less"),
+        ('{"schema": "tiersim.load/1", "points": [{"status": "gone"}]}', "points.0.status"),
+        ('{"schema": "tiersim.size/1", "candidates": [{"name": 3}]}', "candidates.0.name"),
+        ("[" * 100_000, "is not JSON or damaged"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_named_in_a_sentence(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "x.mrc.json"
+    file.write_text(content)
+    with pytest.raises(TraceError, match=re.escape(said)) as error:
+        open_inputs([file])
+    assert str(error.value).startswith(str(file))
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_there_and_what_is_no_bundle_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no such file"):
+        open_inputs([tmp_path / "absent.mrc.json"])
+    (tmp_path / "empty.sweep").mkdir()
+    with pytest.raises(TraceError, match="is not a result bundle"):
+        open_inputs([tmp_path / "empty.sweep"])
+
+
+def test_a_point_that_is_not_on_the_grid_is_refused(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.0,))
+    file = sweep / "points" / "000000.json"
+    one = json.loads(file.read_text())
+    file.write_text(json.dumps({**one, "settings": {**one["settings"], "replay.load": "9"}}))
+    with pytest.raises(TraceError, match=r"its replay.load is '9', which is not on the axis"):
+        open_inputs([sweep])
+    file.write_text(json.dumps({**one, "summary": {}}))
+    with pytest.raises(TraceError, match="is 'done' without a summary"):
+        open_inputs([sweep])
+
+
+def test_a_half_done_sweep_is_a_page(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0))
+    for file in sorted((sweep / "points").iterdir())[3:]:
+        file.unlink()
+    assert len(payload_of(page_of([sweep]))["studies"]["sweeps"][0]["points"]) == 3
+
+
+def test_the_same_files_give_the_same_bytes(files: list[Path], html: str) -> None:
+    assert page_of(files) == html
+
+
+# --------------------------------------------------------------------------------------------------------- payload
+def test_replications_are_one_point_whose_interval_holds_all_of_theirs() -> None:
+    summaries = [summary_of(CARD, 64 * MIB), summary_of(DISKS, 64 * MIB)]
+    rows = [Row.model_validate(row(0, {}, summary, number)) for number, summary in enumerate(summaries)]
+    point = point_of(rows, {}, ["cpu"])
+    figures = [summary["latency_ns"]["transaction"]["p99"] for summary in summaries]
+    value, low, high = point["latency"]["transaction"]["ns"]["p99"]
+    assert value == pytest.approx(sum(one["value"] for one in figures) / 2, rel=1e-5)
+    assert (low, high) == pytest.approx((min(f["low"] for f in figures), max(f["high"] for f in figures)), rel=1e-5)
+    assert point["replications"] == 2
+
+
+def test_of_a_saturated_point_no_latency_is_in_the_page() -> None:
+    summary = summary_of(CARD, 64 * MIB)
+    summary["verdict"]["load"] = "saturated"
+    point = point_of([Row.model_validate(row(0, {}, summary))], {"7123": 0}, ["cpu"])
+    assert point["latency"]["transaction"]["ns"] == {}
+    assert point["queries"]["0"]["us"] is None
+
+
+def test_a_failed_and_a_screened_point_say_why(files: list[Path], html: str) -> None:
+    points = payload_of(html)["studies"]["sweeps"][0]["points"]
+    assert points[-1]["error"] == "volumes.data: 1.2 TB of the trace do not fit"
+    assert points[-2]["status"] == "screened"
+    assert points[-2]["stands_for_it"] == points[-3]["at"]
+
+
+def test_without_scripts_it_is_spoken(html: str) -> None:
+    spoken = html.split("<noscript>")[1].split("</noscript>")[0]
+    assert "a sweep of 48 points, 46 of them simulated" in spoken
+    assert "is the cheapest that meets the targets" in spoken
+
+
+# --------------------------------------------------------------------------------------------------------- browser
+def _main_line(page: Any, chart: str) -> list[float | None]:
+    """Values of the line of the chosen value: the widest one."""
+    found: list[float | None] = page.eval_on_selector(
+        f"#{chart}",
+        "e => e.data.filter(t => t.yaxis !== 'y2' && t.error_y && t.y).sort((a, b) => (b.line?.width ?? 0) - (a.line?.width ?? 0))[0].y",
+    )
+    return found
+
+
+def _slide(page: Any, key: str, to: int) -> None:
+    page.eval_on_selector(
+        f"[id='axis-of-{key}']", "(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", to
+    )
+
+
+def _p99_us(one: dict[str, Any], name: str = "transaction") -> float | None:
+    if one["status"] != "done" or one["summary"]["verdict"]["load"] == "saturated":
+        return None
+    value = one["summary"]["latency_ns"][name]["p99"]["value"]
+    return None if value is None else value / 1e3
+
+
+def _near(found: list[float | None], expected: list[float | None]) -> None:
+    assert [value is None for value in found] == [value is None for value in expected]
+    known = [(a, b) for a, b in zip(found, expected, strict=True) if a is not None and b is not None]
+    assert [a for a, _ in known] == pytest.approx([b for _, b in known], rel=1e-5)
+
+
+@pytest.mark.browser
+def test_every_slider_moves_every_chart_to_the_numbers_of_the_files(
+    files: list[Path], html: str, open_page: Open
+) -> None:
+    rows = rows_of(files[0])
+    page = open_page(html)
+    pools, devices, loads = [size_text(pool) for pool in POOLS], list(DEVICES), [f"{load:g}" for load in LOADS]
+    mrc = {point["cache_bytes"]: point["miss_ratio"] for point in miss_ratio_document()["points"]}
+    curve = load_document()["points"]
+    for pool, device, load in ((0, 0, 1), (3, 1, 0), (2, 2, 2), (1, 0, 3)):
+        _slide(page, "engine.buffer_pool", pool)
+        _slide(page, "replay.load", load)
+        page.locator("[id='axis-of-volumes.data.device']").select_option(index=device)
+        page.wait_for_timeout(50)
+        chosen = rows[pools[pool], devices[device], loads[load]]
+        _near(_main_line(page, "axis-0"), [_p99_us(rows[one, devices[device], loads[load]]) for one in pools])
+        _near(_main_line(page, "axis-2"), [_p99_us(rows[pools[pool], devices[device], one]) for one in loads])
+        _near(_main_line(page, "axis-1"), [_p99_us(rows[pools[pool], one, loads[load]]) for one in devices])
+        # the point in detail
+        p99 = page.eval_on_selector("#point-latency", "e => (e.data.find(t => t.name === 'p99') ?? {x: []}).x")
+        if chosen["summary"]["verdict"]["load"] == "saturated":
+            assert p99 == []
+        else:
+            latencies = chosen["summary"]["latency_ns"]
+            expected = [latencies[name]["p99"]["value"] / 1e3 for name in payload_of(html)["studies"]["classes"] if latencies[name]["p99"]["resolved"]]  # fmt: skip
+            assert p99 == pytest.approx(expected, rel=1e-5)
+            spent = {one[0]: one[1:] for one in numbers(page, "point-spent")[0][1:]}
+            for query in chosen["summary"]["queries"].values():
+                label = " ".join(query["text"].split())
+                assert float(spent[label][0]) == pytest.approx(query["breakdown_ns"]["cpu"] / 1e3, rel=1e-5)
+        busy = page.eval_on_selector("#point-stations", "e => e.data[0].x[0]")
+        utilisations = [max(s["utilisation"].values()) for s in chosen["summary"]["stations"].values()]
+        assert busy == pytest.approx(100 * max(utilisations), rel=1e-5)
+        # the other files at the same size and load
+        line = page.eval_on_selector("#mrc", "e => e.layout.shapes.at(-1).x0")
+        assert line == POOLS[pool]
+        missed = text(page, "#mrc-reading")
+        said = re.search(r"misses ([\d.]+).%", missed)
+        assert said
+        assert float(said[1]) == pytest.approx(100 * mrc[POOLS[pool]], abs=0.51)
+        at_load = page.eval_on_selector("#load", "e => e.layout.shapes.at(-1).x0")
+        assert at_load == LOADS[load]
+    drawn_load = drawn(page, "load")[0]
+    assert drawn_load["x"] == [float(one["settings"]["replay.load"]) for one in curve]
+    _near(drawn_load["y"], [_p99_us(one) for one in curve])
+
+
+@pytest.mark.browser
+def test_the_curve_has_its_band_its_knee_and_what_lies_beyond(open_page: Open, tmp_path: Path) -> None:
+    document = miss_ratio_document()
+    page = open_page(page_of([write_document(tmp_path, "shop", document)]))
+    band, line, knee = drawn(page, "mrc")[:3]
+    assert line["y"] == pytest.approx([100 * point["miss_ratio"] for point in document["points"]], rel=1e-5)
+    half = document["points"][0]["error"] * 100
+    assert max(band["y"][: len(line["y"])]) == pytest.approx(min(line["y"][0] + half, 100), rel=1e-5)
+    assert knee["x"] == [document["knees"][0]["cache_bytes"]]
+    shaded = page.eval_on_selector("#mrc", "e => e.layout.shapes[0].x0")
+    assert shaded == document["recorded"]["cache_bytes"]
+    assert "larger than recorded" in text(page, "figure:has(#mrc) .legend")
+    assert "Larger than recorded: hits of that cache were never seen." in text(page, "#mrc-reading")
+    page.locator("#study-curve").select_option(label="relation orders")
+    of_orders = drawn(page, "mrc")[1]
+    assert of_orders["y"] == pytest.approx(
+        [100 * point["miss_ratio"] for point in document["curves"][0]["points"]], rel=1e-5
+    )
+
+
+@pytest.mark.browser
+def test_behind_a_recorded_cache_nothing_is_as_recorded(open_page: Open, tmp_path: Path) -> None:
+    document = miss_ratio_document()
+    document["trace"] = {**document["trace"], "hash": None, "requests": 1000, "references": 0}
+    document["points"][0]["miss_ratio"] = None
+    page = open_page(page_of([write_document(tmp_path, "shop", document), write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0,))]))  # fmt: skip
+    assert "beyond what was recorded: a cache added behind it" in text(page, "figure:has(#mrc) .legend")
+    assert page.locator("[id='axis-of-added cache']").count() == 1
+    before = text(page, "#mrc-reading")
+    _slide(page, "engine.buffer_pool", 1)  # another cache
+    assert text(page, "#mrc-reading") == before
+    _slide(page, "added cache", 0)
+    assert text(page, "#mrc-reading") != before
+
+
+@pytest.mark.browser
+def test_curves_without_an_error_have_no_band(open_page: Open, tmp_path: Path) -> None:
+    paths = [write_document(tmp_path, name, miss_ratio_document(name, error=None)) for name in ("lru", "sieve")]
+    page = open_page(page_of(paths))
+    assert [trace["name"] for trace in drawn(page, "mrc")] == ["lru", "knees", "sieve", "knees"]
+
+
+@pytest.mark.browser
+def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path], open_page: Open) -> None:
+    document = json.loads(files[3].read_text())
+    page = open_page(html)
+    traces = {trace["name"]: trace for trace in drawn(page, "price")}
+    for status in ("chosen", "meets", "fails"):
+        own = [one for one in document["candidates"] if one["status"] == status]
+        assert traces[status]["y"] == pytest.approx([one["cost"]["capex"] for one in own])
+        _near(traces[status]["x"], [_p99_us(one["row"]) for one in own])
+    front = traces["Pareto front"]
+    by_name = {one["name"]: one for one in document["candidates"]}
+    expected = sorted(
+        (_p99_us(by_name[name]["row"]) or 0.0, by_name[name]["cost"]["capex"]) for name in document["pareto"]
+    )
+    assert list(zip(front["x"], front["y"], strict=True)) == [
+        (pytest.approx(us, rel=1e-5), price) for us, price in expected
+    ]
+    assert document["chosen"] in text(page, "#lead")
+    page.locator("#study-candidate").select_option(label="2 × seagate-cheetah-15k7-300")
+    assert text(page, "#point-title") == "2 × seagate-cheetah-15k7-300"
+    assert "p99(transaction) is" in text(page, "#candidates tr.selected")
+
+
+@pytest.mark.browser
+def test_a_point_that_failed_says_so_and_one_that_was_screened_shows_its_like(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    _slide(page, "engine.buffer_pool", 3)
+    page.locator("[id='axis-of-volumes.data.device']").select_option(index=2)
+    _slide(page, "replay.load", 3)
+    assert "This point failed: volumes.data: 1.2 TB of the trace do not fit" in text(page, "#point-note")
+    _slide(page, "replay.load", 2)
+    assert "Not simulated: no more misses than there." in text(page, "#point-note")
+    shown = page.eval_on_selector("#point-latency", "e => e.data.find(t => t.name === 'p99').x[0]")
+    _slide(page, "replay.load", 1)
+    assert page.eval_on_selector("#point-latency", "e => e.data.find(t => t.name === 'p99').x[0]") == shown
+
+
+@pytest.mark.browser
+def test_the_state_is_in_the_address(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    _slide(page, "engine.buffer_pool", 2)
+    page.locator("#study-of").select_option(label="Commits")
+    page.locator("#study-statistic").select_option("p95")
+    page.locator("#theme").click()
+    assert "engine.buffer_pool=1GiB" in page.url
+    again = open_page(html, "#" + page.url.split("#")[1])
+    assert text(again, "#study-controls output >> nth=0") == "1 GiB"
+    assert again.locator("#study-of").input_value() == "commit"
+    assert "p95 of commits" in text(again, "#axis-0-reading")
+    assert again.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("fragment", ["#engine.buffer_pool=3PiB&of=nothing&figure=p12&details=x&candidate=y", "#=", "#content"])  # fmt: skip
+def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment: str) -> None:
+    usual = text(open_page(html), "#point-title")
+    assert text(open_page(html, fragment), "#point-title") == usual
+
+
+@pytest.mark.browser
+def test_all_of_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    page.locator("[id='axis-of-engine.buffer_pool']").focus()
+    page.keyboard.press("Home")
+    assert text(page, "#study-controls output >> nth=0") == "64 MiB"
+    page.keyboard.press("ArrowRight")
+    assert text(page, "#study-controls output >> nth=0") == "256 MiB"
+    assert page.locator("[id='axis-of-engine.buffer_pool']").get_attribute("aria-valuetext") == "256\xa0MiB"
+    page.locator("[id='axis-of-volumes.data.device']").focus()
+    page.keyboard.press("ArrowDown")
+    assert "micron-s650dc-800" in text(page, "#point-title")
+    page.locator("#points thead .sort", has_text="Latency").focus()
+    page.keyboard.press("Enter")
+    head = page.locator("#points thead th", has_text="Latency")
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert page.evaluate("document.activeElement.textContent") == "Latency ↓"
+    page.locator("#points tbody .pick >> nth=0").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#points tbody tr >> nth=0").get_attribute("class") == "selected"
+
+
+@pytest.mark.browser
+def test_tables_are_sorted_searched_and_whole(html: str, files: list[Path], open_page: Open) -> None:
+    page = open_page(html)
+    page.locator("#points + * , #points-section .more").last.click()
+    assert page.locator("#points tbody tr").count() == 48
+    page.locator("#points thead .sort", has_text="Buffer pool").click()
+    page.locator("#points thead .sort", has_text="Buffer pool").click()
+    column = page.locator("#points tbody tr td:nth-child(2)").all_inner_texts()
+    assert [one.replace("\xa0", " ") for one in column[:12]] == ["4 GiB"] * 12
+    page.locator("#points-find").fill("p3700")
+    assert text(page, "#points-section [role=status]") == "16 of 48"
+    page.locator("#points-find").fill("no such thing")
+    assert text(page, "#points tbody") == "Nothing holds this text."
+    page.locator("#candidates-find").fill("the target is 9 ms")
+    failing = sum(one["status"] == "fails" for one in size_document()["candidates"])
+    assert text(page, "#size-section [role=status]").startswith(f"{failing} of")
+
+
+@pytest.mark.browser
+def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], open_page: Open) -> None:
+    page = open_page(html, "#replay.load=1")
+    assert text(page, "#study-controls output >> nth=1") == "1 ×"
+    table = numbers(page, "axis-0")[0]
+    with page.expect_download() as download:
+        page.locator("#axis-0 ~ details button", has_text="Download CSV").click()
+    assert download.value.suggested_filename == "p99-of-transactions.csv"
+    rows = list(csv.reader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert rows[0] == table[0]
+    assert len(rows) == 1 + len(POOLS) * len(DEVICES)
+    assert all(one[2] for one in rows[1:]), rows  # at this load nothing failed
+    found = {(one[0], int(one[1])): float(one[2]) for one in rows[1:]}
+    source = rows_of(files[0])
+    for (device, pool), value in found.items():
+        wanted = _p99_us(source[size_text(pool), device, "1"])
+        assert wanted is not None
+        assert value == pytest.approx(wanted * 1e3, rel=1e-5)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_hostile_text_is_shown_as_text(name: str, open_page: Open, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts={name: HOSTILE[name]})
+    curves = miss_ratio_document()
+    curves["curves"][1]["name"] = HOSTILE[name][:2000]
+    sizes = size_document(6)
+    sizes["candidates"][0] |= {"name": HOSTILE[name][:500], "why": [HOSTILE[name][:500]]}
+    paths = [sweep, write_document(tmp_path, "x", curves), write_document(tmp_path, "x", sizes)]
+    page = open_page(page_of(paths))
+    page.locator("#study-of").select_option(value=f"query:{name}")
+    shown = page.locator("#study-query pre").evaluate("e => e.textContent")
+    assert shown == HOSTILE[name].encode("utf-8", "replace").decode()[:MOST_TEXT]
+    assert page.locator("#study-query pre > *").count() == 0
+    assert page.locator("img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+def test_checkpoints_of_kept_results_stand_on_a_logarithmic_axis(open_page: Open, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), devices={"disks": DISKS, "card": CARD}, keep=True)
+    html = page_of([sweep])
+    page = open_page(html)
+    time = next(point for point in payload_of(html)["studies"]["sweeps"][0]["points"] if point["at"] == [0, 0, 0])["time"]  # fmt: skip
+    lines = {trace["name"]: trace["y"] for trace in drawn(page, "point-time")}
+    assert lines["transaction: mean"] == time["by_class"]["transaction"]["mean_us"]
+    assert page.eval_on_selector("#point-time", "e => [e.layout.yaxis.type, e.layout.yaxis2.type]") == ["log", "log"]
+    spans = page.eval_on_selector("#point-time", "e => e.layout.shapes.map(s => [s.x0, s.x1])")
+    assert spans == [*time["spans_s"], *time["syncing_s"]]
+    assert time["spans_s"]
+
+
+@pytest.mark.browser
+def test_without_kept_results_the_checkpoints_of_the_row_are_drawn(html: str, open_page: Open) -> None:
+    page = open_page(html)
+    writing, syncing = drawn(page, "point-time")
+    one = summary_of(DISKS, 64 * MIB)["checkpoints"][0]
+    assert writing["y"] == [one["write_ns"] / 1e3]
+    assert syncing["y"] == [one["sync_ns"] / 1e3]
+    assert "sweep with --keep" in text(page, "#point-time-reading")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("place", range(4))
+def test_each_kind_of_file_is_a_page_of_its_own(files: list[Path], open_page: Open, place: int) -> None:
+    page = open_page(page_of([files[place]]))
+    sections = [name for name in ("sweep", "mrc", "load", "size") if page.locator(f"#{name}-section").is_visible()]
+    assert sections == [("sweep", "mrc", "load", "size")[place]]
+    assert page.locator("#point-section").is_visible() == (place != 1)
+
+
+@pytest.mark.browser
+def test_results_stand_below_studies_on_one_page(files: list[Path], open_page: Open, tmp_path: Path) -> None:
+    found = open_inputs(files)
+    page = open_page(build_page([sample(DISKS), sample(CARD)], "both", found.studies), "#scenario=pcie-p3700&compare=15k-raid10")  # fmt: skip
+    assert page.locator("#sweep-section").is_visible()
+    assert text(page, "#pair-title") == "pcie-p3700 against 15k-raid10"
+    _slide(page, "engine.buffer_pool", 3)
+    assert "scenario=pcie-p3700" in page.url
+    assert "engine.buffer_pool=4GiB" in page.url
+    assert "Which carries the load?" in text(page, "#lead")
+    assert "What should be bought?" in text(page, "#study-lead")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1600, 390])
+def test_nothing_sticks_out(html: str, open_page: Open, width: int, scheme: str) -> None:
+    page = open_page(html, width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    plots = page.eval_on_selector_all("#studies .plot", "es => es.map(e => [e.scrollWidth <= e.clientWidth + 1, e.clientHeight > 200])")  # fmt: skip
+    assert len(plots) == 10
+    assert all(fits and tall for fits, tall in plots)
+
+
+@pytest.mark.browser
+def test_two_hundred_points_stay_small(open_page: Open, tmp_path: Path) -> None:
+    pools = [int(64 * MIB * 2 ** (step / 2)) // MIB * MIB for step in range(10)]
+    texts = {f"q{number}": f"SELECT {number} FROM t{number}" for number in range(60)}
+    sweep = write_sweep(tmp_path, pools=pools, loads=(0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0), texts=texts)
+    html = page_of([sweep])
+    assert len(payload_of(html)["studies"]["sweeps"][0]["points"]) == 210
+    assert len(html.encode()) < 12_000_000
+    page = open_page(html)
+    assert len(_main_line(page, "axis-0")) == 10
