@@ -47,9 +47,8 @@ def validate(
     names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
     seconds = report.expected_s(names)
     if seconds >= _WORTH_SAYING_S:
-        terminal.notice(
-            f"{len(names)} experiments, about {-(-seconds // 60)} minutes on two cores (as measured, with compiled kernels)"
-        )
+        what = f"{len(names)} experiment{'s' if len(names) > 1 else ''}"
+        terminal.notice(f"{what}, about {-(-seconds // 60)} minutes on two cores (as measured, with compiled kernels)")
     experiments = []
     with terminal.progress_bar("validating") as progress:
         for found in report.run(names, traces):

@@ -163,7 +163,10 @@ def test_other_measurements_of_a_drive_move_no_prediction(monkeypatch: pytest.Mo
     assert [claim.predicted for claim in depth_sweep.experiment().claims] == before
 
 
-SMALL = {"order-entry-hdd": Part("order-entry-hdd", 400, 2, 20, 400), "order-entry-ssd": Part("order-entry-ssd", 400, 2, 2, 9000)}
+SMALL = {
+    "order-entry-hdd": Part("order-entry-hdd", 400, 2, 20, 400),
+    "order-entry-ssd": Part("order-entry-ssd", 400, 2, 2, 9000),
+}
 
 
 @pytest.mark.kernels
@@ -191,7 +194,9 @@ def test_ssds_take_more_orders_than_disks() -> None:
 
 def test_the_document_of_claims_has_the_keys_that_are_promised() -> None:
     claim = Claim("x", "ms", 100, 95, 10, id="G01", low=90, high=99)
-    found = Experiment("one", "One", "somebody", "nothing", (claim, replace(claim, fitted=True)), fits=1, assumed=("a 1 (0 .. 2)",))
+    found = Experiment(
+        "one", "One", "somebody", "nothing", (claim, replace(claim, fitted=True)), fits=1, assumed=("a 1 (0 .. 2)",)
+    )
     document = report.document([found])
     assert document["schema"] == "tiersim.validate/1"
     first, second = document["claims"]
@@ -209,7 +214,9 @@ def test_tables_show_ids_ranges_and_notes_where_there_are_any() -> None:
     columns, rows = report.table(plain)
     assert columns == ["claim", "unit", "published", "predicted", "error", "tolerance", "verdict"]
     assert rows == [["x", "ms", "100", "95", "-5.0 %", "±10 %", "holds"]]
-    ranged = replace(plain, claims=(Claim("x", "ms", 100, 80, 10, id="G02", low=70, high=85, note="it is told otherwise"),))
+    ranged = replace(
+        plain, claims=(Claim("x", "ms", 100, 80, 10, id="G02", low=70, high=85, note="it is told otherwise"),)
+    )
     columns, rows = report.table(ranged)
     assert columns == ["id", "claim", "unit", "published", "predicted", "range", "error", "tolerance", "verdict"]
     assert rows[0][5] == "70 .. 85"

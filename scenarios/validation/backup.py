@@ -94,7 +94,14 @@ def rows(pieces: int = 400) -> Iterator[Row]:
 def experiment() -> Experiment:
     """All rows; the scan within 10 %, the backups within 20 %."""
     claims = [
-        Claim(row.name, "MB/s", row.measured_mb_s, row.predicted_mb_s, 10 if row.name.startswith("scan") else 20, id="G04" if row.name.startswith("scan") else "G24")
+        Claim(
+            row.name,
+            "MB/s",
+            row.measured_mb_s,
+            row.predicted_mb_s,
+            10 if row.name.startswith("scan") else 20,
+            id="G04" if row.name.startswith("scan") else "G24",
+        )
         for row in rows()
         if "defect" not in row.name  # it is put in, not predicted
     ]

@@ -34,7 +34,15 @@ def experiment() -> Experiment:
         "how much a core slows others down, to 200,000 reads of eight; assumed: the SSDs, and that the target of scans is one of dense pages",
         (
             Claim("reads of 8 cores", "1/s", 200_000, reads, 15, fitted=True, id="G06"),
-            Claim("reads that one core has the time for", "1/s", 37_500, 1e9 / cpu_ns, 0, id="G06", within=(30_000, 45_000)),
+            Claim(
+                "reads that one core has the time for",
+                "1/s",
+                37_500,
+                1e9 / cpu_ns,
+                0,
+                id="G06",
+                within=(30_000, 45_000),
+            ),
             Claim("scan by 8 cores, 323 rows a page", "MB/s", 2000, together, 15, id="G06"),
             Claim("scan by one core, 323 rows a page", "MB/s", 360, alone, 15, id="G06"),
             Claim("8 cores over one, scan", "times", 6.5, together / alone, 15, id="G06"),

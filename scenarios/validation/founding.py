@@ -80,7 +80,9 @@ def experiment() -> Experiment:
     )
 
 
-def _exact(id: str, what: str, unit: str, published: float, predicted: float, tolerance_pct: float, note: str = "") -> Claim:
+def _exact(
+    id: str, what: str, unit: str, published: float, predicted: float, tolerance_pct: float, note: str = ""
+) -> Claim:
     return Claim(what, unit, published, predicted, tolerance_pct, id=id, kind="arithmetic", note=note)
 
 
@@ -110,7 +112,9 @@ def _devices() -> Iterator[Claim]:
         "G11", "disks for its bandwidth (contradictory)", "", 15, max(_GB_S) / _DISK_GB_S, 5,
         f"the document contradicts itself: 15 are those of the reads alone; by the mean of reads and writes, which it says it takes, they are {mean_gb_s / _DISK_GB_S:.0f}",
     )  # fmt: skip
-    yield _exact("G11", "cost of 900 disks over the card", "", 16, (900 * _DISK + -(-900 // 16) * _ENCLOSURE) / _CARD, 5)
+    yield _exact(
+        "G11", "cost of 900 disks over the card", "", 16, (900 * _DISK + -(-900 // 16) * _ENCLOSURE) / _CARD, 5
+    )
     disks = mean_gb_s / _DISK_GB_S
     yield _exact(
         "G11", f"cost of the card over {disks:.0f} disks", "", 4, _CARD / (disks * _DISK + _ENCLOSURE), 5,
@@ -148,5 +152,10 @@ def _costs() -> Iterator[Claim]:
 def _network() -> Claim:
     demand_s = 8 / (DISKS[8] / 60 * (1 + 7 / 16))
     return _exact(
-        "G14", "48 users on 16 disks, as a closed network fitted to 8", "per min", DISKS[48], 60 * balanced_network(demand_s, 16, 48), 2
+        "G14",
+        "48 users on 16 disks, as a closed network fitted to 8",
+        "per min",
+        DISKS[48],
+        60 * balanced_network(demand_s, 16, 48),
+        2,
     )

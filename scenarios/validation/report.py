@@ -69,7 +69,18 @@ _GOOD = ("exact", "holds", "qualitative holds")
 #: Seconds of each experiment with compiled kernels, on two cores of a virtual machine that others used, too.
 SECONDS: dict[str, int] = dict.fromkeys(NAMES, 10)
 #: Experiments without a founding claim that take long: ``--quick`` leaves them out.
-_LONG = ("mqsim", "flash", "commits", "pgbench-nvme", "pgbench-raid0", "halves", "checkpoint-bursts", "write-amplification", "updates", "drives")
+_LONG = (
+    "mqsim",
+    "flash",
+    "commits",
+    "pgbench-nvme",
+    "pgbench-raid0",
+    "halves",
+    "checkpoint-bursts",
+    "write-amplification",
+    "updates",
+    "drives",
+)
 #: Founding claims of experiments that do not name them themselves, of which only words were published.
 _IN_WORDS = {"shared-spindles": "G19"}
 
@@ -166,9 +177,17 @@ def table(found: Experiment) -> tuple[list[str], list[list[str]]]:
     columns += [*(["range"] if has_range else []), "error", "tolerance", "verdict"]
     rows = []
     for claim in found.claims:
-        row = [*([claim.id] if has_id else []), claim.what, claim.unit, figure(claim.published), figure(claim.predicted)]
+        row = [
+            *([claim.id] if has_id else []),
+            claim.what,
+            claim.unit,
+            figure(claim.published),
+            figure(claim.predicted),
+        ]
         reach = "" if claim.low is None or claim.high is None else f"{figure(claim.low)} .. {figure(claim.high)}"
-        rows.append([*row, *([reach] if has_range else []), f"{claim.error_pct:+.1f} %", tolerance(claim), outcome(claim)])
+        rows.append(
+            [*row, *([reach] if has_range else []), f"{claim.error_pct:+.1f} %", tolerance(claim), outcome(claim)]
+        )
     return columns, rows
 
 

@@ -29,14 +29,14 @@ def rows_at_once(rows: Sequence[int] = range(23, 29)) -> int:
 
 def read_ms(rows: int) -> float:
     """Return how long a read of a query of so many *rows* takes: of all reads, less those that fill the pool before."""
-    totals = []
+    totals: list[tuple[float, int]] = []
     for statements in ([_lookup(rows)], []):
         latencies = summary_of(with_stream("lookups", "reader", statements), _SCENARIO)["latency_ns"]
         reads = [latencies[key] for key in ("data read", "read ahead") if key in latencies]
         reads = [one for one in reads if one["mean"]["value"] is not None]  # a mean of a few is none, and of no weight
         totals.append((sum(one["count"] * one["mean"]["value"] for one in reads), sum(one["count"] for one in reads)))
     (ns, count), (before_ns, before) = totals
-    return float(ns - before_ns) / (count - before) / 1e6
+    return (ns - before_ns) / (count - before) / 1e6
 
 
 def experiment() -> Experiment:
