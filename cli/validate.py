@@ -12,9 +12,6 @@ from tiersim.files import check_target, whole_file
 if TYPE_CHECKING:
     from tiersim.scenarios.validation.claims import Experiment
 
-#: Whoever waits less long need not be told how long it is.
-_WORTH_SAYING_S = 60
-
 
 def validate(
     name: Annotated[str | None, typer.Argument(help="One experiment, such as depth or mqsim; all without it.")] = None,
@@ -45,16 +42,14 @@ def validate(
     if markdown is not None:
         check_target(markdown, force=True)
     names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
-    seconds = report.expected_s(names)
-    if seconds >= _WORTH_SAYING_S:
-        what = f"{len(names)} experiment{'s' if len(names) > 1 else ''}"
-        terminal.notice(f"{what}, about {-(-seconds // 60)} minutes on two cores (as measured, with compiled kernels)")
+    if len(names) > 1:
+        terminal.notice(report.expected_time(names))
     experiments = []
     with terminal.progress_bar("validating") as progress:
         for found in report.run(names, traces):
             experiments.append(found)
             if progress is not None:
-                progress(report.expected_s(names[: len(experiments)]), seconds)
+                progress(len(experiments), len(names))
     if markdown is not None:
         with whole_file(markdown, force=True) as place:
             place.write_text(report.markdown(experiments), encoding="utf-8")

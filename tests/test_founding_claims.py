@@ -226,7 +226,6 @@ def test_tables_show_ids_ranges_and_notes_where_there_are_any() -> None:
     assert "0 of 1 claims hold." in text
 
 
-def test_every_experiment_says_how_long_it_takes_and_the_quick_ones_take_less_than_ten_minutes() -> None:
-    assert set(report.SECONDS) == set(report.NAMES)
-    assert report.expected_s(report.quick_names()) < 600
-    assert set(report.quick_names()) < set(report.NAMES)
+def test_the_quick_run_takes_less_than_ten_minutes_by_what_was_measured() -> None:
+    assert set(report.quick_names()) <= set(report.SECONDS) <= set(report.NAMES)
+    assert sum(report.SECONDS[name] for name in report.quick_names()) < 600

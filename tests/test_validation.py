@@ -99,13 +99,14 @@ def test_a_claim_counts_its_error_and_its_side() -> None:
 
 
 def test_how_long_many_experiments_take_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "NAMES", ("depth", "drives"))
-    monkeypatch.setattr(report, "SECONDS", {"depth": 61, "drives": 200})
+    monkeypatch.setattr(report, "NAMES", ("depth", "perc6", "drives"))
+    monkeypatch.setattr(report, "SECONDS", {"depth": 61, "perc6": 100})
     monkeypatch.setattr(report, "run", lambda names, traces: iter(()))
     runner = CliRunner()
-    assert "2 experiments, about 5 minutes on two cores" in runner.invoke(app, ["validate", "--json"]).stderr
-    assert "1 experiment, about 2 minutes" in runner.invoke(app, ["validate", "--quick", "--json"]).stderr
-    monkeypatch.setattr(report, "SECONDS", {"depth": 5, "drives": 200})
+    every = runner.invoke(app, ["validate", "--json"]).stderr
+    assert "3 experiments: about 3 minutes of processor time with compiled kernels, and 1 that were not measured" in every
+    quick = runner.invoke(app, ["validate", "--quick", "--json"]).stderr
+    assert "2 experiments: about 3 minutes of processor time with compiled kernels\n" in quick
     assert "minutes" not in runner.invoke(app, ["validate", "depth", "--json"]).stderr
 
 

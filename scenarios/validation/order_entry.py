@@ -51,7 +51,7 @@ _SMALL = {
     ON_SSDS: replace(ON_SSDS, factor=100, warmup_s=3, span_s=3),
 }
 #: What is left of 128 GB beside the pool and the processes; the document's effective_cache_size is 72 GB.
-_OS_CACHE = Assumed("os_cache", "72 GiB", "85 GiB", "95 GiB")
+_OS_CACHE = Assumed("os_cache", "72 GiB", "85 GiB", "92 GiB")
 #: As in the catalogue's files of the drives; contention is one of 2008, and processors of 2014 scale better.
 _OF_DISKS = (_OS_CACHE, Assumed("command_overhead", 50 * NS_PER_US, 100 * NS_PER_US, 200 * NS_PER_US))
 _OF_SSDS = (
