@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from tiersim.scenarios.database_models import EngineModel
+from tiersim.scenarios.statements.engines import EngineSources
+from tiersim.scenarios.statements.postgresql import postgresql
 from tiersim.scenarios.validation import depth_sweep, founding, order_entry, ranges, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.order_entry import Load, Part
 from tiersim.scenarios.validation.ranges import Assumed
+from tiersim.simulator.database.checkpointer import Checkpoints
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -174,7 +178,7 @@ SMALL = {
     ("scenario", "better", "worse"),
     [
         ("order-entry-hdd", "volumes.data.count=16", "volumes.data.count=12"),
-        ("order-entry-hdd", "engine.os_cache=200 GiB", "engine.os_cache=40 GiB"),
+        ("order-entry-hdd", "engine.os_cache=92 GiB", "engine.os_cache=10 GiB"),
         ("order-entry-ssd", "host.core_speed=1", "host.core_speed=0.3"),
     ],
 )
@@ -182,6 +186,16 @@ def test_better_hardware_takes_more_orders(scenario: str, better: str, worse: st
     part = SMALL[scenario]
     more, less = (order_entry.run(part, 16, settings=[setting]).orders_per_min for setting in (better, worse))
     assert more > 1.1 * less
+
+
+@pytest.mark.parametrize(("version", "segments"), [("9.4", 4096), ("9", 4096), ("18", 38)])
+def test_checkpoint_segments_count_before_9_5(version: str, segments: int) -> None:
+    engine = EngineModel.model_validate(
+        {"checkpoint_segments": 4096, "max_wal_size": "1 GiB", "checkpoint_completion_target": 0.67}
+    )
+    found = postgresql(EngineSources(engine, {}, version, 8192, 1 << 30, None, 1 << 30, 0), {}).checkpoints
+    assert isinstance(found, Checkpoints)
+    assert found.segments == segments
 
 
 @pytest.mark.kernels

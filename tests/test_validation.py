@@ -104,7 +104,9 @@ def test_how_long_many_experiments_take_is_said_before(monkeypatch: pytest.Monke
     monkeypatch.setattr(report, "run", lambda names, traces: iter(()))
     runner = CliRunner()
     every = runner.invoke(app, ["validate", "--json"]).stderr
-    assert "3 experiments: about 3 minutes of processor time with compiled kernels, and 1 that were not measured" in every
+    assert (
+        "3 experiments: about 3 minutes of processor time with compiled kernels, and 1 that were not measured" in every
+    )
     quick = runner.invoke(app, ["validate", "--quick", "--json"]).stderr
     assert "2 experiments: about 3 minutes of processor time with compiled kernels\n" in quick
     assert "minutes" not in runner.invoke(app, ["validate", "depth", "--json"]).stderr
