@@ -64,7 +64,8 @@ def experiment() -> Experiment:
         "warming",
         "Reads of a server with 256 GB and of one with 384 GB",
         "founding document 004, in words; its charts are lost",
-        "pages asked for in a second, to the reads at first, and how many pages there are, to those at the end of an hour, both with 256 GB; the workload is assumed, by Zipf's law with an exponent of 0 to 0.8: beyond, the first reads are too few",
+        "pages asked for in a second, to the reads at first, and how many pages there are, to those at the end of an hour, both with 256 GB; "
+        "the workload is assumed, by Zipf's law with an exponent of 0 to 0.8: beyond, the first reads are too few",
         (
             Claim(
                 "256 GB: reads at first",
