@@ -1,14 +1,16 @@
 """``tiersim validate``: published measurements against predictions."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tiersim.cli import terminal
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.files import check_target, whole_file
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.validation.claims import Experiment
 
 
 def validate(
@@ -22,9 +24,12 @@ def validate(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the tables to this file, replacing it.")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out what takes long and is no founding document's: under 10 minutes.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
 ) -> None:
-    """Compare predictions with published measurements: claim, published, predicted, error, tolerance.
+    """Compare predictions with published measurements: claim, published, predicted with its range, error, tolerance, verdict.
 
     Example: tiersim validate depth
     """
@@ -36,45 +41,34 @@ def validate(
         )
     if markdown is not None:
         check_target(markdown, force=True)
-    names = report.NAMES if name is None else (name,)
+    names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
+    if len(names) > 1:
+        terminal.notice(report.expected_time(names))
     experiments = []
     with terminal.progress_bar("validating") as progress:
-        for number, found in enumerate(report.run(names, traces), 1):
+        for found in report.run(names, traces):
             experiments.append(found)
             if progress is not None:
-                progress(number, len(names))
+                progress(len(experiments), len(names))
     if markdown is not None:
         with whole_file(markdown, force=True) as place:
             place.write_text(report.markdown(experiments), encoding="utf-8")
     if json:
-        terminal.print_json(
-            {
-                "schema": "tiersim.validate/1",
-                "experiments": [
-                    {
-                        **asdict(found),
-                        "claims": [{**asdict(c), "error_pct": c.error_pct, "met": c.met} for c in found.claims],
-                    }
-                    for found in experiments
-                ],
-            }
-        )
+        terminal.print_json(report.document(experiments))
         return
-    columns = ["claim", "unit", "published", "predicted", "error", "tolerance", ""]
     for found in experiments:
-        rows = [
-            [
-                claim.what,
-                claim.unit,
-                report.figure(claim.published),
-                report.figure(claim.predicted),
-                f"{claim.error_pct:+.1f} %",
-                report.tolerance(claim),
-                report.outcome(claim).strip("*"),
-            ]
-            for claim in found.claims
-        ]
-        note = (
-            f"Not tried: {found.missing}." if found.missing else f"Published: {found.source}. Fitted: {found.fitted}."
-        )
-        terminal.show_table(found.title, columns, rows, note, words=2)
+        columns, rows = report.table(found)
+        rows = [[*row[:-1], row[-1].strip("*")] for row in rows]
+        terminal.show_table(found.title, columns, rows, _said(found), words=3 if "id" in columns else 2)
+
+
+def _said(found: "Experiment") -> str:
+    """Return what stands below the table of an experiment."""
+    from tiersim.scenarios.validation import report
+
+    if found.missing:
+        return f"Not tried: {found.missing}."
+    lines = [report.counted(found), f"Published: {found.source}. Fitted: {found.fitted}."]
+    if found.assumed:
+        lines.append(f"Assumed: {'; '.join(found.assumed)}.")
+    return "\n".join([*lines, *report.notes(found)])

@@ -89,6 +89,7 @@ class EngineModel(StrictModel):
     checkpoint_completion_target: float | None = Field(default=None, ge=0, le=1)
     checkpoint_flush_after: Bytes | None = Field(default=None, ge=0, le=2 << 20)
     max_wal_size: Bytes | None = Field(default=None, gt=0)
+    checkpoint_segments: int | None = Field(default=None, ge=1, le=1 << 20)  # what 9.4 and earlier have in its place
     wal_buffers: Bytes | None = Field(default=None, ge=64 << 10)
     full_page_writes: bool | None = None
     synchronous_commit: bool | None = None

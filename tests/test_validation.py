@@ -84,9 +84,11 @@ def test_a_backup_moves_what_it_reads() -> None:
 def test_the_depth_sweep_is_met_but_where_it_was_fitted() -> None:
     done = CliRunner().invoke(app, ["validate", "depth", "--json"])
     assert done.exit_code == 0, done.output
-    [experiment] = json.loads(done.stdout)["experiments"]
-    assert [claim["fitted"] for claim in experiment["claims"]] == [True, *[False] * 5]
-    assert all(claim["met"] for claim in experiment["claims"])
+    document = json.loads(done.stdout)
+    assert [claim["verdict"] for claim in document["claims"]] == ["underdetermined", *["holds"] * 5]
+    assert [claim["fitted_on"] == "this figure" for claim in document["claims"]] == [True, *[False] * 5]
+    assert {claim["id"] for claim in document["claims"]} == {"depth"}
+    assert [experiment["name"] for experiment in document["experiments"]] == ["depth"]
 
 
 def test_a_claim_counts_its_error_and_its_side() -> None:
@@ -94,6 +96,20 @@ def test_a_claim_counts_its_error_and_its_side() -> None:
     assert not Claim("x", "ms", 100, 89, 10).met
     assert Claim("x", "ms", 100, 50, 0, at_most=True).met
     assert not Claim("x", "ms", 100, 100.1, 0, at_most=True).met
+
+
+def test_how_long_many_experiments_take_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "NAMES", ("depth", "perc6", "drives"))
+    monkeypatch.setattr(report, "SECONDS", {"depth": 61, "perc6": 100})
+    monkeypatch.setattr(report, "run", lambda names, traces: iter(()))
+    runner = CliRunner()
+    every = runner.invoke(app, ["validate", "--json"]).stderr
+    assert (
+        "3 experiments: about 3 minutes of processor time with compiled kernels, and 1 that were not measured" in every
+    )
+    quick = runner.invoke(app, ["validate", "--quick", "--json"]).stderr
+    assert "2 experiments: about 3 minutes of processor time with compiled kernels\n" in quick
+    assert "minutes" not in runner.invoke(app, ["validate", "depth", "--json"]).stderr
 
 
 def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
@@ -105,7 +121,7 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 
 
 #: Experiments that fit devices, or fill gigabytes of page cache or of buffer pool, take minutes.
-LONG = ("tpch", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
+LONG = ("tpch", "order-entry", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
 
 
 @pytest.mark.shared

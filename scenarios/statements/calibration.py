@@ -186,7 +186,9 @@ def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     if name == LOG_WRITES:
         mean_ns = summary["log"]["sync_mean_ns"]
         return None if mean_ns is None else {"mean": {"value": mean_ns}}
-    found: Mapping[str, Any] | None = (summary["latency_ns"] if name in (*_NO_QUERIES, COMMIT) else summary["queries"]).get(name)
+    found: Mapping[str, Any] | None = (
+        summary["latency_ns"] if name in (*_NO_QUERIES, COMMIT) else summary["queries"]
+    ).get(name)
     return found
 
 

@@ -7,6 +7,7 @@ from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.checkpoint_rules import (
+    CHECKPOINT_SEGMENTS,
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
     SEGMENT_BYTES,
@@ -169,7 +170,13 @@ def _checkpoints(
     return Checkpoints(
         timeout_ns=timeout_ns,
         completion_target=target,
-        segments=distance_segments(number, size, target, segment_bytes=segment_bytes),
+        segments=distance_segments(
+            number,
+            size,
+            target,
+            segment_bytes=segment_bytes,
+            checkpoint_segments=engine.checkpoint_segments or CHECKPOINT_SEGMENTS,
+        ),
         flush_after_pages=flush_bytes // 8192 if _hands_on(version) else 0,
         in_file_order=_hands_on(version),
         since_ns=min(since_ns, timeout_ns),

@@ -22,6 +22,7 @@ OTHERS_KEYS = {
     "checkpoint_timeout": "write recovery_interval, or target_recovery_time for indirect checkpoints",
     "checkpoint_completion_target": "write target_recovery_time, whose checkpoints write all the time",
     "checkpoint_flush_after": "SQL Server writes past the page cache of the operating system; leave it out",
+    "checkpoint_segments": "write recovery_interval, which says how much log there is between checkpoints",
     "max_wal_size": "write recovery_interval, which says how much log there is between checkpoints",
     "wal_buffers": "SQL Server's log buffers have no setting; leave it out",
     "full_page_writes": "SQL Server puts no images of pages into its log; leave it out",

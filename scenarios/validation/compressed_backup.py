@@ -8,33 +8,40 @@ cores could not have done that, so some of what is called work here was waiting.
 from collections.abc import Mapping
 from typing import Any
 
+from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.workloads import summary_of, with_compression
+from tiersim.scenarios.validation.ranges import Assumed
+from tiersim.scenarios.validation.workloads import summary_of, with_steps
+from tiersim.scenarios.workloads.steps import Backup
 
-#: By how much the backup may have been compressed.
-_LEAST, _MOST = 1.0, 2.0
 _SCENARIO = "r610-fusion"
+#: By how much the backup may have been compressed: its pages are, in the database, already.
+_COMPRESSION = Assumed("compression", 1.0, 1.5, 2.0)
 
 
-def _mib_s(summary: Mapping[str, Any], statement: str) -> float:
-    return float(summary["queries"][statement]["bulk_mb_per_s"]) * 1e6 / (1 << 20)
+def _mib_s(values: Mapping[str, Any]) -> dict[str, float]:
+    queries = summary_of(with_steps("backup", Backup, values), _SCENARIO)["queries"]
+    return {name: queries[name]["bulk_mb_per_s"] * 1e6 / (1 << 20) for name in ("to_nul", "to_file")}
 
 
 def experiment() -> Experiment:
     """The backup to nothing fits the work on a page; the one to four disks is predicted."""
-    summary = summary_of("backup", _SCENARIO)
-    low, high = (
-        _mib_s(summary_of(with_compression("backup", compression), _SCENARIO), "to_file")
-        for compression in (_LEAST, _MOST)
-    )
+    found = ranges.over([_COMPRESSION], _mib_s)
+    disks = found["to_file"]
     return Experiment(
         "compressed-backup",
         "A compressed backup of SQL Server from flash to four disks",
         "founding document 001: 7,804,609 pages in 169.215 s, and 8,042,633 to NUL in 148.289 s",
         "the work on a page, to the backup to NUL; assumed: 7 buffers of 1 MB, a thread for each, the cards and the drives, and that pages, "
-        f"which are compressed in the database already, shrink by {1.5:g} (by {_LEAST:g}: {low:.0f} MB/s to the disks, by {_MOST:g}: {high:.0f} MB/s)",
+        "which are compressed in the database already, shrink by 1.5 (1 .. 2)",
         (
-            Claim("to NUL", "MiB/s", 423.720, _mib_s(summary, "to_nul"), 20, fitted=True),
-            Claim("to 4 disks in RAID 10", "MiB/s", 360.331, _mib_s(summary, "to_file"), 10, underdetermined=True),
+            Claim(
+                "to NUL", "MiB/s", 423.720, found["to_nul"].predicted, 20, fitted=True, id="G13",
+                note="from the backup to disks it does not follow either: at a compression of 1.46 these alone hold that one to 360 MiB/s, whatever "
+                "the work; the document's faster backups, 618 and 1,420 MB/s, had other buffers, which are lost",
+            ),
+            Claim("to 4 disks in RAID 10", "MiB/s", 360.331, disks.predicted, 10, id="G12", low=disks.low, high=disks.high),
         ),
-    )
+        fits=1,
+        assumed=("compression", "buffers", "threads", "cards", "drives"),
+    )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 from tiersim.scenarios import library
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.workloads.assembly import Described
-from tiersim.scenarios.workloads.model import RelationModel, Workload
+from tiersim.scenarios.workloads.model import RelationModel, StatementModel, Workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
-from tiersim.scenarios.workloads.steps import Backup, Lookup, Spill, Step
+from tiersim.scenarios.workloads.steps import Lookup, Spill, Step
 
 
 def summary_of(workload: str | Described, scenario: str, settings: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -30,21 +30,18 @@ def scaled_down(workload: str, factor: int) -> Described:
 
 def with_smaller_relations(described: Described, factor: int) -> Described:
     """Return a workload whose relations alone are *factor* times as small."""
-    relations = {name: _smaller(relation, factor) for name, relation in described.model.relations.items()}
+    relations = {name: smaller(relation, factor) for name, relation in described.model.relations.items()}
     return replace(described, model=described.model.model_copy(update={"relations": relations}))
 
 
-def with_compression(workload: str, compression: float) -> Described:
-    """Return a workload of the library whose backups are compressed so much."""
-    described = load_workload(library.workload_path_of(workload))
+def with_steps(workload: str | Described, kind: type[Step], changed: Mapping[str, Any]) -> Described:
+    """Return a workload, of the library by its name, whose steps of a *kind* have other values."""
+    described = load_workload(library.workload_path_of(workload)) if isinstance(workload, str) else workload
     model: Workload = described.model
     statements = {
         name: statement.model_copy(
             update={
-                "does": [
-                    step.model_copy(update={"compression": compression}) if isinstance(step, Backup) else step
-                    for step in statement.does
-                ]
+                "does": [step.model_copy(update=changed) if isinstance(step, kind) else step for step in statement.does]
             }
         )
         for name, statement in model.statements.items()
@@ -52,7 +49,20 @@ def with_compression(workload: str, compression: float) -> Described:
     return replace(described, model=model.model_copy(update={"statements": statements}))
 
 
-def _smaller(relation: RelationModel, factor: int) -> RelationModel:
+def with_stream(workload: str, stream: str, statements: Sequence[StatementModel]) -> Described:
+    """Return a workload of the library whose *stream* runs *statements*, which are named by their place; nothing: it is left out."""
+    described = load_workload(library.workload_path_of(workload))
+    model = described.model
+    own = {f"{stream}_{place}": statement for place, statement in enumerate(statements)}
+    streams = {name: one for name, one in model.streams.items() if name != stream}
+    if own:
+        streams[stream] = model.streams[stream].model_copy(update={"statements": list(own)})
+    changed = {"statements": {**model.statements, **own}, "streams": streams}
+    return replace(described, model=model.model_copy(update=changed))
+
+
+def smaller(relation: RelationModel, factor: int) -> RelationModel:
+    """Return a relation of a *factor*-th of the pages and rows."""
     sizes = {key: getattr(relation, key) for key in ("rows", "pages", "size", "index")}
     return relation.model_copy(update={key: max(size // factor, 1) for key, size in sizes.items() if size is not None})
 
