@@ -101,7 +101,6 @@ def test_the_list_is_that_of_the_golden_figures(shared: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.kernels
 def test_the_quick_run_has_every_founding_claim() -> None:
     document = report.document(list(report.run(report.quick_names(), None)))
     assert {claim["id"] for claim in document["claims"]} >= set(founding.CLAIMS)
@@ -159,7 +158,6 @@ def test_other_measurements_of_orders_move_no_prediction(monkeypatch: pytest.Mon
     assert [claim.published for claim in after] != [claim.published for claim in before]
 
 
-@pytest.mark.kernels
 def test_other_measurements_of_a_drive_move_no_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(depth_sweep, "MEASURED", {1: 358, 8: 752})
     before = [claim.predicted for claim in depth_sweep.experiment().claims]
@@ -173,7 +171,6 @@ SMALL = {
 }
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("scenario", "better", "worse"),
     [
@@ -198,7 +195,6 @@ def test_checkpoint_segments_count_before_9_5(version: str, segments: int) -> No
     assert found.segments == segments
 
 
-@pytest.mark.kernels
 def test_ssds_take_more_orders_than_disks() -> None:
     disks, ssds = (order_entry.run(part, 8) for part in SMALL.values())
     assert ssds.orders_per_min > 10 * disks.orders_per_min

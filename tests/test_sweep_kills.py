@@ -14,7 +14,7 @@ from tests.runs import needs_jit
 from tests.sweep_runs import command, contents, write_trace
 from tiersim.cli.warmup import compile_if_cold
 
-pytestmark = [pytest.mark.kernels, needs_jit]
+pytestmark = needs_jit
 
 KILLS = 10
 #: 36 points of some tens of ms, some of which cannot be simulated.
