@@ -23,7 +23,6 @@ from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.tables import table_of, write_table
 
-
 GIB, MIB, PAGE = 1 << 30, 1 << 20, 8192
 #: Pages that are asked for, of which relation, by which statement, and whether to write.
 ASKED = [

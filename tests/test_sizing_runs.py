@@ -33,7 +33,6 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
 from tiersim.traces.schema import DATA_READ, DATA_WRITE
 
-
 SERVICE_NS = 1_000_000
 DISK, SSD = "seagate-cheetah-15k7-300", "micron-s650dc-800"
 BUCKET = """

@@ -22,7 +22,6 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sweeps import cluster as clusters
 from tiersim.scenarios.sweeps.cluster import Cluster
 
-
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'tiersim[cluster]'"
 )

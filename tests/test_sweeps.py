@@ -25,7 +25,6 @@ from tiersim.scenarios.sweeps.sources import Statements, open_source
 from tiersim.simulator.result import load_result
 from tiersim.traces.bundle import Bundle
 
-
 REQUESTS = 160
 
 
