@@ -1,6 +1,5 @@
 """``tiersim load``: latency against load, the knee, and the largest load that is sustained."""
 
-import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.subjects import open_subject
-from tiersim.files import check_target, whole_file
+from tiersim.files import check_target
 
 if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import Subject
@@ -55,8 +54,7 @@ def load(
             )  # fmt: skip
         document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
         if output is not None:
-            with whole_file(output, force=force) as place:
-                place.write_text(json_text.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+            terminal.write_json(document, output, force=force)
         if json:
             terminal.print_json(document)
         else:

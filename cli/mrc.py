@@ -8,7 +8,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.traces import open_trace
-from tiersim.files import check_target, whole_file
+from tiersim.files import check_target
 from tiersim.units import format_bytes
 
 #: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of parts, and their sizes.
@@ -67,7 +67,7 @@ def mrc(
     with open_trace(trace) as bundle, terminal.progress_bar("counting distances") as progress:
         document = miss_ratios(bundle, asked, progress)
     if output is not None:
-        _write(document, output, force=force)
+        terminal.write_json(document, output, force=force)
     if json:
         terminal.print_json(document)
         return
@@ -77,14 +77,6 @@ def mrc(
     print(f"{document['recorded']['beyond']}.")
     for sentence in document["notes"]:
         print(sentence)
-
-
-def _write(document: dict[str, Any], output: Path, *, force: bool) -> None:
-    import json
-
-    with whole_file(output, force=force) as path:
-        path.write_text(json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
-    terminal.notice(f"wrote {output}")
 
 
 def _show(document: dict[str, Any], *, all_rows: bool) -> None:

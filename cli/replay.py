@@ -9,7 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.statements import show_statements
-from tiersim.cli.traces import open_trace
+from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
@@ -54,7 +54,6 @@ def replay(
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
     from tiersim.scenarios.loading import load_scenario
-    from tiersim.scenarios.workloads.model import find_workload
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     replayed = [setting for setting in settings or () if setting.startswith("replay.")]
@@ -63,11 +62,8 @@ def replay(
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
-    workload = find_workload(trace)
+    workload = workload_of(trace, "--requests" if requests else "--recorded-on" if recorded_on is not None else None)
     if workload is not None:
-        if recorded_on is not None or requests:
-            option = "--requests" if requests else "--recorded-on"
-            raise ScenarioError(f"{option}: belongs to recordings, and {workload} describes a workload; leave it out")
         results = run_described(workload, scenarios, targets, force=force)
         return _print(results, json=json)
     with open_trace(trace) as bundle:

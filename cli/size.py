@@ -1,6 +1,5 @@
 """``tiersim size``: the cheapest hardware that meets targets."""
 
-import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.subjects import open_subject
 from tiersim.errors import ScenarioError
-from tiersim.files import check_target, whole_file
+from tiersim.files import check_target
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -81,8 +80,7 @@ def size(
                 request, found, runners_up=runners_up, exhaustive=exhaustive, best_value=best_value, progress=progress
             )
     if output is not None:
-        with whole_file(output, force=force) as place:
-            place.write_text(json_text.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+        terminal.write_json(document, output, force=force)
     if json:
         terminal.print_json(document)
     else:

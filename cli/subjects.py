@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tiersim.cli.traces import open_trace
+from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
-from tiersim.errors import ScenarioError
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -21,16 +20,11 @@ def open_subject(
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded hardware."""
     from tiersim.scenarios.loading import load_scenario
     from tiersim.scenarios.sizing.subject import of_path
-    from tiersim.scenarios.workloads.model import find_workload
 
     scenario = load_scenario(base, settings)
     baseline = None if recorded_on is None else load_scenario(recorded_on)
-    workload = find_workload(trace)
+    workload = workload_of(trace, "--recorded-on" if baseline is not None else None)
     if workload is not None:
-        if baseline is not None:
-            raise ScenarioError(
-                f"--recorded-on: belongs to recordings, and {workload} describes a workload; leave it out"
-            )
         compile_if_cold()
         yield _checked(of_path(workload, scenario), scenario)
         return

@@ -11,7 +11,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.replay import refuse_recording_itself
 from tiersim.cli.sweep_table import show_sweep
-from tiersim.cli.traces import open_trace
+from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError
 
@@ -131,14 +131,9 @@ def _source(
 ) -> "Iterator[tuple[Path, Source]]":
     """Yield where what is to be run lies, and itself, read."""
     from tiersim.scenarios.sweeps.sources import open_source
-    from tiersim.scenarios.workloads.model import find_workload
 
-    workload = find_workload(trace)
+    workload = workload_of(trace, "--recorded-on" if baseline is not None else None)
     if workload is not None:
-        if baseline is not None:
-            raise ScenarioError(
-                f"--recorded-on: belongs to recordings, and {workload} describes a workload; leave it out"
-            )
         compile_if_cold()
         yield trace, open_source(trace, scenario, None, None)
         return

@@ -4,8 +4,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from tiersim.files import whole_file
 from tiersim.units import format_ns
 
 #: Takes how much is done and how much there is.
@@ -22,8 +24,20 @@ _UNBOUNDED = 10_000
 
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document and nothing else."""
-    # made whole before it is printed: NaN, which is not JSON, is refused and not left at the end of half a document
-    print(json.dumps(document, indent=1, sort_keys=True, allow_nan=False))
+    print(_as_json(document))
+
+
+def write_json(document: dict[str, Any], output: Path, *, force: bool) -> None:
+    """Write one JSON document to a file, which appears whole or not at all, and say so; raises OutputError."""
+    text = _as_json(document)
+    with whole_file(output, force=force) as path:
+        path.write_text(text + "\n", encoding="utf-8")
+    notice(f"wrote {output}")
+
+
+def _as_json(document: dict[str, Any]) -> str:
+    # made whole before any of it is out: NaN, which is not JSON, is refused and not left at the end of half a document
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
 
 
 def notice(text: str) -> None:

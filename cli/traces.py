@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiersim.cli import terminal
 from tiersim.cli.warmup import compile_if_cold
+from tiersim.errors import ScenarioError
 
 if TYPE_CHECKING:
     from tiersim.traces.bundle import Bundle
@@ -37,3 +38,13 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
         for sentence in bundle.manifest.warnings:
             terminal.notice(f"warning: {sentence}")
         yield bundle
+
+
+def workload_of(trace: Path, option: str | None) -> Path | None:
+    """Return the file of a described workload that *trace* is, None if it is none; raises ScenarioError where *option*, which is of recordings, was given."""
+    from tiersim.scenarios.workloads.model import find_workload
+
+    workload = find_workload(trace)
+    if workload is not None and option is not None:
+        raise ScenarioError(f"{option}: belongs to recordings, and {workload} describes a workload; leave it out")
+    return workload

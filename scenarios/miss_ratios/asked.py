@@ -1,18 +1,14 @@
 """What is asked of a curve: policy, samples, sizes, whose curves are told apart."""
 
-import re
 from dataclasses import dataclass
 
 from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.scenarios.sweeps.axes import parse_values
 from tiersim.simulator.policies import POLICIES
-from tiersim.units import parse_bytes
 
 LRU = "lru"
 #: What curves are told apart by.
 KINDS = ("relation", "query", "operation")
-#: More sizes are a slip of the finger.
-_MOST_SIZES = 1000
-_RANGE = re.compile(r"(?P<first>[^.]+(?:\.\d+[^.]*)?)\.\.(?P<last>[^*+]+)(?:(?P<how>[*+])(?P<by>.+))?")
 
 
 @dataclass(frozen=True)
@@ -51,48 +47,14 @@ class Asked:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Read ``A..B`` (doubles), ``A..B+STEP``, ``A..B*FACTOR`` or ``a,b,c``, in bytes, ascending; raises ScenarioError naming the text.
+    """Read sizes of caches as values of a sweep are written, in bytes, ascending; raises ScenarioError naming the text.
 
     >>> parse_sizes("1 GiB..4GiB, 3 GiB")
     (1073741824, 2147483648, 3221225472, 4294967296)
     """
-    try:
-        sizes = {size for part in text.split(",") for size in _sizes_of(part.strip())}
-    except ValueError as error:
-        raise ScenarioError(f"--sizes {text}: {error}") from None
-    return tuple(sorted(sizes))
-
-
-def _sizes_of(part: str) -> list[int]:
-    found = _RANGE.fullmatch(part)
-    if not found:
-        return [_positive(part)]
-    first, last = _positive(found["first"]), _positive(found["last"])
-    if first > last:
-        raise ValueError(f"{part!r} ends below its beginning; write the smaller one first")
-    step = _positive(found["by"]) if found["how"] == "+" else 0
-    factor = 2.0 if found["how"] != "*" else _factor(found["by"])
-    sizes, size = [], float(first)
-    while size <= last:
-        sizes.append(round(size))
-        if len(sizes) > _MOST_SIZES:
-            raise ValueError(f"{part!r} has more than {_MOST_SIZES:,} sizes; take larger steps")
-        size = size + step if step else size * factor
-    return sizes
-
-
-def _positive(text: str) -> int:
-    size = parse_bytes(text)
-    if size < 1:
-        raise ValueError(f"{text!r} holds nothing; give a size above 0")
-    return size
-
-
-def _factor(text: str) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not 1 < factor < float("inf"):
-        raise ValueError(f"{text!r} is no factor above 1; write for example 1GiB..64GiB*1.5")
-    return factor
+    found = parse_values(f"--sizes {text}", "sizes", text)
+    if found.numbers is None or found.unit != "bytes" or min(found.numbers) < 1:
+        raise ScenarioError(
+            f"--sizes {text}: is no list of sizes above 0; write for example 1GiB..64GiB, or 8GiB,12GiB"
+        )
+    return tuple(sorted(map(int, found.numbers)))

@@ -78,9 +78,14 @@ def parse_axis(setting: str) -> Axis:
     key = key.strip()
     if not equals or not key or not text.strip():
         raise ScenarioError(f"--set {setting}: is not KEY=VALUES, such as engine.buffer_pool=8GiB..64GiB")
-    values = [value for part in _split(setting, text) for value in _values(setting, part)]
+    return parse_values(f"--set {setting}", key, text)
+
+
+def parse_values(said: str, key: str, text: str) -> Axis:
+    """Read the values of *key*, ranges and single ones; raises ScenarioError that begins with *said*, how they were given."""
+    values = [value for part in _split(said, text) for value in _values(said, part)]
     quantities = [_quantity(value) for value in values]
-    _refuse_twice(setting, values, quantities)
+    _refuse_twice(said, values, quantities)
     known = [one for one in quantities if one is not None]
     kinds = {one.kind for one in known}
     if len(known) < len(values) or len(kinds) > 1:
@@ -98,7 +103,7 @@ def parse_axes(settings: Sequence[str]) -> list[Axis]:
     return axes
 
 
-def _split(setting: str, text: str) -> list[str]:
+def _split(said: str, text: str) -> list[str]:
     """Cut at commas that are not within quotes or brackets: values may be lists of TOML."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
@@ -113,73 +118,73 @@ def _split(setting: str, text: str) -> list[str]:
         else:
             parts[-1] += sign
     if quote or depth:
-        raise ScenarioError(f"--set {setting}: {'a quote' if quote else 'a bracket'} is not closed; close it")
+        raise ScenarioError(f"{said}: {'a quote' if quote else 'a bracket'} is not closed; close it")
     found = [part.strip() for part in parts]
     if "" in found:
-        raise ScenarioError(f"--set {setting}: there is no value beside one of its commas; leave the comma out")
+        raise ScenarioError(f"{said}: there is no value beside one of its commas; leave the comma out")
     return found
 
 
-def _values(setting: str, part: str) -> Iterator[str]:
+def _values(said: str, part: str) -> Iterator[str]:
     """Yield the values of one part: a range, or one value as it is."""
     if ".." not in part or not part[0].isdigit():  # a path such as ../drive.toml is no range
         yield part
         return
     found = _RANGE.fullmatch(part)
     if not found or not found["last"] or (found["how"] and not found["by"]):
-        raise ScenarioError(f"--set {setting}: {part!r} is not a range; write for example {_EXAMPLES}")
-    first, last = _bounds(setting, part, found["first"], found["last"])
+        raise ScenarioError(f"{said}: {part!r} is not a range; write for example {_EXAMPLES}")
+    first, last = _bounds(said, part, found["first"], found["last"])
     if first.base > last.base:
-        raise ScenarioError(f"--set {setting}: {part!r} ends below its beginning; write the smaller one first")
+        raise ScenarioError(f"{said}: {part!r} ends below its beginning; write the smaller one first")
     value, steps = first.base, 0
-    by = _by(setting, part, first, found["how"], found["by"])
+    by = _by(said, part, first, found["how"], found["by"])
     while value <= last.base:
         steps += 1
         if steps > MOST_VALUES:
-            raise ScenarioError(f"--set {setting}: {part!r} has more than {MOST_VALUES:,} values; take larger steps")
+            raise ScenarioError(f"{said}: {part!r} has more than {MOST_VALUES:,} values; take larger steps")
         yield _written(value, first)
         value = value + by if found["how"] == "+" else value * by
 
 
-def _bounds(setting: str, part: str, first_text: str, last_text: str) -> tuple[_Quantity, _Quantity]:
+def _bounds(said: str, part: str, first_text: str, last_text: str) -> tuple[_Quantity, _Quantity]:
     """Return both ends; one without a unit has that of the other."""
-    first, last = (_needed(setting, part, text) for text in (first_text, last_text))
+    first, last = (_needed(said, part, text) for text in (first_text, last_text))
     if not first.unit and last.unit:
-        first = _needed(setting, part, first_text + last.unit)
+        first = _needed(said, part, first_text + last.unit)
     elif first.unit and not last.unit:
-        last = _needed(setting, part, last_text + first.unit)
+        last = _needed(said, part, last_text + first.unit)
     if first.kind != last.kind:
-        raise ScenarioError(f"--set {setting}: {part!r} goes from {first.kind} to {last.kind}; give both ends one unit")
+        raise ScenarioError(f"{said}: {part!r} goes from {first.kind} to {last.kind}; give both ends one unit")
     return first, last
 
 
-def _by(setting: str, part: str, first: _Quantity, how: str | None, text: str | None) -> Fraction:
+def _by(said: str, part: str, first: _Quantity, how: str | None, text: str | None) -> Fraction:
     """Return the step, in base units, or the factor of a range; the factor is 2 where none is written."""
     if how != "+":
         factor = Fraction(2)
         if how == "*":
-            found = _needed(setting, part, str(text))
+            found = _needed(said, part, str(text))
             if found.unit or found.number <= 1:
-                raise ScenarioError(f"--set {setting}: the factor {text!r} is not a number above 1, such as *2")
+                raise ScenarioError(f"{said}: the factor {text!r} is not a number above 1, such as *2")
             factor = found.number
         if not first.number:
-            raise ScenarioError(f"--set {setting}: {part!r} begins at 0, which times anything is 0; write A..B+STEP")
+            raise ScenarioError(f"{said}: {part!r} begins at 0, which times anything is 0; write A..B+STEP")
         return factor
-    step = _needed(setting, part, str(text))
+    step = _needed(said, part, str(text))
     if not step.unit and first.unit:
-        step = _needed(setting, part, str(text) + first.unit)
+        step = _needed(said, part, str(text) + first.unit)
     if step.kind != first.kind or not step.number:
-        raise ScenarioError(f"--set {setting}: the step {text!r} is not {first.kind} above 0, such as +1{first.unit}")
+        raise ScenarioError(f"{said}: the step {text!r} is not {first.kind} above 0, such as +1{first.unit}")
     return step.base
 
 
-def _needed(setting: str, part: str, text: str) -> _Quantity:
+def _needed(said: str, part: str, text: str) -> _Quantity:
     found = _quantity(text)
     if found is None:
         unit = _QUANTITY.fullmatch(text)
         hint = did_you_mean(unit["unit"], _UNITS) if unit else ""
         raise ScenarioError(
-            f"--set {setting}: {text!r} in the range {part!r} is not a number with a unit that is known"
+            f"{said}: {text!r} in the range {part!r} is not a number with a unit that is known"
             f"{hint or f'; write for example {_EXAMPLES}'}"
         )
     return found
@@ -220,10 +225,10 @@ def _decimal(value: Fraction) -> str:
         return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():f}"
 
 
-def _refuse_twice(setting: str, values: Sequence[str], quantities: Sequence[_Quantity | None]) -> None:
+def _refuse_twice(said: str, values: Sequence[str], quantities: Sequence[_Quantity | None]) -> None:
     seen: set[object] = set()
     for value, quantity in zip(values, quantities, strict=True):
         what = value if quantity is None else (quantity.kind, quantity.base)
         if what in seen:
-            raise ScenarioError(f"--set {setting}: {value} is there twice; leave one out")
+            raise ScenarioError(f"{said}: {value} is there twice; leave one out")
         seen.add(what)
