@@ -75,7 +75,7 @@ def open_inputs(paths: Sequence[Path]) -> Inputs:
 
     found = Inputs()
     for path in paths:
-        if path.is_dir():
+        if path.is_dir() or path.suffix == ".result":
             if (path / "sweep.json").exists():
                 found.studies.sweeps.append(_open_sweep(path))
             else:

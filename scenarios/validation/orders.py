@@ -58,7 +58,14 @@ def experiment() -> Experiment:
                 "numbers of users at which `size` chooses the SSDs for responses below 60 ms", "of 8", 8, cheapest, 0
             ),
             *(
-                Claim(f"{users} users: orders of the SSDs over those of the disks", "", PUBLISHED[users], factor, 25)
+                Claim(
+                    f"{users} users: orders of the SSDs over those of the disks",
+                    "",
+                    PUBLISHED[users],
+                    factor,
+                    25,
+                    id="G15",
+                )
                 for users, factor in factors.items()
             ),
         ),

@@ -79,9 +79,10 @@ SECONDS: Mapping[str, int] = {
     "tpch": 58,
     "order-entry": 78,
     "warming": 16,
+    "orders": 150,
     "point-reads": 16,
     "start": 15,
-    "shared-spindles": 40,
+    "shared-spindles": 75,
     "log-volume": 1,
     "checkpoint-arithmetic": 1,
 }
