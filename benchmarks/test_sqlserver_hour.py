@@ -52,6 +52,7 @@ CODE = textwrap.dedent(
 )
 
 
+@pytest.mark.long
 def test_an_hour_of_five_million_statements(
     benchmark: BenchmarkFixture, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

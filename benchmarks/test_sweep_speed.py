@@ -40,6 +40,7 @@ def simulation_s(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         yield spent
 
 
+@pytest.mark.long
 def test_two_workers_against_one(tmp_path: Path, benchmark: BenchmarkFixture) -> None:
     trace = write_trace(tmp_path / "trace", REQUESTS)
     grid = grid_of(*POINTS)

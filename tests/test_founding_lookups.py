@@ -17,8 +17,6 @@ from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import LOOKUP, LOOKUPS, OWN
 from tiersim.simulator.metrics import new_metrics
 
-pytestmark = pytest.mark.kernels
-
 #: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for one ahead; 4 a row.
 COSTS = Costs(lookup_ns=4000, read_ns=22_700, async_read_ns=13_200, evict_clean_ns=3300)
 LEAF_PAGES = (64 << 30) // 8192

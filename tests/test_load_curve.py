@@ -18,7 +18,6 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_REQUESTS_OF_A_DISK", 4_000)
 
 
-@pytest.mark.kernels
 def test_a_column_of_bits_is_that_of_the_counters() -> None:
     column = np.zeros(5, np.int64)
     fill_random_bits(column, 3, LOAD_GAP, 7)

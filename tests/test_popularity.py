@@ -35,8 +35,6 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.references import ReferenceWriter, pages_only
 from tiersim.traces.statistics import Values
 
-pytestmark = pytest.mark.kernels
-
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LAB = DATA / "postgres" / "lab"
 OLTP = DATA / "traces" / "arc" / "OLTP.lis.zst"

@@ -44,8 +44,6 @@ from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.tables import Table, table_of
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-pytestmark = pytest.mark.kernels
-
 
 @cache
 def hour(*, physical: bool = False, relations: bool = False) -> Truth:

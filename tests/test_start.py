@@ -16,8 +16,6 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import start as sample
 from tiersim.traces.statistics import read_snapshots
 
-pytestmark = pytest.mark.kernels
-
 AB = Path(__file__).parents[2] / "shared" / "data" / "postgres" / "ab"
 
 

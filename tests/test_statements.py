@@ -31,8 +31,6 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-pytestmark = pytest.mark.kernels
-
 DEVICE = """
 kind = "token-bucket"
 name = "made up"

@@ -16,8 +16,6 @@ from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.traces.bundle import Bundle
 
-pytestmark = pytest.mark.kernels
-
 DATA = '[volumes.data]\ndevice = "seagate-cheetah-15k7-300"\n'
 FLASH = '[volumes.flash]\ndevice = "intel-p3700-800"\n'
 CACHED = DATA + FLASH + 'caches = "data"\n'

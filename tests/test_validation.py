@@ -18,7 +18,6 @@ from tiersim.scenarios.validation.claims import Claim
 MS = 1_000_000
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("depth", [1, 3, 8])
 def test_a_closed_loop_keeps_its_depth(depth: int) -> None:
     builder = PlantBuilder(1)
@@ -30,7 +29,6 @@ def test_a_closed_loop_keeps_its_depth(depth: int) -> None:
     assert settled_bytes_per_s(streams) == pytest.approx(512_000 * depth, rel=0.1)
 
 
-@pytest.mark.kernels
 def test_loops_run_side_by_side_each_in_its_order() -> None:
     builder = PlantBuilder(1)
     servers = [add_server(builder, name, 1, MS) for name in "ab"]

@@ -18,8 +18,6 @@ from tiersim.scenarios.workloads.model import find_workload, is_workload, read_w
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
 
-pytestmark = pytest.mark.kernels
-
 MS = 1_000_000
 #: Answers in the same time whatever it is asked, as many requests at once as come.
 DEVICE = """
