@@ -125,7 +125,10 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
 def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of all extents that requests touch, with those between their first and last byte."""
     first, last = first_byte // EXTENT_BYTES, (end_byte - 1) // EXTENT_BYTES
-    first, last = np.unique(np.stack([first, last]), axis=1)
-    counts = last - first + 1
-    before = np.cumsum(counts) - counts  # extents of the requests above
-    return np.unique(np.repeat(first - before, counts) + np.arange(counts.sum()))
+    order = np.argsort(first)
+    first, reached = first[order], np.maximum.accumulate(last[order])
+    starts = np.flatnonzero(np.append(True, first[1:] > reached[:-1]))  # of what hangs together
+    counts = np.append(reached[starts[1:] - 1], reached[-1]) - first[starts] + 1
+    before = np.cumsum(counts) - counts  # extents of those above
+    found: NDArray[np.int64] = np.repeat(first[starts] - before, counts) + np.arange(counts.sum())
+    return found

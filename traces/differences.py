@@ -210,7 +210,7 @@ def _step(
             reset.append(entity)
         starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}
         grown[entity] = {
-            name: max(value - start, _ZERO)
+            name: max(value - start, min(value, _ZERO))  # what is below 0 cannot be, and is for the reader to refuse
             for name, value in numbers.items()
             if isinstance(start := starts[name], Decimal)
         }
