@@ -79,10 +79,10 @@ SECONDS: Mapping[str, int] = {
     "tpch": 58,
     "order-entry": 78,
     "warming": 16,
-    "orders": 150,
+    "orders": 115,
     "point-reads": 16,
     "start": 15,
-    "shared-spindles": 75,
+    "shared-spindles": 113,
     "log-volume": 1,
     "checkpoint-arithmetic": 1,
 }
