@@ -106,7 +106,7 @@ def _judge_latency(target: Target, name: str, figures: Mapping[str, Any]) -> Jud
     if ratios[0] >= 1:
         value = low if figure["value"] is None else figure["value"]
         return Judged(False, *ratios, f"{what} is {format_ns(value)}, not below {limit}")
-    if figure["value"] is None:
+    if ratios[1] >= 1 and figure["value"] is None:
         return Judged(False, *ratios, f"{what} cannot be judged: {_unresolved(figure)}")
     if ratios[1] >= 1:
         return Judged(
