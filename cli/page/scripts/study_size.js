@@ -57,7 +57,7 @@ function priceReading(left) {
   ].join('');
 }
 
-const endurance = ([value, low, high]) => (known(value) ? `${count(value)} years` : known(low) ? `> ${count(low)} years` : known(high) ? `< ${count(high)} years` : 'not resolved');
+const endurance = ([value, low, high]) => (known(value) ? `${known(low) && count(low) !== count(value) ? `${count(low)}–` : ''}${count(value)} years` : known(low) ? `> ${count(low)} years` : known(high) ? `< ${count(high)} years` : 'not resolved');
 
 function addSize() {
   if (!sizes.length) return;
@@ -75,7 +75,7 @@ function addSize() {
       { head: 'Latency', text: ({ latency: found }) => textOf(found), value: ({ latency: found }) => nsOrNull(found.us) },
       { head: 'Capacity', text: ({ one }) => (known(one.capacity_bytes) ? bytes(one.capacity_bytes) : '–'), value: ({ one }) => one.capacity_bytes },
       { head: 'Power', text: ({ one }) => (known(one.power_w) ? `${count(one.power_w)} W` : '–'), value: ({ one }) => one.power_w },
-      { head: 'Endurance', text: ({ one }) => (one.endurance_years ? endurance(one.endurance_years) : '–'), value: ({ one }) => one.endurance_years?.[0] },
+      { head: 'Endurance', text: ({ one }) => (one.endurance_years ? endurance(one.endurance_years) : '–'), value: ({ one }) => one.endurance_years?.[1] ?? one.endurance_years?.[0] },
       { head: 'Survives a drive', text: ({ one }) => yes(one.survives), value: ({ one }) => yes(one.survives), word: true },
       { head: 'Why', text: ({ one }) => element('ul', { className: 'why' }, one.why.map(text => element('li', {}, text))), value: ({ one }) => one.why.join(' '), word: true },
     ],
