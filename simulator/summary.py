@@ -103,8 +103,8 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
     area_ns = table["area_ns"] + table["outstanding"] * (outcome.end_ns - table["changed_ns"])
     little = bool((area_ns == table["residence_ns"] + since_ns).all())
     accounted = bool((table["accepted"] - table["finished"] == count).all() and (table["outstanding"] == count).all())
-    # flash plans programs beyond the last completion, so its time runs until the last of them is done
-    end_ns = max(outcome.end_ns, int(plant.flashes["last_program_ns"].max()))
+    # flash plans programs, and the collection behind them, beyond the last completion: its time runs until the last of them is done
+    end_ns = max([outcome.end_ns, *(_dies_free_ns(plant, flash) for flash in plant.flashes)])
     busy = all(
         int(plant.work_ns[index, resource]) <= servers * end_ns
         for index, station in enumerate(stations)
@@ -119,6 +119,12 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
         "little": little,
         "busy": busy,
     }
+
+
+def _dies_free_ns(plant: Plant, flash: np.void) -> int:
+    """Return when the last die of a flash device has done what is planned for it."""
+    first = int(flash["program_free"])
+    return int(plant.pool[first : first + int(flash["dies"])].max(initial=0))
 
 
 def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> dict[str, Any]:

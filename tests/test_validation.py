@@ -119,7 +119,7 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 
 
 #: Experiments that fit devices, or fill gigabytes of page cache or of buffer pool, take minutes.
-LONG = ("tpch", "order-entry", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
+LONG = ("tpch", "order-entry", "orders", "shared-spindles", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
 
 
 @pytest.mark.shared
