@@ -315,7 +315,7 @@ def test_the_commands_write_documents_and_tables(tmp_path: Path) -> None:
     assert again.exit_code != 0
     assert "is already there" in str(again.exception)
     printed = RUNNER.invoke(app, [*arguments, "-o", str(sizes), "--force", "--json"])
-    assert json.loads(printed.output) == json.loads(sizes.read_text())
+    assert json.loads(printed.stdout) == json.loads(sizes.read_text())
 
 
 def test_the_same_question_has_the_same_answer_to_the_byte(tmp_path: Path) -> None:

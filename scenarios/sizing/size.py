@@ -193,11 +193,12 @@ def _total(one: Candidate) -> float | None:
 
 def _entry(one: Candidate, place: int, found: Found, trial: _Trial) -> dict[str, Any]:
     fate, row = found.fates[place], trial.rows.get(place)
-    status, why = fate.status, list(fate.why)
+    status: str = fate.status
+    why = list(fate.why)
     if not why and status == "not simulated":
         status, why = _without_cost(one)
     if place == found.chosen:
-        status = "chosen"  # type: ignore[assignment]
+        status = "chosen"
     cost = None if one.cost is None else one.cost.document()
     if row is not None and cost is not None and row["summary"]:
         bill = {key: cost[key] for key in ("capex", "monthly", "currency", "price_date")}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -57,12 +58,8 @@ class Cluster:
 
         *like* is one of the scenarios. Raises ScenarioError when Dask is not installed.
         """
-        try:
-            import distributed  # noqa: F401
-        except ImportError:
-            raise ScenarioError(
-                "--cluster: needs Dask, which is not installed; pip install 'tiersim[cluster]'"
-            ) from None
+        if find_spec("distributed") is None:
+            raise ScenarioError("--cluster: needs Dask, which is not installed; pip install 'tiersim[cluster]'")
         self._address = address
         self._job = _Job(str(path.absolute()), trace_hash, like, recorded_on, keep)
 
