@@ -2,15 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 COMPILE := uv pip compile --quiet pyproject.toml --generate-hashes --no-header --python-version 3.11
+# Benchmarks measure one at a time; their fixture is not for tests.
+TESTS := $(VENV)/bin/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=worksteal -p no:benchmark
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check benchmark lock clean
+.PHONY: demo test test-long check benchmark lock clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/tiersim demo --output demo --force
 
 test: $(VENV)/installed-dev
-	$(VENV)/bin/python -m pytest
+	$(TESTS)
+
+test-long: $(VENV)/installed-dev
+	$(TESTS) -m long
 
 check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

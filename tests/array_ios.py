@@ -2,13 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tiersim.devices import station as machine
 from tiersim.devices.array import Layout, Rebuild, add_array
 from tiersim.devices.parity_kernels import LOCKS
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE
+from tiersim.devices.tables import NONE, Plant
 from tiersim.operations import READ
 
 MS = 1_000_000
@@ -40,12 +41,18 @@ class Ios:
     writes: list[tuple[int, int, int]] = field(default_factory=list)
 
 
+@lru_cache(maxsize=64)
+def _idle(layout: Layout, members: int, unit: int, failed: frozenset[int]) -> tuple[Plant, int]:
+    """An array that one request after the other leaves as it was."""
+    builder, array = build(layout, members, unit, failed=failed)
+    return builder.build(8), array
+
+
 def ios(
     layout: Layout, members: int, unit: int, op: int, offset: int, length: int, failed: Collection[int] = ()
 ) -> Ios:
     """Drive the array's stations by hand."""
-    builder, array = build(layout, members, unit, failed=failed)
-    plant = builder.build(8)
+    plant, array = _idle(layout, members, unit, frozenset(failed))
     found = Ios()
 
     def request(slot: int, station: int, op: int, offset: int, length: int) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.databases import DatabaseCase, database_cases
+from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
@@ -52,7 +53,7 @@ pytestmark = pytest.mark.kernels
 ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(database_cases)
 def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     builder, database, metrics = case.fresh()
@@ -77,7 +78,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(database_cases)
 def test_what_sessions_share_is_left_in_order(case: DatabaseCase) -> None:
     builder, database, metrics = case.fresh()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.array_ios import PARITIES, build, home, ios
+from tests.examples import examples
 from tests.runs import Run, commands, run
 from tiersim.devices.array import Layout, loss_of
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
@@ -124,7 +125,7 @@ shapes = st.tuples(st.sampled_from(["raid5", "raid6"]), st.integers(0, 4), st.in
 
 
 @given(shapes, st.integers(0, 150), st.integers(1, 120), st.lists(st.integers(0, 7), max_size=2))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_reads_restore_what_is_lost(shape: tuple[Layout, int, int], offset: int, length: int, lost: list[int]) -> None:
     """Every byte that is wanted is read, or as many bytes of its row as there are units of data."""
     layout, more, unit = shape
@@ -141,7 +142,7 @@ def test_reads_restore_what_is_lost(shape: tuple[Layout, int, int], offset: int,
 
 
 @given(shapes, st.integers(0, 150), st.integers(1, 120), st.lists(st.integers(0, 7), max_size=2))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_parity_can_be_computed_from_what_is_read(
     shape: tuple[Layout, int, int], offset: int, length: int, lost: list[int]
 ) -> None:

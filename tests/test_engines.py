@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.drawn_streams import draw_streams
+from tests.examples import examples
 from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -55,7 +56,7 @@ def assert_same_metrics(a: Metrics, b: Metrics) -> None:
         np.testing.assert_array_equal(left, right, err_msg=name)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(cases())
 def test_engines_agree_on_every_request(case: Case) -> None:
     plant, outcome, metrics, _ = run_compiled(case)
@@ -73,7 +74,7 @@ def test_engines_agree_on_every_request(case: Case) -> None:
     np.testing.assert_array_equal(plant.work_ns, reference.plant.work_ns)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(cases())
 def test_engines_agree_on_commands_that_wait_for_others(case: Case) -> None:
     plant, outcome, metrics, streams, _ = run_streams(case)
@@ -91,7 +92,7 @@ def test_engines_agree_on_commands_that_wait_for_others(case: Case) -> None:
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_a_command_starts_when_what_it_waits_for_says(case: Case) -> None:
     """Against the definition: own think time, the clock, the pace of the foreground, the recorded order."""
@@ -115,7 +116,7 @@ def test_a_command_starts_when_what_it_waits_for_says(case: Case) -> None:
             assert s.started_ns[row] == earliest
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(cases())
 def test_room_does_not_matter_to_streams(case: Case) -> None:
     _, _, metrics, streams, _ = run_streams(case, slots=4096)
@@ -124,7 +125,7 @@ def test_room_does_not_matter_to_streams(case: Case) -> None:
     assert_same_metrics(metrics, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_everything_that_goes_in_comes_out_and_littles_law_is_exact(case: Case) -> None:
     plant, outcome, metrics, builder = run_compiled(case)
@@ -141,7 +142,7 @@ def test_everything_that_goes_in_comes_out_and_littles_law_is_exact(case: Case) 
     assert metrics.latency_sum_ns.sum() == (outcome.done_ns - case.commands.intended_ns).sum()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cases())
 def test_blocks_and_room_do_not_matter(case: Case) -> None:
     _, whole, metrics, _ = run_compiled(case, slots=4096)

@@ -338,6 +338,7 @@ def test_what_moves_within_a_die_stays_there_and_dies_wear_alike() -> None:
 
 
 @needs_jit
+@pytest.mark.long
 def test_all_published_values_are_met() -> None:
     found = experiment()
     assert len(found.claims) == 41

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.array_ios import MS, PARITIES, build, home, ios
+from tests.examples import examples
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices.array import Layout, problem_with, usable_bytes
 from tiersim.devices.parity_kernels import ROWS_AT_ONCE
@@ -74,7 +75,7 @@ shapes = st.tuples(st.sampled_from(["raid5", "raid6"]), st.integers(0, 4), st.in
 
 
 @given(shapes, st.integers(0, 150), st.integers(1, 120))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_reads_are_what_byte_by_byte_striping_gives(shape: tuple[Layout, int, int], offset: int, length: int) -> None:
     layout, more, unit = shape
     members = PARITIES[layout] + 2 + more
@@ -88,7 +89,7 @@ def test_reads_are_what_byte_by_byte_striping_gives(shape: tuple[Layout, int, in
 
 
 @given(shapes, st.integers(0, 150), st.integers(1, 120), st.integers(0, 2**32))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_data_and_parity_agree_after_a_write(
     shape: tuple[Layout, int, int], offset: int, length: int, seed: int
 ) -> None:
@@ -139,7 +140,7 @@ def test_data_and_parity_agree_after_a_write(
 
 
 @given(shapes, st.integers(0, 150), st.integers(1, 120))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_each_row_takes_the_way_with_fewer_reads(shape: tuple[Layout, int, int], offset: int, length: int) -> None:
     """Both ways counted out, byte by byte."""
     layout, more, unit = shape

@@ -42,6 +42,7 @@ def test_a_server_from_its_start_from_one_recording() -> None:
 
 @needs_jit
 @pytest.mark.shared
+@pytest.mark.long
 @pytest.mark.skipif(not AB.is_dir(), reason="the recordings are not beside this checkout")
 @pytest.mark.parametrize("name", ["sel", "tpcb"])
 def test_a_folder_of_all_that_was_recorded_says_as_much(tmp_path: Path, name: str) -> None:

@@ -118,13 +118,13 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
     assert "did you mean 'drives'?" in str(wrong.exception)
 
 
-#: Experiments that fit devices, or fill gigabytes of page cache or of buffer pool, take minutes.
-LONG = ("tpch", "order-entry", "orders", "shared-spindles", "flash", "halves", "pgbench-nvme", "pgbench-raid0")
+#: Experiments of a second or two; the others fill pools, fit devices or replay minutes.
+QUICK = ("founding-arithmetic", "drives", "depth", "mqsim", "log-volume", "checkpoint-arithmetic", "checkpoint-bursts")
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in report.NAMES]
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in report.NAMES]
 )
 def test_the_accuracy_document_is_what_the_command_writes(name: str, shared: Path, tmp_path: Path) -> None:
     written = tmp_path / "accuracy.md"
