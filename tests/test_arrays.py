@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
-from tests.runs import Run, commands, poisson, run
+from tests.runs import Run, commands, needs_jit, poisson, run
 from tiersim.devices import station as machine
 from tiersim.devices.array import Layout, add_array, unit_bytes, usable_bytes
 from tiersim.devices.array_kernels import column_part
@@ -20,7 +20,6 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.errors import ScenarioError
-from tiersim.kernel import jit_enabled
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
@@ -86,6 +85,7 @@ def test_a_request_ends_with_its_last_part() -> None:
     assert found.latency_ns.tolist() == [1_000_001, 2_000_001]
 
 
+@needs_jit
 @pytest.mark.parametrize(("layout", "reads", "writes"), [("raid0", 8000, 8000), ("raid10", 8000, 4000)])
 def test_throughput_of_eight_drives(layout: Layout, reads: int, writes: int) -> None:
     """Each drive does 1000/s: striping gives all of them, mirroring all of them to reads and half to writes."""
@@ -96,6 +96,7 @@ def test_throughput_of_eight_drives(layout: Layout, reads: int, writes: int) -> 
         assert count / (found.outcome.end_ns / 1e9) == pytest.approx(rate, rel=0.03)
 
 
+@needs_jit
 def test_mixed_load_on_raid10_keeps_members_as_busy_as_the_arithmetic_says() -> None:
     """r reads and w writes a second on n drives: each drive serves (r + 2 w) / n."""
     count, rate = 100_000, 3000.0
@@ -166,6 +167,7 @@ def volume_of(keys: str, tmp_path: Path) -> tuple[NamedScenario, PlantBuilder, i
     return scenario, builder, scenario.build(builder)["data"]
 
 
+@needs_jit
 @pytest.mark.parametrize(
     ("size", "offset", "members"),
     [(UNIT, "0 B", 1.0), (UNIT, "31.5 KiB", 2.0), (8192, "0 B", 1.0), (8192, "31.5 KiB", 1 + 1 / 8),
@@ -225,7 +227,7 @@ def test_a_rebuild_in_a_scenario(tmp_path: Path) -> None:
     assert [one.name for one in builder.stations] == ["data.0", "data.1", "data.3", "data.stripes", "data"]
 
 
-@pytest.mark.skipif(not jit_enabled(), reason="takes minutes when kernels are not compiled")
+@needs_jit
 @pytest.mark.parametrize("drives", [1, 2, 4, 8, 16, 24])
 def test_saturated_random_reads_grow_with_the_number_of_drives(drives: int) -> None:
     """With 64 outstanding for each drive, as many as a drive orders."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.runs import needs_jit
 from tiersim.devices.array import add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -84,6 +85,7 @@ def predicted(measured: list[Measured]) -> dict[Measured, float]:
     return found
 
 
+@needs_jit
 def test_published_random_scans(measured: list[Measured]) -> None:
     errors = {row: us / row.cold_us - 1 for row, us in predicted(measured).items()}
     workers = {row: error for row, error in errors.items() if row.method == "worker" and row.depth > 0}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.array_ios import PARITIES, build, home, ios
 from tests.examples import examples
-from tests.runs import Run, commands, run
+from tests.runs import Run, commands, needs_jit, run
 from tiersim.devices.array import Layout, loss_of
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
@@ -186,6 +186,7 @@ def saturated(layout: Layout, members: int, op: int, failed: Collection[int], tu
     return len(units) / (found.outcome.end_ns / 1e9)
 
 
+@needs_jit
 @pytest.mark.parametrize(
     ("layout", "n", "failed", "op", "busy", "per_request"),
     [
