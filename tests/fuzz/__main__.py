@@ -44,7 +44,7 @@ def _run(key: str, executions: int, seed: int, counts: Path | None, faults: Path
             print(f"{key}, seed {seed}, kept as {faults / name}: {execution.fault}", file=sys.stderr, flush=True)
         found[execution.fault] = found.get(execution.fault, 0) + 1
     noted.write()
-    print(f"{noted.total}, seed {seed}", file=sys.stderr, flush=True)
+    print(f"{key}: {noted.total}, seed {seed}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

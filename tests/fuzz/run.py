@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from tests.fuzz.corpus import corpus
 from tests.fuzz.damage import Drawn, damaged, words_of
 from tests.fuzz.structure import CHANGED
-from tests.fuzz.targets import TARGETS, Target, refused
+from tests.fuzz.targets import TARGETS, refused
 
 #: An execution that takes more processor time hangs.
 MOST_S = 5.0
@@ -57,7 +57,7 @@ class Reading:
         try:
             with _limited():
                 was_refused = refused(target, path, self._through if through else None)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001, whatever it is
             return Execution(key, data, True, _named(error), traceback.format_exc())
         more = _most_memory() - before
         fault = f"took {more >> 20} MiB" if more > MOST_BYTES else ""
