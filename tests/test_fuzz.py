@@ -66,8 +66,6 @@ def _planted(monkeypatch: pytest.MonkeyPatch, what: str) -> str:
         if what == "hang":
             while True:
                 pass
-        if what == "take memory":
-            bytes(run.MOST_BYTES + (64 << 20)).count(b"\1")
         if what == "say nothing":
             raise TraceError("wrong")
 

@@ -1,6 +1,7 @@
 """The command line of :mod:`tests.fuzz`."""
 
 import argparse
+import faulthandler
 import hashlib
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     limit_memory()
+    faulthandler.enable()  # of a crash nothing else would tell; the file is left in /dev/shm
     found: dict[str, int] = {}
     for key in options.format or sorted(TARGETS):
         _run(key, options.executions, options.seed, options.counts, options.faults, found)

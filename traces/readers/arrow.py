@@ -70,7 +70,11 @@ def _converted(path: Path, table: Path) -> Path:
     try:
         with pa.ipc.open_file(path) as reader, pq.ParquetWriter(table, reader.schema) as target:
             for number in range(reader.num_record_batches):
-                target.write_batch(reader.get_batch(number))
+                batch = reader.get_batch(number)
+                batch.validate(
+                    full=True
+                )  # pyarrow itself writes what indices beyond their words happen to point at, or crashes
+                target.write_batch(batch)
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"{path}: is not a whole Arrow file ({str(error).splitlines()[0]}); write it again") from None
     except OSError as error:
