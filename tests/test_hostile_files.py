@@ -123,7 +123,8 @@ def _opens() -> Iterator[list[str]]:
     if _hear not in _hearing:
         _hearing.append(_hear)
         sys.addaudithook(_hear)  # which nobody can take away
-    _opened = heard = []
+    heard: list[str] = []
+    _opened = heard
     yield heard
     _opened = None
 
