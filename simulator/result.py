@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError, reason
 from tiersim.files import whole_folder
+from tiersim.traces.parts import part_of
 
 SCHEMA = "tiersim.result/1"
 _TABLES = ("latency", "timeline", "stations")
@@ -52,14 +53,14 @@ def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, forc
 def load_result(path: Path) -> Result:
     """Read a result bundle; raises TraceError when it is not a whole one."""
     try:
-        summary = json.loads((path / "summary.json").read_bytes())
+        summary = json.loads(part_of(path, "summary.json").read_bytes())
         if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
             raise TraceError(f"{path / 'summary.json'}: schema is not {SCHEMA!r}; run the replay again")
-        tables = {name: pq.read_table(path / f"{name}.parquet") for name in _TABLES}
-        kept = {name: path / f"{name}.parquet" for name in _MORE}
+        tables = {name: pq.read_table(part_of(path, f"{name}.parquet")) for name in _TABLES}
+        kept = {name: part_of(path, f"{name}.parquet") for name in _MORE}
         more = {name: pq.read_table(file) if file.exists() else None for name, file in kept.items()}
-        return Result(summary, **tables, scenario_toml=(path / "scenario.toml").read_text(), **more)
+        return Result(summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(), **more)
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
-    except (pa.ArrowException, ValueError) as error:
+    except (pa.ArrowException, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None

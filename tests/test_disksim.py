@@ -241,7 +241,12 @@ def test_layouts_against_a_naive_twin(
         ("made_up.model", "Blocks per track = 50", "Blocks per track = 0", "holds no sector"),
         ("made_up.seek", "10,\t3.0", "ten,\t3.0", "made_up.seek:3: .* is not DISTANCE, MILLISECONDS"),
         ("made_up.seek", "10,\t3.0", "1,\t3.0", "distances must rise"),
-        ("made_up.diskspecs", "made_up.model", "other.model", "other.model: cannot be read"),
+        (
+            "made_up.diskspecs",
+            "made_up.model",
+            "other.model",
+            "made_up.diskspecs:2: .other.model. is no file beside it",
+        ),
         ("made_up.diskspecs", "Max queue length = 8", "Max queue length 8", "is not followed by '='"),
         ("made_up.parv", "source made_up.diskspecs", "source made_up.parv", "files that name each other"),
         ("made_up.parv", "source made_up.diskspecs", "", "describes no disk"),

@@ -1,12 +1,116 @@
-"""A little of the damage of :mod:`tests.fuzz`, in every run."""
+"""A little of the damage of :mod:`tests.fuzz`, in every run; what was found by it once; and that it finds faults."""
 
-from tests.fuzz import fuzz, samples
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import run
+from tests.fuzz.corpus import corpus
+from tests.fuzz.counts import Noted, summed
+from tests.fuzz.damage import Drawn, damaged, words_of
+from tests.fuzz.grow import Reach, smaller
+from tests.fuzz.run import Execution, fuzz, reading
+from tests.fuzz.structure import xel_changed
+from tests.fuzz.targets import TARGETS, Target
+from tiersim.errors import TraceError
+from tiersim.traces.readers.detect import FORMATS
 from tiersim.traces.readers.sources import SOURCES
 
 
 def test_damaged_files_end_in_a_sentence_at_worst() -> None:
-    assert sum(1 for _ in fuzz(4000, seed=2)) == 4000
+    assert [found.fault for found in fuzz(sorted(TARGETS), 2500, seed=2) if found.fault] == []
 
 
-def test_every_kind_of_file_has_a_sample_to_damage() -> None:
-    assert samples().keys() == SOURCES.keys()
+def test_kept_files_are_read_or_refused_and_some_are_read() -> None:
+    with reading() as place:
+        for key in TARGETS:
+            found = [place.execute(key, data, through=False) for data in corpus(key)]
+            assert [one.fault for one in found if one.fault] == []
+            assert not all(one.refused for one in found), key
+
+
+def test_every_format_has_files_to_damage() -> None:
+    assert TARGETS.keys() >= SOURCES.keys() | FORMATS.keys()
+    assert all(map(corpus, TARGETS))
+
+
+def test_a_seed_stands_for_its_files() -> None:
+    one, again, other = ([found.data for found in fuzz(["clock"], 50, seed)] for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_damage_keeps_files_small_and_changes_them() -> None:
+    chance, files = random.Random(1), corpus("sqlserver-trc")
+    found = [damaged(files[0], Drawn(chance, files[1], words_of(files))) for _ in range(500)]
+    assert max(map(len, found)) < 1 << 15
+    assert len(set(found)) > 400
+
+
+def test_lengths_of_blocks_stay_true() -> None:
+    chance, files = random.Random(1), corpus("sqlserver-xel")
+    for _ in range(50):
+        data, at = xel_changed(files[0], Drawn(chance, files[-1], words_of(files))), 0x200
+        while at < len(data):
+            at += struct.unpack_from("<IIIHHI", data, at)[5]
+        assert at == len(data) or len(data) < 0x200
+
+
+def _planted(monkeypatch: pytest.MonkeyPatch, what: str) -> str:
+    """Return the fault that is found in a reader that does *what*."""
+
+    def read(path: Path) -> None:
+        if what == "fail":
+            raise KeyError("x")
+        if what == "hang":
+            while True:
+                pass
+        if what == "say nothing":
+            raise TraceError("wrong")
+
+    monkeypatch.setitem(TARGETS, "clock", Target(read, None, "clock.txt", __name__))
+    monkeypatch.setattr(run, "MOST_S", 0.05)
+    monkeypatch.setattr(
+        run, "_most_memory", iter((0, run.MOST_BYTES + 1) if what == "take memory" else (0, 0)).__next__
+    )
+    with reading() as place:
+        return place.execute("clock", b"", through=False).fault
+
+
+@pytest.mark.parametrize(
+    ("what", "fault"),
+    [
+        ("fail", "KeyError"),
+        ("hang", "took more than 0.05 s"),
+        ("take memory", "took 256 MiB"),
+        ("say nothing", "no sentence that names the file: wrong"),
+        ("read", ""),
+    ],
+)
+def test_what_a_reader_must_not_do_is_found(monkeypatch: pytest.MonkeyPatch, what: str, fault: str) -> None:
+    found = _planted(monkeypatch, what)
+    assert fault in found
+    assert bool(found) == bool(fault)
+
+
+def test_files_are_made_smaller_as_long_as_they_reach_what_is_wanted() -> None:
+    with reading() as place:
+        reach = Reach(place, "lirs")
+        reach.of(b"1\n")
+        found = reach.of(b"3\n1\n*\n4\n") - reach.of(b"3\n1\n4\n")
+        small = smaller(b"3\n1\n*\n4\n", frozenset(found), reach)
+    assert len(small) < 8
+    assert b"*" in small
+
+
+def test_counts_of_several_processes_are_summed(tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    for seed in (1, 2):
+        noted = Noted("v1", "clock", seed, path)
+        for number in range(3):
+            noted.add(Execution("clock", b"", refused=number == 0, fault="x" * (number == 1)))
+        noted.write()
+    (found,) = summed([path]).values()
+    assert (found.all.executions, found.all.refused, found.all.faults, found.seeds) == (6, 2, 2, {1, 2})
+    assert found.by_version["v1"].executions == 6

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.errors import TraceError, did_you_mean, reason
+from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import whole_file, whole_folder
+from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parts import part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 
@@ -183,18 +185,14 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 class Bundle:
     """A trace bundle opened for reading; whatever wrote it, what comes out has the types of :class:`Requests`."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the bundle folder at *path*; raises TraceError when it is not one."""
+    def __init__(self, path: Path, table: Path | None = None) -> None:
+        """Open the bundle folder at *path*; raises TraceError when it is not one. Its requests may lie in a *table* elsewhere."""
         self.path = path
-        self._table_path = path / "requests.parquet"
+        self._table_path = table or part_of(path, "requests.parquet")
         try:
-            self._file = pq.ParquetFile(self._table_path, memory_map=False)
+            self._file = open_parquet(self._table_path, "write or import it again")
         except FileNotFoundError:
             raise TraceError(f"{path}: is not a trace bundle (it has no requests.parquet)") from None
-        except OSError as error:
-            raise TraceError(f"{self._table_path}: cannot be read ({reason(error)})") from None
-        except pa.ArrowInvalid:
-            raise TraceError(f"{self._table_path}: is not a whole Parquet file; write or import it again") from None
         self._check_columns()
         self.file_names: list[str] = []
         self.stream_names: list[str] = []
@@ -240,7 +238,7 @@ class Bundle:
                     last_ns = int(times[-1])
                 first_row += len(block)
                 yield block
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGE as error:
             what = str(error).splitlines()[0]
             raise TraceError(f"{self._table_path}: is damaged ({what}); write or import it again") from None
 
@@ -252,14 +250,14 @@ class Bundle:
                 raise TraceError(f"{self._table_path}: the column {column.name!r} is required and not there{hint}")
 
     def _read_manifest(self) -> Manifest:
-        path = self.path / "manifest.json"
+        path = part_of(self.path, "manifest.json")
         try:
             values = json.loads(path.read_bytes())
             if not isinstance(values, dict):
                 raise ValueError("not an object")
         except FileNotFoundError:
             return Manifest(source_format="written by another tool", requests=self.rows)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise TraceError(f"{path}: is not a JSON object; remove it or import the trace again") from None
         schema = values.pop("schema", SCHEMA)
         if schema != SCHEMA:

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parts import part_of
 from tiersim.traces.schema import NOT_KNOWN, REFERENCE_COLUMNS, REFERENCE_KINDS
 
 NAME = "references.parquet"
@@ -108,13 +110,11 @@ class ReferenceTable:
 
     def __init__(self, path: Path) -> None:
         """Open them; raises TraceError when the bundle has none or they are no table of references."""
-        self._path = path / NAME
+        self._path = part_of(path, NAME)
         try:
-            self._file = pq.ParquetFile(self._path)
+            self._file = open_parquet(self._path, "import the trace again")
         except FileNotFoundError:
             raise TraceError(f"{path}: holds no page references") from None
-        except (OSError, pa.ArrowException):
-            raise TraceError(f"{self._path}: is not a whole Parquet file; import the trace again") from None
         there = self._file.schema_arrow
         for name in ("relation", "page"):
             if name not in there.names:
@@ -136,7 +136,7 @@ class ReferenceTable:
                     found = batch.column(column.name) if column.name in batch.schema.names else None
                     columns[column.name] = self._read(column.name, column.kind, column.nullable, found, batch.num_rows)
                 yield References(**columns)
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGE as error:
             what = str(error).splitlines()[0]
             raise TraceError(f"{self._path}: is damaged ({what}); import the trace again") from None
 

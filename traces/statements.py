@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
+from tiersim.traces.parts import part_of
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.tables import Table, read_table
 
@@ -16,9 +17,9 @@ def read_statements(folder: Path, names: Collection[str] | None = None) -> Table
     *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see :func:`tiersim.traces.tables.read_table`.
     """
     columns = [column for column in STATEMENT_COLUMNS if names is None or column.name in names]
-    return read_table(folder / STATEMENTS, columns)
+    return read_table(part_of(folder, STATEMENTS), columns)
 
 
 def read_queries(folder: Path) -> Table:
     """Return the queries of the bundle in *folder*; none if it has no such table. Raises TraceError."""
-    return read_table(folder / QUERIES, QUERY_COLUMNS)
+    return read_table(part_of(folder, QUERIES), QUERY_COLUMNS)

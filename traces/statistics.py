@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiersim.errors import TraceError, reason
+from tiersim.errors import TraceError
+from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parts import part_of
 from tiersim.traces.schema import STATISTICS_COLUMNS
 
 NAME = "statistics.parquet"
@@ -95,7 +97,8 @@ class StatisticsWriter:
 
 def part_paths(folder: Path) -> list[Path]:
     """Return the parts of the bundle in *folder*, in order of time."""
-    return sorted((folder / PARTS).glob("*.parquet"))
+    parts = part_of(folder, PARTS)
+    return sorted(part_of(parts, path.name) for path in parts.glob("*.parquet"))
 
 
 def write_joined(folder: Path, target: Path) -> None:
@@ -129,18 +132,13 @@ def read_snapshots(folder: Path) -> Iterator[Snapshot]:
 
     The parts count where a recording did not come to its end, and left them instead of the table.
     """
-    path = folder / NAME
+    path = part_of(folder, NAME)
     for table in [path] if path.exists() else part_paths(folder):
         yield from _grouped(_opened(table), table)
 
 
 def _opened(path: Path) -> pq.ParquetFile:
-    try:
-        file = pq.ParquetFile(path, memory_map=False)
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
-    except pa.ArrowInvalid:
-        raise TraceError(f"{path}: is not a whole Parquet file; import the recording again") from None
+    file = open_parquet(path, "import the recording again")
     for column in STATISTICS_COLUMNS:
         if column.required and column.name not in file.schema_arrow.names:
             raise TraceError(f"{path}: the column {column.name!r} is required and not there")
@@ -179,7 +177,7 @@ def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
             columns = [[None] * len(table) if a is None else a.to_pylist() for a in arrays.values()]
             for row in zip(*columns, strict=True):
                 yield dict(zip(arrays, row, strict=True))
-    except (pa.ArrowException, OSError) as error:
+    except DAMAGE as error:
         what = str(error).splitlines()[0]
         raise TraceError(
             f"{path}: is damaged, or a column has another type ({what}); import the recording again"

@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tiersim.errors import TraceError, reason
+from tiersim.errors import TraceError
+from tiersim.traces.parquet import DAMAGE, MOST_ROWS, open_parquet
 from tiersim.traces.schema import NOT_KNOWN, Column
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "text": _TEXT}
+_AGAIN = "import the recording again"
 
 
 @dataclass(frozen=True)
@@ -106,15 +108,18 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
     Raises TraceError naming the column that is missing or cannot be used, or that the file is damaged.
     """
     try:
-        there = pq.read_schema(path, memory_map=False).names
-        wanted = [column.name for column in columns if column.name in there]
-        found = pq.read_table(path, columns=wanted, memory_map=False, use_threads=False)
+        file = open_parquet(path, _AGAIN)
     except FileNotFoundError:
         return table_of(columns, [])
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
-    except pa.ArrowException:
-        raise TraceError(f"{path}: is not a whole Parquet file; import the recording again") from None
+    if file.metadata.num_rows > MOST_ROWS:
+        raise TraceError(
+            f"{path}: has {file.metadata.num_rows:,} rows, more than {MOST_ROWS:,}; import parts of the recording"
+        )
+    wanted = [column.name for column in columns if column.name in file.schema_arrow.names]
+    try:
+        found = file.read(columns=wanted, use_threads=False)
+    except DAMAGE:
+        raise TraceError(f"{path}: is not a whole Parquet file; {_AGAIN}") from None
     arrays: dict[str, NDArray[Any]] = {}
     words: dict[str, Sequence[str]] = {}
     for column in columns:
@@ -135,7 +140,7 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
                 words[column.name] = encoded.dictionary.to_pylist()
             else:
                 arrays[column.name] = np.asarray(pc.fill_null(values.cast(pa.int64()), NOT_KNOWN))
-        except pa.ArrowException:
+        except (pa.ArrowException, ValueError):
             raise TraceError(
                 f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without loss"
             ) from None

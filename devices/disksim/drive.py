@@ -16,7 +16,7 @@ the model that they were extracted for, are wrong; each rule here follows from h
 from pathlib import Path
 from typing import Any
 
-from tiersim.devices.disksim.layout import zones_of
+from tiersim.devices.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.disksim.parameters import Block, read_blocks
 from tiersim.devices.disksim.seeks import seek_curve
 from tiersim.devices.hdd import ReadAhead
@@ -63,6 +63,8 @@ def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
     skew_ms = min(zone.track_skew / zone.sectors_per_track for zone in zones) * 60_000 / rpm
     mapping = layout.whole("LBN-to-PBN mapping scheme", 0)
     cylinders = model.whole("Number of cylinders")
+    if not 0 < cylinders <= MOST_TRACKS:
+        raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders")
     points = seek_curve(mechanics, cylinders)
     values: dict[str, Any] = {
         "rpm": rpm,

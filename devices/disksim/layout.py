@@ -6,9 +6,10 @@ would be without the defect: a handful of sectors, of which the files tell where
 
 from collections.abc import Iterable, Iterator
 
-from tiersim.devices.disksim.parameters import Block
+from tiersim.devices.disksim.parameters import Block, is_number
 from tiersim.devices.hdd_measured import MeasuredZone
 from tiersim.errors import ScenarioError
+from tiersim.toml_files import validate
 
 (
     _NONE,
@@ -24,6 +25,8 @@ from tiersim.errors import ScenarioError
     _PER_ZONE_SLIP_TO_END,
 ) = range(11)
 _SLIP_TO_END = (_PER_CYLINDER_SLIP_TO_END, _PER_CYLINDER_AT_FRONT_SLIP_TO_END, _AT_END, _PER_ZONE_SLIP_TO_END)
+#: Tracks of a zone, and sectors of a track: more than ten times those of any drive that DiskSim's parameters were extracted for.
+MOST_TRACKS, _MOST_PER_TRACK = 1 << 21, 1 << 14
 _AT_FRONT = (_PER_CYLINDER_AT_FRONT, _PER_CYLINDER_AT_FRONT_SLIP_TO_END)
 
 
@@ -37,7 +40,7 @@ def zones_of(layout: Block, surfaces: int) -> list[MeasuredZone]:
     zones = layout.values.get("Zones")
     if not isinstance(zones, list) or not zones or not all(isinstance(zone, Block) for zone in zones):
         raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones")
-    range_cylinders = layout.whole("Rangesize for sparing", 1)
+    range_cylinders = max(layout.whole("Rangesize for sparing", 1), 1)
     in_turns = layout.values.get("Skew units") == "revolutions"
     return [_zone(zone, surfaces, scheme, range_cylinders, in_turns) for zone in zones]
 
@@ -46,17 +49,23 @@ def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turn
     first, last = zone.whole("First cylinder number"), zone.whole("Last cylinder number")
     per_track = zone.whole("Blocks per track")
     unit = per_track if in_turns else 1
-    runs = list(_runs(zone, (last - first + 1) * surfaces * per_track, per_track, surfaces, scheme, range_cylinders))
-    if per_track <= 0 or not runs:
+    if not 0 <= first <= last or (last - first + 1) * surfaces > MOST_TRACKS or per_track > _MOST_PER_TRACK:
+        raise ScenarioError(
+            f"{zone.path}:{zone.line}: no drive has cylinders {first} to {last} of {surfaces} tracks of {per_track} sectors"
+        )
+    sectors = (last - first + 1) * surfaces * max(per_track, 0)
+    runs = list(_runs(zone, sectors, per_track, surfaces, scheme, range_cylinders)) if sectors else []
+    if not runs:
         raise ScenarioError(f"{zone.path}:{zone.line}: the zone of cylinders {first} to {last} holds no sector")
-    return MeasuredZone(
-        first_cylinder=first,
-        sectors_per_track=per_track,
-        first_sector_at=zone.number("Offset of first block", 0),
-        track_skew=zone.number("Skew for track switch", 0) * unit,
-        cylinder_skew=zone.number("Skew for cylinder switch", 0) * unit,
-        runs=runs,
-    )
+    values = {
+        "first_cylinder": first,
+        "sectors_per_track": per_track,
+        "first_sector_at": zone.number("Offset of first block", 0),
+        "track_skew": zone.number("Skew for track switch", 0) * unit,
+        "cylinder_skew": zone.number("Skew for cylinder switch", 0) * unit,
+        "runs": runs,
+    }
+    return validate(MeasuredZone, values, "", f"{zone.path}:{zone.line}")
 
 
 def _runs(
@@ -64,7 +73,10 @@ def _runs(
 ) -> Iterator[tuple[int, int]]:
     """(first, count) of each run of sectors that hold data, in order."""
     spares = zone.whole("Number of spares", 0)
-    slips = sorted(int(slip) for slip in zone.values.get("slips", []))
+    slips = zone.values.get("slips", [])
+    if not isinstance(slips, list) or not all(isinstance(slip, int) and is_number(slip) for slip in slips):
+        raise ScenarioError(f"{zone.path}:{zone.line}: 'slips' is not a list of whole numbers")
+    slips = sorted(slips)
     unused = int(zone.number("Empty space at zone front", 0))
     per_cylinder = per_track * surfaces
     if scheme == _TRACKS:  # whole tracks are slipped

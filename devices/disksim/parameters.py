@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
@@ -16,6 +16,14 @@ from tiersim.toml_files import read_text
 _TOKEN = re.compile(r"#[^\n]*|(?P<mark>[{}\[\],=])|(?P<words>[^{}\[\],=\n#]+)")
 #: Files name each other; nobody needs more than this.
 _MOST_NESTED = 8
+
+#: Sectors of the largest drives are fewer, and no time in ms is longer.
+_MOST = 1e10
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Tell whether *value* is a number that a parameter may have."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Block:
     def number(self, key: str, default: float | None = None) -> float:
         """A number that must be there unless it has a default; raises ScenarioError."""
         value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             what = "is not there" if value is None else f"is {value!r}, not a number"
             raise ScenarioError(f"{self.path}:{self.line}: {key!r} {what} in {self.type} {self.name}".rstrip())
         return value
@@ -53,7 +61,26 @@ class Block:
 
 def read_blocks(path: Path) -> list[Block]:
     """Every block of a file and of the files that it names; raises ScenarioError naming file and line."""
-    return list(_Reader(path, 0).blocks())
+    try:
+        return list(_Reader(path, 0).blocks())
+    except RecursionError:
+        raise ScenarioError(
+            f"{path}: blocks or lists are nested too deeply; it is not a parameter file of DiskSim 3 or 4"
+        ) from None
+
+
+def file_beside(path: Path, name: str) -> Path:
+    """Return the file *name* in the folder of *path*, or a folder in that; raises ValueError when it is elsewhere or not there."""
+    relative = Path(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        raise ValueError("is not in the folder of the file that names it")
+    try:
+        found = (path.parent / relative).is_file()
+    except OSError:  # no file can have such a name
+        found = False
+    if not found:
+        raise ValueError("is no file beside it")
+    return path.parent / relative
 
 
 class _Reader:
@@ -70,7 +97,7 @@ class _Reader:
             words, line = self._tokens[self._at]
             self._at += 1
             if words.startswith("source "):
-                yield from _Reader(self._path.parent / words.split(None, 1)[1], self._nested + 1).blocks()
+                yield from self._named(words, line).blocks()
             elif self._peek() == "{":
                 yield self._block(words, line)
             elif words.split()[0] in ("instantiate", "topology"):
@@ -118,8 +145,7 @@ class _Reader:
         if words == "[":
             return self._list()
         if words.startswith("source "):
-            named = _Reader(self._path.parent / words.split(None, 1)[1], self._nested + 1)
-            found = next(named.blocks(), None)
+            found = next(self._named(words, line).blocks(), None)
             if found is None:
                 raise self._problem(line, f"{words[7:]!r} holds no block")
             return found
@@ -143,6 +169,14 @@ class _Reader:
                 values.append(self._value())
         self._next()
         return values
+
+    def _named(self, words: str, line: int) -> "_Reader":
+        """Return the reader of the file that ``source FILE`` names."""
+        name = words.split(None, 1)[1]
+        try:
+            return _Reader(file_beside(self._path, name), self._nested + 1)
+        except ValueError as error:
+            raise self._problem(line, f"{name[:60]!r} {error}") from None
 
     def _problem(self, line: int, what: str) -> ScenarioError:
         return ScenarioError(f"{self._path}:{line}: {what}; it is not a parameter file of DiskSim 3 or 4")

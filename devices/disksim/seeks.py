@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from tiersim.devices.disksim.parameters import Block
+from tiersim.devices.disksim.parameters import Block, file_beside, is_number
 from tiersim.devices.hdd_geometry import lee_curve_ns
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
@@ -49,7 +49,7 @@ def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
 
 def _numbers(mechanics: Block, key: str, count: int) -> list[float]:
     values = mechanics.values.get(key)
-    if not isinstance(values, list) or len(values) != count or not all(isinstance(v, int | float) for v in values):
+    if not isinstance(values, list) or len(values) != count or not all(map(is_number, values)):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers")
     return [float(value) for value in values]
 
@@ -58,7 +58,10 @@ def _extracted(mechanics: Block) -> list[tuple[int, float]]:
     name = mechanics.values.get("Full seek curve")
     if not isinstance(name, str):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file")
-    path = mechanics.path.parent / name
+    try:
+        path = file_beside(mechanics.path, name)
+    except ValueError as error:
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: the seek curve {name[:60]!r} {error}") from None
     points = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         point = _POINT.match(line)

@@ -46,6 +46,9 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
         line = place[1] if place else str(text.count("\n") + 1)
         what = re.sub(r" \(at .*\)$", "", str(error))
         raise ScenarioError(f"{path}:{line}: is not valid TOML: {what[0].lower()}{what[1:]}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, tables thousands deep
+        what = "values are nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
+        raise ScenarioError(f"{path}: is not valid TOML: {what}") from None
 
 
 def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) -> M:

@@ -46,31 +46,40 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
             del kept[counted]
         return kept
     with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder) / "requests.parquet"
+        converted = Path(folder) / "requests.parquet"
         try:
-            _link_or_convert(path, rows)
-            _copy(Bundle(Path(folder)), writer, progress)
+            rows = path if _is_parquet(path) else _converted(path, converted)
+            _copy(Bundle(Path(folder), rows), writer, progress)
         except TraceError as error:
-            raise TraceError(str(error).replace(str(rows), str(path))) from None
+            raise TraceError(str(error).replace(str(converted), str(path))) from None
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"source_format": "arrow", "source_files": [{"name": path.name, "sha256": digest}]}
 
 
-def _link_or_convert(path: Path, table: Path) -> None:
+def _is_parquet(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            is_parquet = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
-        if is_parquet:
-            table.symlink_to(path.resolve())
-            return
+            return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+
+
+def _converted(path: Path, table: Path) -> Path:
+    """Write an Arrow file as the Parquet file *table*, and return its path."""
+    try:
         with pa.ipc.open_file(path) as reader, pq.ParquetWriter(table, reader.schema) as target:
             for number in range(reader.num_record_batches):
-                target.write_batch(reader.get_batch(number))
+                batch = reader.get_batch(number)
+                batch.validate(
+                    full=True
+                )  # pyarrow itself writes what indices beyond their words happen to point at, or crashes
+                target.write_batch(batch)
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"{path}: is not a whole Arrow file ({str(error).splitlines()[0]}); write it again") from None
     except OSError as error:
         raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+    return table
 
 
 def _copy(bundle: Bundle, writer: RequestWriter, progress: Progress | None) -> None:

@@ -18,10 +18,13 @@ PIECE_BYTES = 1 << 18
 #: pyarrow loses so much before a place where the data are damaged.
 ZSTD_PIECE_BYTES = 1 << 16
 
+#: What unpacking xz may take, whatever a file says that it needs: xz -9 needs 65 MiB (its manual), a file may say up to 4 GiB.
+_XZ_BYTES = 512 << 20
+
 _MAGICS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": lambda: zlib.decompressobj(wbits=31),
     b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ\0": lzma.LZMADecompressor,
+    b"\xfd7zXZ\0": lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES),
 }
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _DAMAGE = (zlib.error, lzma.LZMAError, EOFError, ValueError, OSError, pa.ArrowException)

@@ -1,0 +1,30 @@
+"""Opens Parquet files that may be damaged, or made by anybody."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiersim.errors import TraceError, reason
+
+#: What pyarrow raises for what it cannot read; ValueError: texts that are no UTF-8, among them names of columns.
+DAMAGE = (pa.ArrowException, ValueError, OSError)
+#: A table that is read whole has fewer rows; one that says it has more, in a file that may be tiny, is not even begun.
+MOST_ROWS = 1 << 27
+
+
+def open_parquet(path: Path, again: str) -> pq.ParquetFile:
+    """Open the Parquet file at *path*; *again* is what to do where it is damaged.
+
+    Raises FileNotFoundError when there is none, TraceError when it cannot be read. Columns have been looked at when it returns.
+    """
+    try:
+        file = pq.ParquetFile(path, memory_map=False)
+        file.schema_arrow  # noqa: B018, which cannot be told where columns are of types that nobody has
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+    except DAMAGE:
+        raise TraceError(f"{path}: is not a whole Parquet file; {again}") from None
+    return file
