@@ -25,17 +25,19 @@ def sentence(summary: Summary) -> str | None:
     found = summary.get("model_error")
     if not found:
         return None
-    parts = [f"{_reach(one)} from {_FIGURES[figure]}" for figure, one in found["figures"].items()]
-    count = max(one["experiments"] for one in found["figures"].values())
+    parts = [
+        f"{_reach(one)} from {_FIGURES[figure]} ({one['measurements']} figures of {one['experiments']} experiments)"
+        for figure, one in found["figures"].items()
+    ]
     return (
-        f"Intervals tell chance, not errors of the models: 80 % of what was measured lay {', '.join(parts)} that {_BASES[found['basis']]} had predicted "
-        f"({count} experiments at most, {_DOCUMENT})."
+        f"Errors of the models, which intervals do not hold: 80 % of what was measured lay {', '.join(parts)} that {_BASES[found['basis']]} had predicted "
+        f"({_DOCUMENT})."
     )
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
     """Return it for all results, each sentence once, after the stamp of those that nothing was compared with."""
-    stamp = "Not calibrated: no run on a model of the recorded hardware was compared with the recording."
+    stamp = "Not calibrated: no run on a model of the recorded hardware was compared with the recording; `tiersim explain` says what to measure first."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
     return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
 

@@ -80,7 +80,8 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       counted.length ? `This recording resolves the ${statistic} of ${plural(purpose)} on ${resolved.length} of ${counted.length} scenarios.` : null,
-      ...errors.length ? errors : ['Intervals hold 80 % and tell chance, not errors of the models.'],
+      'Intervals hold 80 % and tell chance, not errors of the models.',
+      ...errors,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted: see below.` : null,
     ].filter(known).join(' '),
   ].flat();
