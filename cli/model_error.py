@@ -8,8 +8,8 @@ Summary = Mapping[str, Any]
 #: Where the figures come from.
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
-    "calibrated": "models fitted to measurements of the same hardware",
-    "assumed": "models from data sheets and assumptions",
+    "calibrated": "measurements of the same hardware",
+    "assumed": "data sheets and assumptions",
 }
 _FIGURES = {
     "throughput": "throughput",
@@ -26,13 +26,9 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     parts = [
-        f"{_reach(one)} from {_FIGURES[figure]} ({one['measurements']} figures of {one['experiments']} experiments)"
-        for figure, one in found["figures"].items()
+        f"{_reach(one)} from {_FIGURES[figure]} (n = {one['measurements']})" for figure, one in found["figures"].items()
     ]
-    return (
-        f"Errors of the models, which intervals do not hold: 80 % of what was measured lay {', '.join(parts)} that {_BASES[found['basis']]} had predicted "
-        f"({_DOCUMENT})."
-    )
+    return f"Errors of the models come on top: where they stood on {_BASES[found['basis']]}, 80 % of what was measured lay {', '.join(parts)}; {_DOCUMENT}."
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
