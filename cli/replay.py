@@ -2,12 +2,13 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import terminal
+from tiersim.cli import model_error, terminal
 from tiersim.cli.statements import show_statements
 from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
@@ -88,7 +89,7 @@ def run_described(
     described = load_workload(workload)
     compile_if_cold()
     with terminal.progress_bar("running statements") as progress:
-        results = run_workload_all(described, scenarios, progress)
+        results = _with_model_error(run_workload_all(described, scenarios, progress))
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": 1}, force=force)
     return results
 
@@ -136,9 +137,20 @@ def run_all(
         if baseline is not None:
             replayed = calibrate(replayed[:-1], replayed[-1])
         made |= {result.summary["name"]: result for result in replayed}
-    results = [made[scenario.name] for scenario in scenarios]
+    results = _with_model_error([made[scenario.name] for scenario in scenarios])
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
     return results
+
+
+def _with_model_error(results: "list[Result]") -> "list[Result]":
+    from tiersim.scenarios.model_error import model_error_of
+
+    return [
+        replace(
+            result, summary=result.summary | {"model_error": model_error_of(result.summary["verdict"]["calibration"])}
+        )
+        for result in results
+    ]
 
 
 def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *, force: bool) -> None:
@@ -229,6 +241,7 @@ def _show_requests(summaries: list[dict[str, Any]]) -> None:
         notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
+    notes += model_error.notes(summaries)
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
     terminal.show_table(title, columns, rows, "\n".join(notes))

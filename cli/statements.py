@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiersim.cli import terminal
+from tiersim.cli import model_error, terminal
 from tiersim.units import format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
@@ -170,6 +170,7 @@ def notes_of(summaries: Sequence[Summary]) -> list[str]:
         notes.append("Executions are synthesised from counters: which ran when, and which together, is not known.")
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
+    notes += model_error.notes(summaries)
     for caveat in dict.fromkeys(caveat for summary in summaries for caveat in summary["caveats"]):
         notes.append(f"{caveat[0].upper()}{caveat[1:]}.")
     defaults = dict.fromkeys(

@@ -24,6 +24,12 @@ def validate(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the tables to this file, replacing it.")
     ] = None,
+    model_error: Annotated[
+        Path | None,
+        typer.Option(
+            "--model-error", help="Write how far off predictions were, by kind of figure, to this file, replacing it."
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out what takes long and is no founding document's: under 10 minutes.")
     ] = False,
@@ -33,14 +39,19 @@ def validate(
 
     Example: tiersim validate depth
     """
-    from tiersim.scenarios.validation import report
+    from tiersim.scenarios.validation import interval_report, report
 
+    if model_error is not None and (name is not None or quick or traces is None):
+        raise ScenarioError(
+            "--model-error is learned from every experiment: give --traces, and neither a name nor --quick"
+        )
     if name is not None and name not in report.NAMES:
         raise ScenarioError(
             f"{name!r} is not an experiment{did_you_mean(name, report.NAMES) or '; they are ' + ', '.join(report.NAMES)}"
         )
-    if markdown is not None:
-        check_target(markdown, force=True)
+    for target in (markdown, model_error):
+        if target is not None:
+            check_target(target, force=True)
     names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
     if len(names) > 1:
         terminal.notice(report.expected_time(names))
@@ -50,16 +61,31 @@ def validate(
             experiments.append(found)
             if progress is not None:
                 progress(len(experiments), len(names))
+    measurements = interval_report.measurements_of(experiments)
     if markdown is not None:
-        with whole_file(markdown, force=True) as place:
-            place.write_text(report.markdown(experiments), encoding="utf-8")
+        section = "" if measurements is None else f"\n{interval_report.section(measurements)}"
+        _write(markdown, report.markdown(experiments) + section)
+    if model_error is not None:
+        if measurements is None:
+            untried = ", ".join(found.name for found in experiments if found.missing)
+            raise ScenarioError(f"--model-error is learned from every experiment, and {traces} lacks what these need: {untried}")  # fmt: skip
+        _write(model_error, interval_report.as_toml(measurements))
     if json:
-        terminal.print_json(report.document(experiments))
+        intervals = None if measurements is None else interval_report.document(measurements)
+        terminal.print_json({**report.document(experiments), "intervals": intervals})
         return
     for found in experiments:
         columns, rows = report.table(found)
         rows = [[*row[:-1], row[-1].strip("*")] for row in rows]
-        terminal.show_table(found.title, columns, rows, _said(found), words=3 if "id" in columns else 2)
+        terminal.show_table(found.title, columns, rows, _said(found), words=columns.index("published"))
+    if measurements is not None:
+        for table in interval_report.tables(measurements):
+            terminal.show_table(table.title, table.columns, table.rows, words=table.words)
+
+
+def _write(target: Path, text: str) -> None:
+    with whole_file(target, force=True) as place:
+        place.write_text(text, encoding="utf-8")
 
 
 def _said(found: "Experiment") -> str:
@@ -68,7 +94,4 @@ def _said(found: "Experiment") -> str:
 
     if found.missing:
         return f"Not tried: {found.missing}."
-    lines = [report.counted(found), f"Published: {found.source}. Fitted: {found.fitted}."]
-    if found.assumed:
-        lines.append(f"Assumed: {'; '.join(found.assumed)}.")
-    return "\n".join([*lines, *report.notes(found)])
+    return "\n".join([report.counted(found), report.origin(found), *report.notes(found)])

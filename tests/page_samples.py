@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.simulator.result import Result
 
 SPAN_NS = 120_000_000_000
@@ -221,6 +222,7 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
             "arrivals": "recorded",
             "locks": "not modelled",
         },
+        "model_error": model_error_of("none"),
         "load": {
             "explanation": saturated_text if saturated else steady_text,
             "station": busiest if saturated else None,

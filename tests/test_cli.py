@@ -24,6 +24,7 @@ from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.warmup import compile_if_cold
+from tiersim.scenarios.model_error import model_error_of
 
 DATA = Path(__file__).parent / "data"
 CAPTURE = DATA / "vda.blktrace.0"
@@ -226,6 +227,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     assert [path.name for path in results] == ["15k-raid10.result", "micron-p410m-400.result", "pcie-flash.result"]
     kept = pq.read_table(results[0] / "requests.parquet")
     assert (kept["done_ns"].to_numpy() > 0).all()
+    assert said.out.count("Not calibrated") == said.out.count("Errors of the models") == 1
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
     assert document["schema"] == "tiersim.result/1"
@@ -234,6 +236,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
         kept_run = json.loads((shell.folder / "out/of/bundle" / f"{run['name']}.result" / "summary.json").read_bytes())
         assert run["latency_ns"] == kept_run["latency_ns"]
         assert set(run["verdict"]) >= {"load", "calibration", "cache", "arrivals", "locks"}
+        assert run["model_error"] == kept_run["model_error"] == model_error_of("none")
         assert {"bottleneck", "stations", "throughput_per_s", "throughput_shortfall_pct"} <= set(run)
         assert set(run["throughput_per_s"]["requests"]) == {"value", "low", "high", "resolved", "basis"}
         for latency in run["latency_ns"].values():

@@ -217,6 +217,7 @@ def test_the_document_of_claims_has_the_keys_that_are_promised() -> None:
     assert first["error_pct"] == pytest.approx(-5)
     assert first["fitted_on"] == "nothing"
     assert (second["fitted_on"], second["verdict"]) == ("this figure", "underdetermined")
+    assert (first["figure"], document["experiments"][0]["basis"]) == (None, "assumed")
 
 
 def test_tables_show_ids_ranges_and_notes_where_there_are_any() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.model_error import sentence as error_sentence
 from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.database import database_payload
 from tiersim.cli.page.numbers import finite
@@ -136,6 +137,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         **finite({key: summary.get(key) for key in _COPIED}),
         **finite({key: summary.get(key) for key in _OF_STATEMENTS if summary.get("level") == "statements"}),
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
+        "model_error": error_sentence(summary),
         "curves": {} if saturated else curves(result),
         "load": {**finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),

@@ -63,6 +63,7 @@ def experiment() -> Experiment:
         "T. Vondra, pg-fs-benchmark and flushing-benchmark (server logs)",
         "nothing here; the rate is the published one, and how the log comes over an interval is as above",
         (*_distances(), *_writes()),
+        basis="calibrated",
     )
 
 
@@ -91,6 +92,10 @@ def _writes() -> Iterator[Claim]:
         for (began_s, next_s), wrote_s in zip(pairwise(run.began_s), run.wrote_s, strict=True):
             every = transactions_until(run.scale, done, distance, records)
             share = transactions_until(run.scale, done, target * distance, records) / every
-            yield Claim(f"{where}, after {began_s:,.0f} s: writes", "s", wrote_s, share * (next_s - began_s), 5)
+            yield Claim(
+                f"{where}, after {began_s:,.0f} s: writes", "s", wrote_s, share * (next_s - began_s), 5, figure="count"
+            )
             done += every
-        yield Claim(f"{where}: number {len(run.began_s)} begins after", "s", run.began_s[-1], done / run.tps, 5)
+        yield Claim(
+            f"{where}: number {len(run.began_s)} begins after", "s", run.began_s[-1], done / run.tps, 5, figure="count"
+        )

@@ -6,6 +6,10 @@ from typing import Literal
 
 #: ``figure`` is compared with its tolerance; ``arithmetic`` has nothing in it that could be otherwise; of ``qualitative`` ones only words were published.
 Kind = Literal["figure", "arithmetic", "qualitative"]
+#: What was measured, where somebody measured it: a rate or a bandwidth, a mean latency, a percentile from the 95th on, or how often and how much something is done.
+Figure = Literal["throughput", "mean", "tail", "count"]
+#: What a prediction stands on: numbers fitted to or measured on the very hardware, or such of data sheets and guesses.
+Basis = Literal["calibrated", "assumed"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
 
@@ -30,6 +34,9 @@ class Claim:
     high: float | None = None
     within: tuple[float, float] | None = None  # where it may lie, in place of the tolerance
     note: str = ""  # a contradiction of its source, a suspected mechanism
+    figure: Figure | None = (
+        None  # what was measured; None: a rule, an equation, another simulator, or what follows from other claims
+    )
 
     @property
     def error_pct(self) -> float:
@@ -93,3 +100,4 @@ class Experiment:
     missing: str | None = None
     fits: int = 0  # numbers of the model that were chosen to meet a claim
     assumed: tuple[str, ...] | None = None  # what nobody told, with its range; None: not counted
+    basis: Basis = "assumed"

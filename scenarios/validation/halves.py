@@ -28,7 +28,9 @@ def experiment(folder: Path | None) -> Experiment:
         missing = "the recordings are not part of the project; give a folder that has them with --traces"
         return Experiment("halves", title, source, "a device each, to half of the latencies", missing=missing)
     claims = [claim for name, (path,) in found.items() for claim in _claims(name, path)]
-    return Experiment("halves", title, source, "a device each, to half of the latencies", tuple(claims))
+    return Experiment(
+        "halves", title, source, "a device each, to half of the latencies", tuple(claims), basis="calibrated"
+    )
 
 
 def _claims(name: str, path: Path) -> list[Claim]:
@@ -38,7 +40,7 @@ def _claims(name: str, path: Path) -> list[Claim]:
         opened = Bundle(bundle)
         recording = Recording(load_recorded(opened), opened.stream_names)
     return [
-        Claim(f"{name}: {_WORDS[one.operation]}, mean", "ms", one.measured / 1e6, one.fitted / 1e6, 15)
+        Claim(f"{name}: {_WORDS[one.operation]}, mean", "ms", one.measured / 1e6, one.fitted / 1e6, 15, figure="mean")
         for one in fit_recording(recording).judged
         if one.figure == "mean" and one.operation in _WORDS
     ]

@@ -152,7 +152,9 @@ def experiment() -> Experiment:
     for id, name, array, measured, tolerance in (("G14", "disks", disks, DISKS, 15), ("G15", "SSDs", ssds, SSDS, 25)):
         few, many = array.few.orders_per_min, array.predicted
         claims += [
-            Claim(f"8 users on {name}", "orders/min", measured[8], few, tolerance, fitted=True, id=id),
+            Claim(
+                f"8 users on {name}", "orders/min", measured[8], few, tolerance, fitted=True, id=id, figure="throughput"
+            ),
             Claim(
                 f"48 users on {name}",
                 "orders/min",
@@ -163,6 +165,7 @@ def experiment() -> Experiment:
                 low=many.low,
                 high=many.high,
                 note=_NOTES[id],
+                figure="throughput",
             ),
         ]
     for users, of_ssds, of_disks, tail in ((8, ssds.few, disks.few, 70), (48, ssds.many, disks.many, 52)):

@@ -65,6 +65,7 @@ def experiment() -> Experiment:
                     factor,
                     25,
                     id="G15",
+                    figure="throughput",
                 )
                 for users, factor in factors.items()
             ),

@@ -124,7 +124,7 @@ def experiment() -> Experiment:
     claims = [
         Claim(
             f"{row.name}, {end}", "MB/s", published, predicted, 20, fitted=row.chose(end),
-            id="G22" if row.layout == "raid5" else "",
+            id="G22" if row.layout == "raid5" else "", figure="throughput",
         )
         for row in found.values()
         if not row.defective

@@ -50,7 +50,13 @@ def _claims(script: Script) -> list[Claim]:
     cpu_ns = _CORES * NS_PER_S / measured[fitted]
     return [
         Claim(
-            f"{script}, scale {scale:,}", "per s", per_s, _predicted_per_s(script, scale, cpu_ns), 25, scale == fitted
+            f"{script}, scale {scale:,}",
+            "per s",
+            per_s,
+            _predicted_per_s(script, scale, cpu_ns),
+            25,
+            scale == fitted,
+            figure="throughput",
         )
         for scale, per_s in measured.items()
     ]

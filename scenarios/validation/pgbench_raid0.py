@@ -40,7 +40,10 @@ def experiment() -> Experiment:
         "T. Vondra, pg-fs-benchmark (XFS)",
         "CPU of a transaction of each script, where it fits into memory; CPU of a read from the drives, to select-only at scale 5,000",
         tuple(
-            Claim(f"{script}, scale {scale:,}", "per s", per_s, _predicted_per_s(script, scale, read_ns), 25, _is_fitted(script, scale))
+            Claim(
+                f"{script}, scale {scale:,}", "per s", per_s, _predicted_per_s(script, scale, read_ns), 25, _is_fitted(script, scale),
+                figure="throughput",
+            )
             for script, measured in _MEASURED.items()
             for scale, per_s in measured.items()
         ),

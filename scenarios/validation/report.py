@@ -65,7 +65,7 @@ NAMES = (
 
 
 #: Columns of words; the others hold figures.
-_WORDS = ("id", "claim", "unit", "verdict")
+_WORDS = ("id", "claim", "figure", "unit", "verdict")
 _GOOD = ("exact", "holds", "qualitative holds")
 #: Processor seconds of experiments, kernels compiled, the loading of these included; of those that are not here nobody measured them alone.
 SECONDS: Mapping[str, int] = {
@@ -160,8 +160,7 @@ def markdown(experiments: list[Experiment]) -> str:
     """The document of all experiments."""
     parts = [_HEAD]
     for found in experiments:
-        assumed = f" Assumed: {'; '.join(found.assumed)}." if found.assumed else ""
-        parts.append(f"## {found.title}\n\nPublished: {found.source}. Fitted: {found.fitted}.{assumed}\n")
+        parts.append(f"## {found.title}\n\n{origin(found)}\n")
         if found.missing:
             parts.append(f"Not tried: {found.missing}.\n")
             continue
@@ -176,6 +175,16 @@ def markdown(experiments: list[Experiment]) -> str:
     return "\n".join(parts)
 
 
+def origin(found: Experiment) -> str:
+    """Return where an experiment's figures come from, and what its predictions stand on."""
+    said = [f"Published: {found.source}.", f"Fitted: {found.fitted}."]
+    if found.assumed:
+        said.append(f"Assumed: {'; '.join(found.assumed)}.")
+    if any(claim.figure for claim in found.claims):
+        said.append(f"Basis: {found.basis}.")
+    return " ".join(said)
+
+
 def counted(found: Experiment) -> str:
     """How many claims hold, of those that count."""
     verdicts = [claim.verdict for claim in found.claims]
@@ -185,16 +194,25 @@ def counted(found: Experiment) -> str:
 
 
 def table(found: Experiment) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of an experiment; founding claims have their id, assumptions a range, where there are any."""
+    """Columns and rows of an experiment; founding claims have their id, measured ones their kind, assumptions a range, where there are any."""
     has_id = any(claim.id for claim in found.claims)
+    has_figure = any(claim.figure for claim in found.claims)
     has_range = any(claim.low is not None for claim in found.claims)
-    columns = [*(["id"] if has_id else []), "claim", "unit", "published", "predicted"]
+    columns = [
+        *(["id"] if has_id else []),
+        "claim",
+        *(["figure"] if has_figure else []),
+        "unit",
+        "published",
+        "predicted",
+    ]
     columns += [*(["range"] if has_range else []), "error", "tolerance", "verdict"]
     rows = []
     for claim in found.claims:
         row = [
             *([claim.id] if has_id else []),
             claim.what,
+            *([claim.figure or ""] if has_figure else []),
             claim.unit,
             figure(claim.published),
             figure(claim.predicted),
@@ -243,6 +261,7 @@ def document(experiments: Sequence[Experiment]) -> dict[str, Any]:
                 "fitted_on": found.fitted,
                 "missing": found.missing,
                 "assumed": None if found.assumed is None else list(found.assumed),
+                "basis": found.basis,
             }
             for found in experiments
         ],
@@ -254,6 +273,7 @@ def _claim(found: Experiment, claim: Claim) -> dict[str, Any]:
         "id": claim.id or found.name,
         "experiment": found.name,
         "claim": claim.what,
+        "figure": claim.figure,
         "unit": claim.unit,
         "published": claim.published,
         "predicted": claim.predicted,

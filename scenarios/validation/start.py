@@ -36,6 +36,7 @@ def experiment() -> Experiment:
         "our own runs of pgbench, lookups and TPC-B: scale 50, 8 clients on 2 cores, caches empty",
         "the recorded runs (no limit): popularity to their misses, CPU of reads, of the log and of clients to their pace; the device's medians",
         tuple(claim for cell in _CELLS for claim in _claims(cell)),
+        basis="calibrated",
     )
 
 
@@ -53,8 +54,13 @@ def _claims(cell: _Cell) -> Iterator[Claim]:
     for number, (measured, found) in enumerate(zip(cell.per_s, over_time["transactions_per_s"], strict=True)):
         until_s = (number + 1) * step_s
         yield Claim(
-            f"{cell.name}: transactions, {until_s - step_s:.0f} to {until_s:.0f} s", "per s", measured, found, 10
+            f"{cell.name}: transactions, {until_s - step_s:.0f} to {until_s:.0f} s",
+            "per s",
+            measured,
+            found,
+            10,
+            figure="throughput",
         )
     if cell.commits_a_flush is not None:
         shared = result.summary["log"]["relative_commits_per_flush"]
-        yield Claim(f"{cell.name}: commits a flush, relative", "", cell.commits_a_flush, shared, 10)
+        yield Claim(f"{cell.name}: commits a flush, relative", "", cell.commits_a_flush, shared, 10, figure="count")

@@ -111,6 +111,7 @@ def experiment() -> Experiment:
                 within=(500, 2000),
                 low=more.low,
                 high=more.high,
+                figure="count",
             ),
         ),
         fits=2,

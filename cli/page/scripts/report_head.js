@@ -72,6 +72,7 @@ function sentencesOfDoubt([purpose, statistic]) {
   const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
   const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
+  const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
@@ -80,6 +81,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [
       counted.length ? `This recording resolves the ${statistic} of ${plural(purpose)} on ${resolved.length} of ${counted.length} scenarios.` : null,
       'Intervals hold 80 % and tell chance, not errors of the models.',
+      ...errors,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted: see below.` : null,
     ].filter(known).join(' '),
   ].flat();

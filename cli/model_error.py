@@ -1,0 +1,42 @@
+"""What is said of the models' own error, beside results."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Summary = Mapping[str, Any]
+
+#: Where the figures come from.
+_DOCUMENT = "docs/accuracy.md"
+_BASES = {
+    "calibrated": "measurements of the same hardware",
+    "assumed": "data sheets and assumptions",
+}
+_FIGURES = {
+    "throughput": "throughput",
+    "mean": "means",
+    "tail": "percentiles from the 95th on",
+    "count": "counts and volumes",
+    "other": "other figures",
+}
+
+
+def sentence(summary: Summary) -> str | None:
+    """Return how far off measured figures were from predictions like these; None of a result that does not say."""
+    found = summary.get("model_error")
+    if not found:
+        return None
+    parts = [
+        f"{_reach(one)} from {_FIGURES[figure]} (n = {one['measurements']})" for figure, one in found["figures"].items()
+    ]
+    return f"Errors of the models come on top: where they stood on {_BASES[found['basis']]}, 80 % of what was measured lay {', '.join(parts)}; {_DOCUMENT}."
+
+
+def notes(summaries: Sequence[Summary]) -> list[str]:
+    """Return it for all results, each sentence once, after the stamp of those that nothing was compared with."""
+    stamp = "Not calibrated: no run on a model of the recorded hardware was compared with the recording; `tiersim explain` says what to measure first."
+    stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
+    return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
+
+
+def _reach(one: Mapping[str, Any]) -> str:
+    return f"{100 * (one['low'] - 1):+.0f} to {100 * (one['high'] - 1):+.0f} %"

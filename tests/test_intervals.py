@@ -1,0 +1,235 @@
+"""Intervals that are learned from errors: what they are made of, what they hold, and that the documents say what follows from the claims."""
+
+import json
+import tomllib
+from dataclasses import replace
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests import accuracy_document
+from tiersim.cli import model_error as said
+from tiersim.cli.main import app
+from tiersim.scenarios.model_error import model_error_of
+from tiersim.scenarios.validation import interval_report, report
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.intervals import (
+    CONSTANT,
+    Judged,
+    Measurement,
+    coverage_interval,
+    judge,
+    learn,
+    of_range,
+)
+
+
+def measured(experiment: str, *errors: float) -> list[Measurement]:
+    return [Measurement(experiment, "calibrated", "mean", error) for error in errors]
+
+
+def five() -> list[Measurement]:
+    return [one for number in range(1, 6) for one in measured(f"e{number}", number / 100)]
+
+
+# ------------------------------------------------------------------------------------------------------------ what is learned
+def test_eighty_percent_of_the_errors_are_within_what_is_learned() -> None:
+    learned = learn(five(), "calibrated", "mean")
+    assert (learned.beyond, learned.measurements, learned.experiments, learned.figure) == (0.04, 5, 5, "mean")
+
+
+def test_every_experiment_weighs_the_same_however_many_figures_it_has() -> None:
+    many = [*measured("e5", *[0.5] * 100), *(one for one in five() if one.experiment != "e5")]
+    assert learn(many, "calibrated", "mean").beyond == 0.04
+
+
+def test_errors_to_either_side_count_alike() -> None:
+    mirrored = [replace(one, error=-one.error) for one in five()]
+    assert learn(mirrored, "calibrated", "mean") == learn(five(), "calibrated", "mean")
+
+
+def test_a_kind_of_figure_that_few_measured_is_as_far_off_as_all_are() -> None:
+    tails = [replace(one, figure="tail", error=0.3) for one in five()[:3]]
+    learned = learn([*five(), *tails], "calibrated", "tail")
+    assert learned.figure is None
+    assert learned.measurements == 8
+    four = [*tails, Measurement("e4", "calibrated", "tail", 0.3)]
+    assert learn([*five(), *four], "calibrated", "tail").figure == "tail"
+
+
+def test_the_other_basis_teaches_nothing() -> None:
+    others = [replace(one, basis="assumed", error=9.0) for one in five()]
+    assert learn([*five(), *others], "calibrated", "mean") == learn(five(), "calibrated", "mean")
+
+
+def test_a_range_counts_by_its_middle_and_what_lies_within_it_is_not_off() -> None:
+    low, high = of_range(100, 50, 150)
+    assert (exp(low), exp(high)) == pytest.approx((0.6, 1.4))
+    assert of_range(100, 119, 300) == pytest.approx((0.0, log(2.819)))  # the prediction itself is in it
+    assert Measurement("e", "assumed", "mean", log(0.7), low, high).beyond == pytest.approx(log(0.6) - log(0.7))
+    assert Measurement("e", "assumed", "mean", log(0.5), low, high).beyond == pytest.approx(log(0.6) - log(0.5))
+    assert Measurement("e", "assumed", "mean", log(1.5), low, high).beyond == pytest.approx(log(1.5) - log(1.4))
+
+
+# ----------------------------------------------------------------------------------------------------------- what it is worth
+def test_an_experiment_is_judged_by_the_others_alone() -> None:
+    known = [one for number in range(1, 7) for one in measured(f"e{number}", number / 100, -number / 50)]
+    before = [(one.low, one.high) for one in judge(known) if one.measurement.experiment == "e3"]
+    changed = [replace(one, error=5 * one.error) if one.experiment == "e3" else one for one in known]
+    assert [(one.low, one.high) for one in judge(changed) if one.measurement.experiment == "e3"] == before
+    others = [(one.low, one.high) for one in judge(known) if one.measurement.experiment == "e6"]
+    assert [(one.low, one.high) for one in judge(changed) if one.measurement.experiment == "e6"] != others
+
+
+def test_an_interval_holds_its_prediction_and_its_range() -> None:
+    wide = Measurement("wide", "calibrated", "mean", 0.0, -0.5, 0.7)
+    found = judge([*five(), wide])[-1]
+    assert (found.low, found.high) == pytest.approx((-0.54, 0.74))
+
+
+def test_the_score_is_the_width_and_ten_times_what_lies_outside() -> None:
+    (one,) = measured("e", 0.15)
+    assert Judged(one, -0.2, 0.2).score == pytest.approx(0.4)
+    assert Judged(one, -0.1, 0.1).score == pytest.approx(0.2 + 10 * 0.05)
+    assert Judged(one, 0.2, 0.3).score == pytest.approx(0.1 + 10 * 0.05)
+    assert Judged(one, -0.1, 0.1).constant_score == pytest.approx(CONSTANT[1] - CONSTANT[0])
+    assert Judged(one, log(0.8), log(1.2)).half_width == pytest.approx(0.2)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=5, max_size=12), st.floats(0.1, 10))
+def test_the_best_score_at_the_true_quantiles_is_of_nothing_else(errors: list[float], scale: float) -> None:
+    """Proper: no symmetric interval scores less on the errors themselves than that whose ends 80 % of them do not exceed."""
+    reach = sorted(abs(scale * error) for error in errors)
+
+    def total(end: float) -> float:
+        return sum(Judged(measured("e", scale * error)[0], -end, end).score for error in errors)
+
+    best = min(total(end) for end in [*reach, reach[-1] * 2])
+    rank = -(-8 * len(reach) // 10) - 1
+    assert total(reach[rank]) == pytest.approx(best)
+
+
+def test_of_experiments_alike_eighty_percent_are_held() -> None:
+    drawn = np.random.default_rng(7)
+    known = [one for number in range(60) for one in measured(f"e{number}", *(drawn.normal(0, 0.2) + drawn.normal(0, 0.1, 5)))]  # fmt: skip
+    share, low, high = coverage_interval(judge(known), by_experiment=True)
+    assert share == pytest.approx(0.8, abs=0.06)
+    assert low < 0.8 < high
+    assert coverage_interval(judge(known), by_experiment=False)[0] == pytest.approx(share)  # each has as many
+
+
+def test_the_interval_of_the_coverage_is_the_same_again_and_wider_for_fewer_experiments() -> None:
+    (one,) = measured("e", 0.0)
+
+    def drawn(experiments: int) -> list[Judged]:
+        of = [replace(one, experiment=f"e{number}", error=0.0 if number % 5 else 1.0) for number in range(experiments)]
+        return [Judged(some, -0.1, 0.1) for some in of]
+
+    few, many = (coverage_interval(drawn(count), by_experiment=True) for count in (10, 100))
+    assert few == coverage_interval(drawn(10), by_experiment=True)
+    assert few[0] == many[0] == 0.8
+    assert few[2] - few[1] > 2 * (many[2] - many[1])
+
+
+# -------------------------------------------------------------------------------------------------------- claims and documents
+def _row(claim: Claim) -> dict[str, str]:
+    columns, rows = report.table(Experiment("x", "X", "", "", (claim, Claim("y", "", 1, 1, 1, figure="count"))))
+    return dict(zip(columns, rows[0], strict=True))
+
+
+def test_what_was_measured_and_not_fitted_counts() -> None:
+    found = interval_report.measurement("x", "assumed", _row(Claim("x", "ms", 100, 125, 10, figure="mean")))
+    assert found is not None
+    assert found.figure == "mean"
+    assert found.error == pytest.approx(log(0.8))
+    for claim in (
+        Claim("x", "ms", 100, 125, 10),
+        Claim("x", "ms", 100, 100, 10, figure="mean", fitted=True),
+        Claim("x", "ms", 100, 100, 10, figure="mean", kind="arithmetic"),
+    ):
+        assert interval_report.measurement("x", "assumed", _row(claim)) is None
+
+
+def test_a_range_is_read_as_it_is_printed() -> None:
+    row = _row(Claim("x", "1/s", 1000, 2000, 0, within=(0, 9e9), low=1000, high=3000, figure="throughput"))
+    assert row["range"] == "1,000 .. 3,000"
+    found = interval_report.measurement("x", "assumed", row)
+    assert found is not None
+    assert (exp(found.low), exp(found.high), found.error) == pytest.approx((0.6, 1.4, log(0.5)))
+
+
+def test_nothing_is_learned_of_a_part_of_the_experiments() -> None:
+    assert interval_report.measurements_of([Experiment("depth", "", "", "")]) is None
+    every = [Experiment(name, name, "", "") for name in report.NAMES]
+    assert interval_report.measurements_of(every) == []
+    assert interval_report.measurements_of([*every[:-1], replace(every[-1], missing="not there")]) is None
+
+
+def test_the_section_and_the_shipped_table_follow_from_the_tables_of_the_document() -> None:
+    """``python -m tests.accuracy_document`` makes them anew."""
+    found = accuracy_document.measurements()
+    assert interval_report.section(found).partition("## Intervals\n")[2] == accuracy_document.intervals()
+    assert accuracy_document.TABLE.read_text(encoding="utf-8") == interval_report.as_toml(found)
+
+
+def test_there_is_enough_to_learn_from_and_what_it_is_worth_is_not_hidden() -> None:
+    found = accuracy_document.measurements()
+    assert len(found) >= 100
+    rows = interval_report.tables(found)[0].rows
+    assert all(row[2] in ("met", "**missed**") for row in rows)
+    assert "| met |" in accuracy_document.intervals()
+
+
+def test_a_figure_of_every_experiment_says_on_what_basis() -> None:
+    text = (accuracy_document.ROOT / "docs/accuracy.md").read_text().partition("\n## Intervals")[0]
+    for part in text.split("\n## ")[1:]:
+        assert ("| figure |" in part) == ("Basis: calibrated." in part or "Basis: assumed." in part), part[:60]
+
+
+def test_the_json_has_the_same_as_the_section() -> None:
+    document = interval_report.document(accuracy_document.measurements())
+    json.dumps(document, allow_nan=False)
+    assert document["model_error"] == tomllib.loads(accuracy_document.TABLE.read_text())
+    held = document["of_measurements"]["held"]
+    assert 0 <= held["low"] <= held["share"] <= held["high"] <= 1
+
+
+def test_a_table_of_errors_is_not_made_of_a_part(tmp_path: Path) -> None:
+    for arguments in (["depth", "--traces", str(tmp_path)], ["--quick", "--traces", str(tmp_path)], []):
+        done = CliRunner().invoke(app, ["validate", *arguments, "--model-error", str(tmp_path / "error.toml")])
+        assert "learned from every experiment" in str(done.exception)
+    assert not (tmp_path / "error.toml").exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ beside results
+@pytest.mark.parametrize(
+    ("verdict", "basis"), [("calibrated", "calibrated"), ("uncalibrated", "assumed"), ("none", "assumed")]
+)
+def test_a_result_has_the_error_of_its_basis(verdict: str, basis: str) -> None:
+    found = model_error_of(verdict)
+    assert found["basis"] == basis
+    assert found["figures"] == tomllib.loads(accuracy_document.TABLE.read_text())[basis]
+    for one in found["figures"].values():
+        assert 0 < one["low"] < 1 < one["high"]
+
+
+def test_calibrated_models_are_nearer() -> None:
+    near, far = (model_error_of(verdict)["figures"]["throughput"] for verdict in ("calibrated", "none"))
+    assert near["high"] < far["high"]
+
+
+def test_it_is_said_once_for_all_results() -> None:
+    one = {"verdict": {"calibration": "none"}, "model_error": model_error_of("none")}
+    stamp, sentence = said.notes([one, one])
+    assert stamp.startswith("Not calibrated")
+    reach = one["model_error"]["figures"]["throughput"]
+    assert f"{100 * (reach['low'] - 1):+.0f} to {100 * (reach['high'] - 1):+.0f} % from throughput" in sentence
+    assert "docs/accuracy.md" in sentence
+    calibrated = {"verdict": {"calibration": "calibrated"}, "model_error": model_error_of("calibrated")}
+    assert len(said.notes([calibrated])) == 1
+    assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
