@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
@@ -152,6 +152,13 @@ def test_the_policy_allows_two_scripts_and_no_network(html: str) -> None:
     assert policy[1].startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy[1]
     assert "http:" not in policy[1]
+
+
+def test_what_draws_the_charts_is_as_it_was_published() -> None:
+    """The hash is that of the package plotly.js-cartesian-dist-min 4.1.1 in npm's registry."""
+    library = files("tiersim.cli.page").joinpath("plotly", "plotly-cartesian.min.js").read_bytes()
+    assert hashlib.sha256(library).hexdigest() == "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
+    assert b"plotly.js (cartesian - minified) v4.1.1" in library[:100]
 
 
 def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:
