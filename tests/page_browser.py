@@ -50,9 +50,7 @@ class Tabs:
         page.on("dialog", self._dismissed)
         page.on(
             "request",
-            lambda r: (
-                None if re.match("(file|blob|data):", r.url) else self.complaints.append(f"asked for {r.url}")
-            ),
+            lambda r: None if re.match("(file|blob|data):", r.url) else self.complaints.append(f"asked for {r.url}"),
         )
         return page
 

@@ -117,7 +117,9 @@ def _simulated(
         stream.said.append(
             f"{asked.samples} samples of {rate:g} of the pages have most of them together, so that all references were simulated: that takes little longer"
         )
-    return policy.counts(grid, workers=asked.workers, progress=progress), "exact" if policy.is_exact else "mini-simulation"
+    return policy.counts(
+        grid, workers=asked.workers, progress=progress
+    ), "exact" if policy.is_exact else "mini-simulation"
 
 
 def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
