@@ -1,4 +1,4 @@
-// When charts are drawn: those in view at once, the others one by one when nothing else is to be done. On paper all are.
+// When charts are drawn: at first those in view, the others one by one when nothing else is to be done; later all that change. On paper all are.
 // What a chart is to show stands in `waiting` until it is drawn; whoever asks the chart for its numbers finds the new ones at once.
 const MOST_WAIT_MS = 100;
 const waiting = new Map();
@@ -23,6 +23,9 @@ function drawOne(id, width) {
   (plot.heard ?? []).splice(0).forEach(([event, listener]) => plot.on(event, listener));
 }
 
+/** Plotly gives what it has drawn its own methods. */
+const isDrawn = plot => 'on' in plot;
+
 /** Width of a chart, and whether a part of it is in view. */
 function measured(id) {
   const { plot } = waiting.get(id);
@@ -30,10 +33,10 @@ function measured(id) {
   return { id, width: plot.clientWidth, inView: bottom > 0 && top < innerHeight };
 }
 
-/** Draws what is in view, on paper all. All are measured before one is drawn: what is drawn makes the next measure dear. */
+/** Draws what is in view or was drawn before, on paper all. All are measured before one is drawn: what is drawn makes the next measure dear. */
 function drawWaiting() {
   asked = false;
-  [...waiting.keys()].map(measured).filter(({ inView }) => inView || printing()).forEach(({ id, width }) => drawOne(id, width));
+  [...waiting.keys()].map(measured).filter(({ id, inView }) => inView || isDrawn(figures[id].plot) || printing()).forEach(({ id, width }) => drawOne(id, width));
   drawRest();
 }
 
@@ -57,6 +60,6 @@ function drawRest() {
 /** Calls back when something happens to a chart, also to one that is not drawn yet. */
 function listen(id, event, listener) {
   const { plot } = figures[id];
-  if (plot.on) plot.on(event, listener);
+  if (isDrawn(plot)) plot.on(event, listener);
   else (plot.heard ??= []).push([event, listener]);
 }
