@@ -1,5 +1,6 @@
 """Headless Chromium for the tests of pages: import the fixtures that a test asks for."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -28,39 +29,73 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens a page offline; afterwards asserts that nothing complained and nothing went out."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
+class Tabs:
+    """Pages of one browser context, used again: what a browser has compiled of a page it need not compile again."""
 
-    def dismissed(dialog: Any) -> None:
-        complaints.append(dialog.message)
-        dialog.dismiss()
+    def __init__(self, browser: Any, folder: Path) -> None:
+        self.folder = folder
+        self.complaints: list[str] = []
+        self.free: list[Any] = []
+        self.context = browser.new_context(offline=True)
+        self.context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
-    def opened(html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light") -> Any:
-        file = tmp_path / "page.html"
-        file.write_text(html, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-        context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", dismissed)
+    def take(self) -> Any:
+        return self.free.pop() if self.free else self._new()
+
+    def _new(self) -> Any:
+        page = self.context.new_page()
+        page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", self._dismissed)
         page.on(
             "request",
-            lambda r: None if re.match("(file|blob|data):", r.url) else complaints.append(f"asked for {r.url}"),
+            lambda r: None if re.match("(file|blob|data):", r.url) else self.complaints.append(f"asked for {r.url}"),
         )
-        page.goto(file.as_uri() + fragment)
-        page.locator("html[data-ready]").wait_for(state="attached")
+        return page
+
+    def _dismissed(self, dialog: Any) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
+
+    def file(self, html: str) -> Path:
+        content = html.encode()
+        file = self.folder / f"{hashlib.sha256(content).hexdigest()[:16]}.html"
+        if not file.exists():
+            file.write_bytes(content)
+        return file
+
+
+@pytest.fixture(scope="module")
+def tabs(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tabs]:
+    made = Tabs(browser, tmp_path_factory.mktemp("pages"))
+    yield made
+    made.context.close()
+
+
+@pytest.fixture
+def open_page(tabs: Tabs) -> Iterator[Open]:
+    """Opens a page offline and anew, all of it drawn; afterwards asserts that nothing complained and nothing went out."""
+    taken: list[Any] = []
+    tabs.complaints.clear()
+
+    def opened(
+        html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", wait_for: str = "[data-drawn]"
+    ) -> Any:
+        page = tabs.take()
+        taken.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media="null", color_scheme=scheme)
+        page.mouse.move(0, 0)
+        page.goto(tabs.file(html).as_uri() + fragment)
+        page.locator(f"html[data-ready]{wait_for}").wait_for(state="attached")
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    for page in taken:
+        page.goto("about:blank")
+    tabs.free += taken
+    assert tabs.complaints == []
 
 
 def drawn(page: Any, chart: str) -> Any:

@@ -331,8 +331,18 @@ def test_a_small_simulation_is_close(policy: str) -> None:
     sizes = np.array([1000, 5000, 20_000, 50_000])
     pages, distinct = numbered(keys)
     expected = np.array([misses(policy, pages, distinct, int(size)) for size in sizes]) / len(keys)
-    error, _ = mean_error(lambda seed: simulated(policy, keys, sizes, 0.1, seed), expected, 3)
+    error, _ = mean_error(lambda seed: simulated(policy, keys, sizes, 0.1, seed, samples=4), expected, 3)
     assert error < 0.005
+
+
+@needs_jit
+def test_samples_of_most_pages_are_all_of_them() -> None:
+    """Eight samples of 10 % would take four fifths of the time, and SIEVE does not do in a tenth of a cache what it does in all of it."""
+    keys, sizes = zipf_keys(20_000, 5000), np.array([1, 10, 100, 1000])
+    found, whole = (simulated("sieve", keys, sizes, rate) for rate in (0.1, 1.0))
+    assert found.miss_ratio.tolist() == whole.miss_ratio.tolist()
+    assert set(found.error) == {0.0}
+    assert not np.isclose(simulated("sieve", keys, sizes, 0.1, samples=5).error, 0).all()
 
 
 # Knees
@@ -415,13 +425,13 @@ def test_one_sample_of_one_per_cent(shared: Path, trace: str, most: float) -> No
 @needs_jit
 @pytest.mark.long
 @pytest.mark.shared
-@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy not in ("lru", "sieve")])
-@pytest.mark.parametrize("trace", ["cpio", "oltp"])
-def test_small_simulations_of_a_tenth_of_recorded_traces(shared: Path, trace: str, policy: str) -> None:
-    """All but SIEVE, which misses less in a cache that is a tenth, and LRU-2 on the smaller trace (docs/mrc.md)."""
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "lru"])
+@pytest.mark.parametrize(("trace", "samples"), [("cpio", 8), ("oltp", 8), ("oltp", 4)])
+def test_small_simulations_of_a_tenth_of_recorded_traces(shared: Path, trace: str, samples: int, policy: str) -> None:
+    """Four samples are not close enough of SIEVE, which misses less in a cache that is a tenth (docs/mrc.md)."""
     keys = recorded(shared, trace)
     pages, distinct = numbered(keys)
     sizes = (np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9]) * distinct).astype(np.int64)
     expected = np.array([misses(policy, pages, distinct, int(size)) for size in sizes]) / len(keys)
-    error, _ = mean_error(lambda seed: simulated(policy, keys, sizes, 0.1, seed), expected, 5)
-    assert error <= (0.008 if (trace, policy) == ("cpio", "lru-2") else 0.005)
+    error, _ = mean_error(lambda seed: simulated(policy, keys, sizes, 0.1, seed, samples), expected, 5)
+    assert error <= (0.02 if (samples, policy) == (4, "sieve") else 0.005)

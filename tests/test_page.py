@@ -1,17 +1,19 @@
 """The report: what is in it, that nothing breaks out of it, and what a browser makes of it."""
 # ruff: noqa: F401, F811 - fixtures
 
+import hashlib
 import itertools
 import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
@@ -55,7 +57,7 @@ def test_same_results_same_bytes(html: str) -> None:
 
 
 def test_page_is_small(html: str) -> None:
-    assert len(html.encode()) < 6_000_000
+    assert len(html.encode()) < 2_500_000
     assert len(embedded_json(page_payload(samples(), "x")).encode()) < 300_000
 
 
@@ -152,6 +154,13 @@ def test_the_policy_allows_two_scripts_and_no_network(html: str) -> None:
     assert policy[1].startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy[1]
     assert "http:" not in policy[1]
+
+
+def test_what_draws_the_charts_is_as_it_was_published() -> None:
+    """The hash is that of the package plotly.js-cartesian-dist-min 4.1.1 in npm's registry."""
+    library = files("tiersim.cli.page").joinpath("plotly", "plotly-cartesian.min.js").read_bytes()
+    assert hashlib.sha256(library).hexdigest() == "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
+    assert b"plotly.js (cartesian - minified) v4.1.1" in library[:100]
 
 
 def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:

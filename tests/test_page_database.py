@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS, sample
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots

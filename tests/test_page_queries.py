@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
 from tests.page_statements import MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, Tabs, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, DISKS, sample
 from tests.page_statements import MIB
 from tests.page_studies import (
@@ -346,10 +346,38 @@ def test_the_state_is_in_the_address(html: str, open_page: Open) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("fragment", ["#engine.buffer_pool=3PiB&of=nothing&figure=p12&details=x&candidate=y", "#=", "#content"])  # fmt: skip
-def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment: str) -> None:
+def test_a_broken_address_is_the_usual_view(html: str, open_page: Open) -> None:
     usual = text(open_page(html), "#point-title")
-    assert text(open_page(html, fragment), "#point-title") == usual
+    for fragment in ("#engine.buffer_pool=3PiB&of=nothing&figure=p12&details=x&candidate=y", "#=", "#content"):
+        assert text(open_page(html, fragment), "#point-title") == usual
+
+
+#: Nothing is drawn when the browser rests, until the test says so.
+NO_REST = "window.rest = []; window.requestIdleCallback = work => { window.rest.push(work); };"
+
+
+@pytest.mark.browser
+def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_page: Open, tabs: Tabs) -> None:
+    page = tabs.context.new_page()
+    page.add_init_script(NO_REST)
+    page.goto(tabs.file(html).as_uri())
+    page.locator("html[data-ready]").wait_for(state="attached")
+    state = "es => es.map(e => [!!e.querySelector('.main-svg'), e.getBoundingClientRect().top < innerHeight])"
+    charts = page.eval_on_selector_all("#studies .plot", state)
+    assert all(is_drawn == in_view for is_drawn, in_view in charts)
+    assert {is_drawn for is_drawn, _ in charts} == {True, False}
+    # what is not drawn yet knows its numbers, and follows what is chosen
+    _slide(page, "engine.buffer_pool", 0)
+    assert page.eval_on_selector("#mrc", "e => e.layout.shapes.at(-1).x0") == POOLS[0]
+    # what is scrolled into view comes first
+    page.locator("#price").scroll_into_view_if_needed()
+    page.evaluate("window.rest.shift()()")
+    assert page.locator("#price .main-svg").count()
+    assert not page.locator("#point-time .main-svg").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(is_drawn for is_drawn, _ in page.eval_on_selector_all("#studies .plot", state))
+    assert page.evaluate("document.documentElement.dataset.drawn") == "1"
+    page.close()
 
 
 @pytest.mark.browser

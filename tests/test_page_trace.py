@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
 from tests.page_description import description
 from tests.page_samples import CARD, DISKS, TOO_FEW_DISKS, sample
 from tiersim.cli import plots

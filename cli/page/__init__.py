@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["build_page", "build_trace_page"]
 
+#: What draws the charts: the part of plotly.js that has the kinds of charts of these pages, as its project publishes it.
+_LIBRARY = "plotly/plotly-cartesian.min.js"
+
 #: Scripts of every page, and those of each; a page runs them as one, in this order.
-_SHARED = ("words", "elements", "shell", "charts", "figures", "latencies")
+_SHARED = ("words", "elements", "shell", "charts", "drawing", "figures", "latencies")
 _REPORT = (
     "report_state",
     "report_head",
@@ -92,11 +95,9 @@ def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: di
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
-    from plotly.offline import get_plotlyjs
-
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
     own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
-    library, script = _normalised(get_plotlyjs()), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
+    library, script = _normalised(_asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
     return Template(_asset("shell.html")).substitute(
         title=escape(title),
         script_hashes=f"{_csp_hash(library)} {_csp_hash(script)}",

@@ -111,9 +111,15 @@ def _simulated(
     grid = np.array(sizes, np.int64)
     if not sizes and pages:
         grid = size_grid((pages,), steps=_SIMULATED_STEPS)
-        least = max(pages // _SIMULATED_FROM, ceil(_FEWEST_SAMPLED / rate))
+        least = max(pages // _SIMULATED_FROM, 1 if policy.is_exact else ceil(_FEWEST_SAMPLED / rate))
         grid = grid[((grid >= least) & (grid <= pages)) | (grid == pages)]
-    return policy.counts(grid, workers=asked.workers, progress=progress), "exact" if rate == 1 else "mini-simulation"
+    if policy.is_exact and rate < 1:
+        stream.said.append(
+            f"{asked.samples} samples of {rate:g} of the pages have most of them together, so that all references were simulated: that takes little longer"
+        )
+    return policy.counts(
+        grid, workers=asked.workers, progress=progress
+    ), "exact" if policy.is_exact else "mini-simulation"
 
 
 def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:

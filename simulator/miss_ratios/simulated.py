@@ -16,17 +16,30 @@ from tiersim.simulator.miss_ratios.samples import Sampler
 from tiersim.simulator.miss_ratios.sizes import Sizes
 from tiersim.simulator.policies import misses
 
+#: Samples that have more than this part of the pages together are no cheaper, by much, than all of them, and worse: a small cache need not
+#: do what a large one does.
+MOST_IN_SAMPLES = 0.5
+
 
 class Simulated:
-    """Keeps the references of samples, 4 bytes each, and simulates a policy on them; with a *rate* of 1 on all references."""
+    """Keeps the references of samples, 4 bytes each, and simulates a policy on them.
+
+    All references are taken with a *rate* of 1, and where the samples would have more than half of the pages together.
+    """
 
     def __init__(self, policy: str, rate: float = 1.0, *, samples: int = 8, seed: int = 1) -> None:
         """Begin with no references."""
         self._policy = policy
-        self._sampler = Sampler(rate, samples, seed)
+        sampler = Sampler(rate, samples, seed)
+        self._sampler = Sampler(1.0, 1, seed) if sampler.rate * sampler.samples > MOST_IN_SAMPLES else sampler
         self._numbers = [PageNumbers(MOST_PAGES) for _ in range(self._sampler.samples)]
         self._pages: list[list[Pages]] = [[] for _ in self._numbers]
         self._references = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all references are taken."""
+        return self._sampler.rate == 1
 
     @property
     def pages(self) -> float:
@@ -72,5 +85,5 @@ class Simulated:
             first=first / rate,
             hits=((sampled - missed) / rate)[:, None, :],
             pages=self.pages,
-            exact=rate == 1,
+            exact=self.is_exact,
         )

@@ -6,7 +6,12 @@ const SYMBOL_PATHS = {
   'triangle-up': 'M0 -4.6L4.8 3.8H-4.8z', cross: 'M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z',
   star: 'M0 -5L1.3 -1.6L4.8 -1.5L2 .6L3 4L0 2L-3 4L-2 .6L-4.8 -1.5L-1.3 -1.6z', 'diamond-open': 'M0 -4.5L4.5 0L0 4.5L-4.5 0z', 'circle-open': 'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z',
 };
-const css = name => getComputedStyle(root).getPropertyValue(name).trim();
+/** Properties of the style sheet as the theme has them. */
+const looks = new Map();
+function css(name) {
+  if (!looks.has(name)) looks.set(name, getComputedStyle(root).getPropertyValue(name).trim());
+  return looks.get(name);
+}
 const COLOURS = 6;
 const style = index => ({
   colour: css(`--series-${index % COLOURS}`),
@@ -37,11 +42,12 @@ const CONFIG = {
   modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d', 'resetScale2d', 'pan2d', 'zoom2d', 'zoomIn2d', 'zoomOut2d'],
 };
 
+/** `ticklabeloverflow`: to find labels that stick out, Plotly has the browser lay out the whole page for each of them. */
 function axis(extra) {
   const rule = css('--rule');
   return {
     gridcolor: rule, zerolinecolor: rule, linecolor: rule, tickcolor: rule, showline: false, zeroline: false, ticks: '',
-    ticklabelstandoff: 4, tickfont: { size: 12, color: css('--soft') }, ...extra,
+    ticklabelstandoff: 4, ticklabeloverflow: 'allow', tickfont: { size: 12, color: css('--soft') }, ...extra,
   };
 }
 
@@ -85,7 +91,7 @@ const middles = time => time.start_s.map((start, i) => (start + time.end_s[i]) /
 function timeAxis(extra) {
   const [unit, factor] = timeUnit(spanShown());
   const range = (state.window ?? [0, spanShown()]).map(value => value / factor);
-  return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, ticklabeloverflow: 'allow', nticks: narrow() ? 5 : 8, hoverformat: '.4~g', spikecolor: css('--faint'), spikethickness: 1, spikedash: 'solid', ...extra });
+  return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, nticks: narrow() ? 5 : 8, hoverformat: '.4~g', spikecolor: css('--faint'), spikethickness: 1, spikedash: 'solid', ...extra });
 }
 
 /** The area between two series, in pieces where they are unknown. */

@@ -1,7 +1,7 @@
 // A figure: title, legend, chart, what is to be seen in it, and its numbers as a table.
 const figures = {};
 
-/** Adds an empty figure to the element `into`; `show` fills it. */
+/** Adds an empty figure to the element `into`; `show` fills it, and its chart as soon as it is drawn. */
 function addFigure(id, { into = 'figures', className = '', control = null } = {}) {
   const title = element('h3', { id: `${id}-title` });
   const reading = element('p', { id: `${id}-reading`, className: 'reading' });
@@ -22,8 +22,7 @@ function show(id, { title, legend, traces, layout: how, reading, numbers, height
   figure.reading.textContent = reading;
   figure.plot.style.height = `${height ?? (narrow() ? 300 : 350)}px`;
   figure.numbers.set(numbers);
-  const width = figure.plot.clientWidth; // Plotly looks at it only when the window changes
-  return Plotly.react(figure.plot, traces, width ? { ...how, width } : how, CONFIG);
+  drawSoon(id, traces, how);
 }
 
 const nothing = text => layout({

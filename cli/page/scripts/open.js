@@ -1,5 +1,5 @@
 // Opens the page: all of its parts, and what happens when its surroundings change.
-const drawAll = () => { applyTheme(); return Promise.all(parts.map(part => part.draw())); };
+const drawAll = () => { applyTheme(); parts.forEach(part => part.draw()); };
 readAddress();
 applyTheme();
 $('theme').addEventListener('click', () => { toggleTheme(); writeAddress(); drawAll(); });
@@ -7,4 +7,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
 matchMedia('(max-width: 640px)').addEventListener('change', drawAll);
 addEventListener('hashchange', () => { parts.forEach(part => part.read()); drawAll(); });
 preparePrint(drawAll);
-Promise.all(parts.map(part => part.open())).then(() => { root.dataset.ready = '1'; });
+parts.forEach(part => part.open());
+drawWaiting();
+root.dataset.ready = '1'; // all that can be chosen is there, and what is in view is drawn
+performance.mark('ready');

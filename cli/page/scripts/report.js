@@ -22,8 +22,12 @@ function draw() {
   markSelection();
   drawComparison();
   drawKnown();
-  const overTime = Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').map(([, one]) => one());
-  return Promise.all([drawPool(), drawQueries(), drawDatabase(), drawPair(), drawPercentiles(), ...overTime]);
+  drawPool();
+  drawQueries();
+  drawDatabase();
+  drawPair();
+  drawPercentiles();
+  Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').forEach(([, one]) => one());
 }
 
 /** Changes the state; a scenario that is chosen as both changes places with the one it was set against. */
@@ -33,7 +37,7 @@ function select(change) {
   if (state.compare === state.scenario) state.compare = before === state.scenario ? usualComparison(state.scenario) : before;
   if (state.compare === RECORDED && !isMeasured(selected())) state.compare = usualComparison(state.scenario);
   writeAddress();
-  return draw();
+  draw();
 }
 
 function zoomed() {
@@ -63,15 +67,14 @@ function open() {
   state.purpose = data.purposes[0] ?? '';
   state.compare = usualComparison(0);
   readState();
-  return draw().then(() => state.compare === NOTHING && drawBlame()).then(() => { // a chart has to be there to be listened to
-    linkTime(Object.keys(TIME_CHARTS), zoomed);
-    $('percentiles').on('plotly_click', event => {
-      const index = event.points[0].customdata;
-      if (known(index)) select({ scenario: index });
-    });
-    $('percentiles').on('plotly_doubleclick', () => drawPercentiles());
-    listenToPool();
+  linkTime(Object.keys(TIME_CHARTS), zoomed);
+  listen('percentiles', 'plotly_click', event => {
+    const index = event.points[0].customdata;
+    if (known(index)) select({ scenario: index });
   });
+  listen('percentiles', 'plotly_doubleclick', () => drawPercentiles());
+  listenToPool();
+  draw();
 }
 
 parts.push({ open, draw, read: readState, address: stateInAddress });

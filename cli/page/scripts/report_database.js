@@ -91,7 +91,7 @@ function drawDatabaseTime() {
     compared()?.database ? legendItem(swatch({ ...style(state.compare), symbol: null }), compared().name) : null,
     ...checkpointLegend(),
   ].filter(known);
-  return show('database-time', {
+  show('database-time', {
     title: `The database over time on ${name}`, legend, traces: lanes.flatMap(lane => lane.traces), height: 60 + 95 * lanes.length,
     layout: stackedRows(lanes, checkpointShapes()), reading: databaseReading(), numbers: databaseNumbers,
   });

@@ -100,7 +100,7 @@ function drawPercentiles() {
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
   const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));
-  return show('percentiles', {
+  show('percentiles', {
     title: `Latency of ${plural(state.purpose)} by percentile`, legend, traces, reading: percentileReading(), numbers: percentileNumbers,
     layout: traces.length ? layout({
       hovermode: 'closest',
@@ -200,7 +200,7 @@ function drawLatencyTime() {
   const solid = { ...style(state.scenario), dash: 'solid', symbol: null };
   const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : []), ...checkpointLegend()];
   const values = traces.filter(trace => trace.hoverinfo !== 'skip').flatMap(trace => trace.y).filter(known);
-  return show('latency-time', {
+  show('latency-time', {
     title: `Latency of ${plural(state.purpose)} over time`, legend, traces, reading: latencyTimeReading(), numbers: latencyTimeNumbers,
     layout: values.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: { ...latencyAxis(values), fixedrange: true } }) : nothing(`No ${plural(state.purpose)} here.`),
   });

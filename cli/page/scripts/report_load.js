@@ -63,7 +63,7 @@ function drawRequests() {
     legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'arrivals'),
     ...checkpointLegend(),
   ];
-  return show('requests', {
+  show('requests', {
     title: `${time.of === 'transactions' ? 'Transactions and requests' : 'Requests'} over time on ${selected().name}`, legend, traces: rows.flatMap(row => row.traces), height: Math.max(narrow() ? 300 : 350, 62 * rows.length + 60),
     layout: rows.length ? stackedRows(rows, checkpointShapes()) : nothing('No requests.'), reading: rows.length ? requestsReading() : '', numbers: requestsNumbers,
   });
@@ -105,7 +105,7 @@ function drawOutstanding() {
   const powers = Array.from({ length: Math.floor(range[1]) - Math.log10(HARDLY_ANY) + 1 }, (_, i) => HARDLY_ANY * 10 ** i);
   const shown = [selected(), compared()].filter(known);
   const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog' : '');
-  return show('outstanding', {
+  show('outstanding', {
     title: `Outstanding ${selected().time.of} over time`, traces, reading: outstandingReading(),
     legend: [...scenarios().map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...checkpointLegend()],
     layout: layout({
@@ -212,5 +212,5 @@ function drawStations() {
   const height = few ? 130 + rows.length * 80 : Math.min(620, 110 + rows.length * 20);
   const lanes = few ? stationRows(stations, x) : [];
   const { traces, how } = few ? { traces: lanes.flatMap(lane => lane.traces), how: stackedRows(lanes, checkpointShapes()) } : heatMap(stations, x, height);
-  return show('stations', { title, legend: [], traces, layout: how, height, reading: stationsReading(stations), numbers: () => stationsNumbers(stations) });
+  show('stations', { title, legend: [], traces, layout: how, height, reading: stationsReading(stations), numbers: () => stationsNumbers(stations) });
 }

@@ -153,7 +153,7 @@ function drawRatios() {
       return [plural(purpose), STATISTICS[statistic], short(latency(selected(), purpose, statistic).us), short(otherUs(purpose, statistic)), found.value ?? null, found.low ?? null, found.high ?? null];
     })),
   }];
-  return show('ratios', {
+  show('ratios', {
     title: `Latency of ${selected().name}, times that of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
     legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: RATIO_MARKS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range: not resolved')] : []),
     layout: values.length ? layout({
@@ -180,7 +180,7 @@ function drawBlame() {
     const most = Math.max(...row.busy_pct, 0);
     return `on ${scenario.name} it is ${row.name} (${row.resource}), ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its worst interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
   });
-  return show('blame', {
+  show('blame', {
     title: 'The busiest part of each over time', traces,
     legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.name}, ${row.resource}`)), ...checkpointLegend()],
     reading: capital(said.join('; ')) + (compared() ? '.' : `${said.length ? '. ' : ''}What was busiest in the recorded hardware was not recorded.`),
@@ -195,7 +195,7 @@ function drawBlame() {
 function drawPair() {
   const there = state.compare !== NOTHING;
   $('pair').hidden = !there;
-  if (!there) return Promise.resolve();
+  if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
     `A ÷ B: a latency above 1 is slower on ${selected().name}, completions below 1 are fewer. The small range comes from the ends of both 80 % intervals; ≈ marks a ratio whose range holds 1.`,
@@ -203,5 +203,6 @@ function drawPair() {
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());
   $('pair-ratios').replaceChildren(ratioTable());
-  return Promise.all([drawRatios(), drawBlame()]);
+  drawRatios();
+  drawBlame();
 }

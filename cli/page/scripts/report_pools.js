@@ -94,7 +94,7 @@ function poolNumbers(tiers) {
 }
 
 function drawPool() {
-  if (!POOLS.length) return null;
+  if (!POOLS.length) return;
   const tiers = TIERS.filter(tier => withPool(tier).length);
   const values = tiers.flatMap(withPool).map(pointOf).flatMap(({ us, figure }) => [us, ...(known(us) || known(figure) ? [figure?.low, figure?.high].filter(known).map(ns => ns / 1e3) : [])]).filter(value => value > 0);
   const yaxis = latencyAxis(values);
@@ -105,7 +105,7 @@ function drawPool() {
   const lowest = Math.min(...ratios, 99);
   const label = (text, y) => ({ text: plain(text), xref: 'paper', x: 0, xanchor: 'left', yref: 'paper', y, yanchor: 'bottom', showarrow: false, font: { size: 12, color: css('--soft') } });
   const there = symbol => swatch({ colour: css('--soft'), dash: 'solid', symbol });
-  return show('latency-pool', {
+  show('latency-pool', {
     title: `Latency of ${queryName(state.query)} against the size of the buffer pool`, traces, reading: poolReading(tiers), numbers: () => poolNumbers(tiers), height: narrow() ? 420 : 470,
     legend: [
       ...tiers.map(tier => legendItem(swatch(style(TIERS.indexOf(tier))), tier[0].name)),
@@ -127,7 +127,7 @@ function drawPool() {
 /** A click on a point chooses its scenario and its size. */
 function listenToPool() {
   if (!POOLS.length) return;
-  $('latency-pool').on('plotly_click', event => {
+  listen('latency-pool', 'plotly_click', event => {
     const [scenario, pool] = event.points[0].customdata ?? [];
     if (known(scenario)) select({ scenario, pool: Math.max(pool, 0) });
   });

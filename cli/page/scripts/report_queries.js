@@ -135,7 +135,7 @@ function drawSpent() {
     marker: { color: css(PART_COLOURS[i]), line: { color: css('--page'), width: 1 } },
     text: sides.map(({ us }) => (us ? duration(us[i]) : '')), textposition: 'none', hovertemplate: `${plain(partWord(data.parts[i]))}: %{text}<extra></extra>`,
   }));
-  return show('spent', {
+  show('spent', {
     title: `Where the time of ${per} goes`, traces, reading: spentReading(sides), height: Math.max(170, 44 * sides.length + 60),
     legend: places.map(i => legendItem(area(css(PART_COLOURS[i])), partWord(data.parts[i]))),
     layout: most ? layout({
@@ -175,9 +175,9 @@ function addQueries() {
 }
 
 function drawQueries() {
-  if (!data.queries.length) return null;
+  if (!data.queries.length) return;
   drawQueryTable();
   $('queries-note').textContent = queriesNote();
   drawQueryText();
-  return drawSpent();
+  drawSpent();
 }

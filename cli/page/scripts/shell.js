@@ -19,7 +19,7 @@ function readAddress() {
 /** Seconds that charts over time show; the part that has such charts says how many. */
 let spanShown = () => 1;
 
-/** Parts of the page: each has `open()`, which builds and draws it, `read()` of its state, `draw()`, and `address()`, what it keeps there. */
+/** Parts of the page: each has `open()`, which builds it and shows all of it, `read()` of its state, `draw()`, and `address()`, what it keeps there. */
 const parts = [];
 
 function writeAddress() {
@@ -34,6 +34,7 @@ function applyTheme() {
   const theme = root.classList.contains('printing') ? 'light' : state.theme;
   if (theme) root.dataset.theme = theme;
   else delete root.dataset.theme;
+  looks.clear();
 }
 
 function toggleTheme() {
@@ -65,11 +66,11 @@ const printing = () => root.classList.contains('printing');
 function linkTime(ids, draw) {
   const zoom = seconds => { state.window = seconds; draw(); };
   for (const id of ids) {
-    $(id).on('plotly_relayout', change => {
+    listen(id, 'plotly_relayout', change => {
       const range = change['xaxis.range'] ?? [change['xaxis.range[0]'], change['xaxis.range[1]']];
       if (known(range[0]) && known(range[1])) zoom(range.map(value => value * timeUnit(spanShown())[1]));
     });
-    $(id).on('plotly_doubleclick', () => zoom(null));
+    listen(id, 'plotly_doubleclick', () => zoom(null));
   }
   $('whole-run').addEventListener('click', () => zoom(null));
 }

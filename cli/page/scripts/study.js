@@ -37,18 +37,7 @@ function drawTexts() {
 
 function drawStudies() {
   drawTexts();
-  return Promise.all(CHARTS.map(draw => draw()));
-}
-
-const breath = () => new Promise(done => { setTimeout(done); });
-
-/** At first one section after the other, so that the page can be used while those further down are drawn. */
-async function drawFirst() {
-  drawTexts();
-  for (const draw of CHARTS) {
-    await draw();
-    await breath();
-  }
+  CHARTS.forEach(draw => draw());
 }
 
 function openStudies() {
@@ -62,7 +51,7 @@ function openStudies() {
   addLoad();
   addSize();
   drawStudyKnown();
-  return drawFirst();
+  drawStudies();
 }
 
 parts.push({ open: openStudies, draw: drawStudies, read: readChoice, address: choiceInAddress });

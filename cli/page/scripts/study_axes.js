@@ -1,12 +1,10 @@
 // Latency against each axis of the sweep, at what is chosen on the others.
-/** A chart whose marks can be clicked: what a mark stands for is its `customdata`. */
-async function listening(id, clicked, drawn) {
-  await drawn;
+/** Shows a chart whose marks can be clicked: what a mark stands for is its `customdata`. */
+function showClickable(id, clicked, shown) {
   const { plot } = figures[id];
+  if (!plot.clicked) listen(id, 'plotly_click', event => { const of = event.points[0].customdata; if (known(of)) plot.clicked([].concat(of)); });
   plot.clicked = clicked;
-  if (plot.dataset.listens) return;
-  plot.dataset.listens = '1';
-  plot.on('plotly_click', event => { const of = event.points[0].customdata; if (known(of)) plot.clicked([].concat(of)); });
+  show(id, shown);
 }
 
 const MOST_LINES = 6;
@@ -48,7 +46,7 @@ function openTraces(points, colour, name, top) {
       line: { color: alpha(colour, 0.4), width: 7 }, text: ranges.flatMap(one => [textOf(one), textOf(one), '']), ...hoverLatency(name),
     } : null,
     full.length ? {
-      x: full.map(({ x }) => x), y: full.map(() => top), name: 'without a steady latency', mode: 'markers', marker: { symbol: 'x', size: 9, color: colour },
+      x: full.map(({ x }) => x), y: full.map(() => top), name: 'without a steady latency', mode: 'markers', cliponaxis: false, marker: { symbol: 'x', size: 9, color: colour },
       text: full.map(one => textOf(one)), ...hoverLatency(name),
     } : null,
   ].filter(known);
@@ -144,7 +142,7 @@ function drawAxis(axis, i) {
     all.some(({ point }) => standsFor(point)?.extrapolated) ? legendItem(swatch({ colour: css('--soft'), dash: 'solid', symbol: 'circle-open' }), 'extrapolated') : null,
   ].filter(known);
   const bottom = axis.numbers ? 44 : 70;
-  return listening(`axis-${i}`, ([at, line]) => choose({ at: { [axis.key]: at, ...(lines && known(line) ? { [lines.key]: line } : {}) }, source: 'sweep' }), show(`axis-${i}`, {
+  showClickable(`axis-${i}`, ([at, line]) => choose({ at: { [axis.key]: at, ...(lines && known(line) ? { [lines.key]: line } : {}) }, source: 'sweep' }), {
     title: `Latency of ${ofWord(chosen.of)} by ${axisName(axis).toLowerCase()}`, traces, legend: [...legend, ...states], height: (narrow() ? 390 : 430), reading: axisReading(axis, now.points),
     layout: all.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 22, b: bottom }, xaxis: valueAxis(axis, { anchor: 'y2' }),
@@ -157,7 +155,7 @@ function drawAxis(axis, i) {
         ...(lines ? [valueText(lines, line)] : []), axis.numbers ? axis.numbers[at] : axis.values[at], nsOrNull(us), figure?.low ?? null, figure?.high ?? null, lower.value(point), known(us) ? 'resolved' : word,
       ])),
     }],
-  }));
+  });
 }
 
 const shownAxes = () => ownAxes().map((axis, i) => [axis, i]).filter(([axis]) => axis.values.length > 1);
@@ -168,7 +166,7 @@ function buildAxisFigures() {
 }
 
 function drawAxes() {
-  if (!sweeps.length) return null;
+  if (!sweeps.length) return;
   const { points, scenario, trace, replications, name } = sweep();
   const of = status => points.filter(point => point.status === status).length;
   const total = AXES.slice(0, sweep().axes.length).reduce((product, axis) => product * axis.values.length, 1);
@@ -178,5 +176,5 @@ function drawAxes() {
     of('screened') ? `, ${whole.format(of('screened'))} screened: another point gives the same` : '', of('failed') ? `, ${whole.format(of('failed'))} failed` : '',
     replications > 1 ? `; ${replications} replications each, whose mean is shown with an interval that holds all of theirs` : '', '. Each chart shows one axis at what is chosen on the others; click on a mark to choose it.',
   ].join('');
-  return Promise.all(shownAxes().map(([axis, i]) => drawAxis(axis, i)));
+  shownAxes().forEach(([axis, i]) => drawAxis(axis, i));
 }

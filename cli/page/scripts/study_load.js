@@ -14,7 +14,7 @@ function loadReading() {
 }
 
 function drawLoad() {
-  if (!loads.length) return null;
+  if (!loads.length) return;
   const drawn = loads.map((load, i) => ({ load, i, points: loadPoints(load) }));
   const all = drawn.flatMap(({ points }) => points);
   const yaxis = latencyAxis(valuesOf(all));
@@ -48,7 +48,7 @@ function drawLoad() {
   const tickvals = multiples.filter((_, i) => i % every === 0);
   const now = loads[0].loads[loadPlace(loads[0])];
   const pick = ([x]) => { const own = axisOf(LOAD); return choose({ at: { [LOAD]: nearest(own.numbers, x) }, source: 'load' }); };
-  return listening('load', pick, show('load', {
+  showClickable('load', pick, {
     title: `Latency of ${ofWord(chosen.of)} by load`, traces, reading: loadReading(), height: narrow() ? 400 : 450,
     legend: [
       ...loads.map((load, i) => legendItem(swatch(style(i)), load.name)), traces.some(trace => trace.name === 'knee') ? legendItem(sign('★'), 'knee') : null,
@@ -65,7 +65,7 @@ function drawLoad() {
       caption: `Latency by load, ${load.name}`, head: ['Load', 'Latency (ns)', 'Low (ns)', 'High (ns)', `${capital(kind ?? 'requests')}/s`, 'Verdict'],
       rows: points.map(({ x, us, figure, point, word }) => [x, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, rateAt(point).value ?? null, standsFor(point).verdict?.load ?? word]),
     })),
-  }));
+  });
 }
 
 function addLoad() {

@@ -53,7 +53,7 @@ function mrcReading() {
 }
 
 function drawMrc() {
-  if (!mrcs.length) return null;
+  if (!mrcs.length) return;
   const drawnSizes = union(mrcs.map(mrc => curveOf(mrc)?.bytes ?? []));
   const below = mrcs.some(mrc => mrc.behind);
   const recorded = Math.min(...mrcs.filter(mrc => !mrc.behind).map(mrc => mrc.recorded.cache_bytes).filter(known), Infinity);
@@ -71,7 +71,7 @@ function drawMrc() {
     shade(recorded),
     { type: 'line', x0: recorded, x1: recorded, yref: 'paper', y0: 0, y1: 1, layer: 'below', line: { width: 1.5, color: css('--warn') } },
   ] : [];
-  return listening('mrc', ([at]) => choose({ at: { [sizeKey(mrcs[0])]: nearest(axisOf(sizeKey(mrcs[0])).numbers, at) } }), show('mrc', {
+  showClickable('mrc', ([at]) => choose({ at: { [sizeKey(mrcs[0])]: nearest(axisOf(sizeKey(mrcs[0])).numbers, at) } }), {
     title: `Misses of ${NAMES[chosen.curve]}`, traces, reading: mrcReading(), height: narrow() ? 360 : 420,
     legend: [
       ...mrcs.map((mrc, i) => (curveOf(mrc) ? legendItem(swatch(style(i)), `${nameOfMrc(mrc)}${mrc.method ? `, ${mrc.method}` : ''}`) : null)).filter(known),
@@ -89,7 +89,7 @@ function drawMrc() {
       caption: `Misses of ${NAMES[chosen.curve]}, ${nameOfMrc(mrc)}`, head: ['Cache (bytes)', 'Miss ratio', 'Error (80 %, ±)'],
       rows: curveOf(mrc).bytes.map((size, at) => [size, curveOf(mrc).miss[at], curveOf(mrc).error[at]]),
     })),
-  }));
+  });
 }
 
 /** Each part of the references at the chosen size. */
@@ -115,5 +115,5 @@ function addMrc() {
 
 function drawMrcs() {
   if (tables.curves) fillSortable('curves', partsAtSize());
-  return drawMrc();
+  drawMrc();
 }

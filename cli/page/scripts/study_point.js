@@ -56,7 +56,7 @@ function drawPointLatency(shown) {
   }
   const main = names[0];
   const first = main ? latencyAt(shown, main, 'p99') : {};
-  return show('point-latency', {
+  show('point-latency', {
     title: 'Latency by class', traces: values.length ? traces : [], height: Math.max(240, 46 * names.length + 70),
     reading: main ? `99${NBSP}% of ${plural(main)} end within ${known(first.us) ? duration(first.us) : first.range ? `${first.range} (not resolved)` : `a time that is ${first.word}`}.` : 'Nothing was simulated here.',
     legend: values.length ? [...Object.keys(STATISTICS).map((key, i) => legendItem(swatch({ ...style(i), symbol: STATISTIC_SYMBOLS[key], dash: 'solid' }, 14), STATISTICS[key])), open.length ? legendItem(area(alpha(css('--faint'), 0.6)), 'only a range: not resolved') : null].filter(known) : [],
@@ -89,7 +89,7 @@ function drawPointSpent(shown) {
   const first = rows[0];
   const most = first ? first.us.indexOf(Math.max(...first.us)) : -1;
   const pick = ([of]) => (CLASSES.includes(of) || queryPlace(of) >= 0 ? choose({ of }) : null);
-  return listening('point-spent', pick, show('point-spent', {
+  showClickable('point-spent', pick, {
     title: 'Where the time of a call goes', traces, height: Math.max(240, 36 * rows.length + 70), legend: used.map(i => legendItem(area(css(PART_COLOURS[i])), partWord(PARTS[i]))),
     reading: first ? `Of ${duration(first.total)} of the query that takes most time ${percent(first.us[most] / first.total)} is ${partWord(PARTS[most])}.` : 'The rows of this file divide no time of queries.',
     layout: rows.length ? layout({
@@ -97,13 +97,13 @@ function drawPointSpent(shown) {
       yaxis: axis({ tickvals: rows.map((_, k) => k), ticktext: labels, range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true }),
     }) : nothing('No time of queries is known here.'),
     numbers: () => [{ caption: 'Time of a call', head: ['Query', ...PARTS.map(part => `${partWord(part)} (µs)`)], rows: rows.map(({ label, us }) => [label, ...us]) }],
-  }));
+  });
 }
 
 function drawPointStations(shown) {
   const rows = shown?.stations ?? [];
   const colour = css('--series-0');
-  return show('point-stations', {
+  show('point-stations', {
     title: 'What is busy', height: Math.max(240, 28 * rows.length + 70), legend: [],
     traces: rows.length ? [{
       type: 'bar', orientation: 'h', y: rows.map((_, i) => i), x: rows.map(([, , share]) => share * 100), marker: { color: rows.map(([, , share]) => (share >= 0.8 ? css('--bad') : colour)) },
@@ -173,7 +173,7 @@ function rowTimeline({ checkpoints }) {
 function drawPointTime(shown) {
   const drawn = shown?.time ? keptTimeline(shown) : shown?.checkpoints?.some(one => one.write_ns > 0 || one.sync_ns > 0) ? rowTimeline(shown) : null;
   const many = shown?.checkpoints?.length ?? 0;
-  return show('point-time', {
+  show('point-time', {
     title: shown?.time ? 'Latency and checkpoints over time' : 'Checkpoints', traces: drawn?.values.length ? drawn.traces : [], legend: drawn?.values.length ? drawn.legend : [], height: drawn ? 380 : 240,
     reading: shown?.time ? '' : drawn ? `${many === 1 ? 'One checkpoint' : `${many} checkpoints`}. How latency moves during them stands only in whole results: sweep with --keep.` : '',
     layout: drawn?.values.length ? layout(drawn.layout) : nothing(shown?.status === 'done' ? 'No checkpoint ended, and no whole result was kept.' : 'The point was not simulated.'),
@@ -202,7 +202,7 @@ function addPoint() {
 }
 
 function drawPoint() {
-  if (!sources().length) return null;
+  if (!sources().length) return;
   const point = shownPoint();
   const shown = standsFor(point);
   $('point-title').textContent = capital(titleOfPoint());
@@ -211,5 +211,5 @@ function drawPoint() {
   $('point-note').textContent = pointNote(point);
   drawQuery();
   const drawn = { 'point-latency': drawPointLatency, 'point-spent': drawPointSpent, 'point-stations': drawPointStations, 'point-time': drawPointTime };
-  return Promise.all(Object.entries(drawn).filter(([id]) => figures[id]).map(([, draw]) => draw(shown)));
+  Object.entries(drawn).filter(([id]) => figures[id]).forEach(([, draw]) => draw(shown));
 }

@@ -32,7 +32,7 @@ function drawPrice() {
     ...[points.find(({ i }) => i === chosen.candidate)].filter(known).map(now => ({ x: [now.us], y: [now.price], name: 'shown', mode: 'markers', marker: { symbol: 'circle-open', size: 25, color: css('--ink'), line: { width: 1.75 } }, hoverinfo: 'skip' })),
   ].filter(known);
   const left = found.length - points.length;
-  return listening('price', ([i]) => choose({ candidate: i, source: 'size' }), show('price', {
+  showClickable('price', ([i]) => choose({ candidate: i, source: 'size' }), {
     title: `${known(candidates[0].cost.total) ? 'Cost' : 'Price'} against the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)}`, traces, height: narrow() ? 380 : 440, reading: priceReading(left),
     legend: [...Object.keys(STATUSES).filter(status => of(status).length).map(status => legendItem(element('span', { ariaHidden: 'true', style: `color: var(${statusOf({ status })[2]})` }, statusOf({ status })[0]), statusOf({ status })[1])), front.length > 1 ? legendItem(swatch({ colour: css('--faint'), dash: 'solid' }), 'Pareto front: nothing is both cheaper and faster') : null, points.some(({ i }) => i === chosen.candidate) ? legendItem(sign('○'), 'shown in detail') : null].filter(known),
     layout: points.length ? layout({
@@ -43,7 +43,7 @@ function drawPrice() {
       caption: 'Candidates', head: ['Candidate', 'Status', 'Latency (ns)', 'Low (ns)', 'High (ns)', 'Cost', 'Currency', 'On the front'],
       rows: found.map(({ one, us, figure, price }) => [one.name, one.status, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, price, one.cost.currency, front.some(each => each.one === one) ? 'yes' : 'no']),
     }],
-  }));
+  });
 }
 
 const priceWord = candidates => { const { currency, years, total } = candidates.find(one => known(one.cost.price))?.cost ?? {}; return `${known(total) && years ? `cost over ${count(years)} years` : 'price'}${currency ? ` (${currency})` : ''}`; };
@@ -92,11 +92,11 @@ function costTable() {
 }
 
 function drawSizes() {
-  if (!sizes.length) return null;
+  if (!sizes.length) return;
   $('size-note').textContent = `${size().targets.length > 1 ? 'Targets' : 'Target'}: ${size().targets.join('; ') || 'none'}.`;
   fillSortable('candidates', size().candidates.map((one, i) => ({ one, i, latency: latencyAt(one.point) })));
   $('size-cost')?.remove();
   const costs = costTable();
   if (costs) { costs.id = 'size-cost'; $('size-table').append(costs); }
-  return drawPrice();
+  drawPrice();
 }

@@ -148,5 +148,5 @@ function choiceInAddress() {
 function choose(change) {
   Object.assign(chosen, change, change.at ? { at: { ...chosen.at, ...change.at } } : {});
   writeAddress();
-  return drawStudies();
+  drawStudies();
 }

@@ -1,5 +1,7 @@
 // Tables that are searched and sorted: `columns` are `{head, text(row), value(row), word}`; what has no value stands last.
 const FEW_ROWS = 15;
+const MORE_ROWS = 500; // a table of very many rows is shown in pieces of so many
+const words = new Intl.Collator('en', { numeric: true });
 const tables = {};
 
 /** Adds an empty table to the element `into`; `fillSortable` says what is in it. */
@@ -12,15 +14,15 @@ function addSortable(id, into, { label, columns, choose: pick, isChosen, searche
   $(into).append(
     element('div', { className: 'section-head table-head' }, element('label', { className: 'inline' }, 'Find ', search), found, element('span', { className: 'choices' }, buttons)),
     element('div', { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: label }, node), more);
-  const own = tables[id] = { node, more, found, label, columns, pick, isChosen, searched, rows: [], key: 0, descending: false, wanted: '', all: false };
+  const own = tables[id] = { node, more, found, label, columns, pick, isChosen, searched, rows: [], key: 0, descending: false, wanted: '', most: FEW_ROWS };
   search.addEventListener('input', () => { own.wanted = search.value.trim().toLowerCase(); drawSortable(id); });
-  more.addEventListener('click', () => { own.all = true; drawSortable(id); });
+  more.addEventListener('click', () => { own.most += MORE_ROWS; drawSortable(id); });
 }
 
 function orderedRows({ rows, columns, key, descending, wanted, searched }) {
   const sign = descending ? -1 : 1;
-  const compare = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
-  return rows.map((row, i) => ({ row, i, value: columns[key].value(row) ?? null })).filter(({ row }) => searched(row).toLowerCase().includes(wanted))
+  const compare = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : words.compare(a, b));
+  return rows.map((row, i) => ({ row, i, value: columns[key].value(row) ?? null })).filter(({ row }) => !wanted || searched(row).toLowerCase().includes(wanted))
     .sort((a, b) => known(b.value) - known(a.value) || (known(a.value) ? sign * compare(a.value, b.value) : 0) || a.i - b.i).map(({ row }) => row);
 }
 
@@ -34,8 +36,7 @@ function sortTable(id, key) {
 function drawSortable(id) {
   const own = tables[id];
   const rows = orderedRows(own);
-  const most = own.all || printing() || rows.length <= FEW_ROWS + 2 ? rows.length : FEW_ROWS;
-  const shown = rows.slice(0, most);
+  const shown = printing() || rows.length <= own.most + 2 ? rows.slice() : rows.slice(0, own.most);
   const also = rows.find(own.isChosen);
   if (also && !shown.includes(also)) shown.push(also);
   const head = own.columns.map((column, i) => {
@@ -56,7 +57,7 @@ function drawSortable(id) {
   labelCells(own.node);
   own.found.textContent = own.wanted ? `${whole.format(rows.length)} of ${whole.format(own.rows.length)}` : '';
   own.more.hidden = shown.length >= rows.length;
-  own.more.textContent = `Show the other ${whole.format(rows.length - shown.length)}`;
+  own.more.textContent = rows.length - shown.length > MORE_ROWS ? `Show ${MORE_ROWS} more of ${whole.format(rows.length)}` : `Show the other ${whole.format(rows.length - shown.length)}`;
 }
 
 function fillSortable(id, rows) {

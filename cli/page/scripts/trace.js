@@ -53,7 +53,7 @@ function drawChart(chart) {
     yaxis: { ...axisOf(yaxis, values('y')), fixedrange: true },
     dragmode: chart.over_time ? layout({}).dragmode : false,
   });
-  return show(chart.id, { title: chart.title, legend: legendOf(chart), traces: chart.data.map(trace => themed(trace, chart.over_time)), layout: how, reading: chart.reading, numbers: () => chart.numbers });
+  show(chart.id, { title: chart.title, legend: legendOf(chart), traces: chart.data.map(trace => themed(trace, chart.over_time)), layout: how, reading: chart.reading, numbers: () => chart.numbers });
 }
 
 const FEW_GROUPS = 12; // what the style sheet shows of a short table
@@ -82,7 +82,7 @@ function drawKnown() {
 
 function drawCharts() {
   $('whole-run').hidden = !state.window;
-  return Promise.all(data.charts.map(drawChart));
+  data.charts.forEach(drawChart);
 }
 
 function open() {
@@ -94,9 +94,8 @@ function open() {
   drawGroups();
   drawKnown();
   readAddress();
-  return drawCharts().then(() => {
-    linkTime(data.charts.filter(chart => chart.over_time).map(chart => chart.id), () => { writeAddress(); drawCharts(); });
-  });
+  linkTime(data.charts.filter(chart => chart.over_time).map(chart => chart.id), () => { writeAddress(); drawCharts(); });
+  drawCharts();
 }
 
 parts.push({ open, draw: drawCharts, read: readAddress, address: () => ({}) });
