@@ -36,16 +36,12 @@ class Figures:
         )  # fmt: skip
 
     @classmethod
-    def simulated(
-        cls, ended_s: Sequence[NDArray[np.float64]], run_s: float, pause_s: float, misses: float
-    ) -> Self:
+    def simulated(cls, ended_s: Sequence[NDArray[np.float64]], run_s: float, pause_s: float, misses: float) -> Self:
         """Make them of the ends of each client's transactions; a client pauses for *pause_s* before each."""
         within = [one[one <= run_s] for one in ended_s]
         latency_ms = np.concatenate([np.diff(one, prepend=0.0) - pause_s for one in within]) * 1e3
         p50, p95, p99 = (float(value) for value in np.quantile(latency_ms, (0.5, 0.95, 0.99)))
-        return cls(
-            len(latency_ms) / run_s, float(latency_ms.mean()), p50, p95, p99, slow_share(latency_ms), misses
-        )
+        return cls(len(latency_ms) / run_s, float(latency_ms.mean()), p50, p95, p99, slow_share(latency_ms), misses)
 
     @classmethod
     def mean(cls, repeats: Sequence[Self]) -> Self:

@@ -23,9 +23,7 @@ _NO_CAP = 10_000_000  # a second: as host/device.toml has it
 _SEED = 1
 
 
-def foresee(
-    recorded: Measured, wanted: Sequence[Conditions], results: Path
-) -> Iterator[tuple[Conditions, Figures]]:
+def foresee(recorded: Measured, wanted: Sequence[Conditions], results: Path) -> Iterator[tuple[Conditions, Figures]]:
     """Predict runs of the load of a run without a cap, whose counters are among the recordings of *results*."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)

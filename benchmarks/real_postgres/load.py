@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,13 @@ def fill(server: Server, load: Load) -> None:
     server.sql("VACUUM (FREEZE, ANALYZE)")
 
 
+def age(server: Server, load: Load) -> None:
+    """Update rows as the load does, as often as it says."""
+    script = _write_script(server, load, "updates")
+    command = [*_pgbench(server, load, script), "-t", str(load.age // load.clients), DATABASE]
+    run(command)
+
+
 def prewarm(server: Server) -> None:
     """Fill the pool with pages of the table: none is free when the clients come."""
     server.sql("SELECT pg_prewarm('pgbench_accounts')")
@@ -57,12 +65,9 @@ def transact(
     server: Server, cell: Cell, seconds: float, watch: Callable[[], None], each_s: float = 60.0
 ) -> Transactions:
     """Run the clients for a time and call *watch* every *each_s* seconds; raises BenchError when pgbench fails."""
-    load = cell.load
-    script = server.folder / "transaction.sql"
-    script.write_text(SCRIPTS[cell.script].format(rows=load.scale * _ROWS_PER_SCALE))
+    script = _write_script(server, cell.load, cell.script)
     command = [
-        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2",
-        "-T", f"{seconds:.0f}", "-P", "1", "-s", str(load.scale), "-f", script.name, "-l", "--log-prefix=transactions", DATABASE,
+        *_pgbench(server, cell.load, script), "-T", f"{seconds:.0f}", "-P", "1", "-l", "--log-prefix=transactions", DATABASE,
     ]  # fmt: skip
     try:
         with subprocess.Popen(
@@ -88,6 +93,19 @@ def transact(
     ended = rows[:, 1] + rows[:, 2] / 1e6
     order = np.argsort(ended)
     return Transactions(ended[order], rows[order, 0] / 1e3, printed)
+
+
+def _write_script(server: Server, load: Load, name: Script) -> Path:
+    script = server.folder / "transaction.sql"
+    script.write_text(SCRIPTS[name].format(rows=load.scale * _ROWS_PER_SCALE))
+    return script
+
+
+def _pgbench(server: Server, load: Load, script: Path) -> list[str]:
+    return [
+        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2", "-s", str(load.scale),
+        "-f", str(script),
+    ]  # fmt: skip
 
 
 def _watched(process: "subprocess.Popen[str]", each_s: float, watch: Callable[[], None]) -> str:

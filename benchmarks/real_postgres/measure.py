@@ -18,7 +18,7 @@ from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.figures import slow_share
-from benchmarks.real_postgres.load import Transactions, fill, prewarm, transact
+from benchmarks.real_postgres.load import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.results import COUNTERS
@@ -52,6 +52,8 @@ def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> 
         initialize(programs, made.mount / "cluster")
         with running(programs, made.mount / "cluster", folder, plan.settings) as server:
             fill(server, plan.load)
+            if plan.load.age:
+                age(server, plan.load)
 
 
 def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:

@@ -9,16 +9,20 @@ from pydantic import Field, model_validator
 from benchmarks.real_postgres.dips import WINDOW_S
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 
-
 #: What a transaction does: a lookup of a row by its key, or an update of a row and a lookup of it.
 Script = Literal["reads", "updates"]
 
 
 class Load(StrictModel):
-    """pgbench's rows and clients, and what goes before the measurement; *prewarm*: first the pool is filled with pages of the table."""
+    """pgbench's rows and clients, and what goes before the measurement.
+
+    *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*: before each the pool is
+    filled with pages of the table.
+    """
 
     scale: int = Field(gt=0)
     clients: int = Field(gt=0)
+    age: int = Field(default=0, ge=0)
     prewarm: bool = False
     warm: Nanoseconds
     settle: Nanoseconds

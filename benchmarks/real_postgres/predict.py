@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, scatter, throughput
+from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.results import unpack
 from benchmarks.real_postgres.simulation import simulate
 from tiersim.scenarios.hardware import NamedScenario

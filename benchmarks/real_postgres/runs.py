@@ -47,10 +47,9 @@ class Measured:
         )  # fmt: skip
 
 
-def keep_runs(out: Path) -> Path:
-    """Write ``OUT/results``: a line for each run, and the recordings of those without a cap; returns the folder."""
-    target = out / "results"
-    target.mkdir(exist_ok=True)
+def keep_runs(out: Path, target: Path) -> Path:
+    """Write into *target* a line for each run in *out*, and the recordings of those without a cap; returns it."""
+    target.mkdir(parents=True, exist_ok=True)
     runs = [Measured.of(json.loads(path.read_text())) for path in sorted(out.glob("*/result.json"))]
     (target / _RUNS).write_text("[\n" + ",\n".join(json.dumps(asdict(run)) for run in runs) + "\n]\n")
     pack(out, target)
