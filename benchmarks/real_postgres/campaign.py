@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.real_postgres import device
+from benchmarks.real_postgres import device, processes
 from benchmarks.real_postgres.errors import BenchError
 from benchmarks.real_postgres.measure import make_template, measure
 from benchmarks.real_postgres.plan import Cell, Plan
-from benchmarks.real_postgres.processes import together
 from benchmarks.real_postgres.server import find_programs
 
 
@@ -27,6 +26,7 @@ def campaign(
     if os.getuid():
         raise BenchError("loop devices and caps need root; run it as root")
     device.check()
+    processes.check()
     programs = find_programs()
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="tiersim-bench-", dir=scratch) as name:
@@ -37,8 +37,10 @@ def campaign(
         def measure_cells(cells: Sequence[Cell]) -> None:
             folders = {cell: place / cell.name for cell in cells if not (out / cell.name / "result.json").exists()}
             if folders and not template.exists():
-                together([partial(make_template, programs, plan, template, _folder(place / "filling"))])
-            together([partial(measure, programs, cell, template, _folder(folders[cell]), say) for cell in folders])
+                processes.together([partial(make_template, programs, plan, template, _folder(place / "filling"))])
+            processes.together(
+                [partial(measure, programs, cell, template, _folder(folders[cell]), say) for cell in folders]
+            )
             for cell, folder in folders.items():
                 shutil.copytree(folder, out / cell.name, dirs_exist_ok=True)
                 shutil.rmtree(folder)

@@ -48,7 +48,7 @@ _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> None:
     """Make an image with a filled cluster on it."""
     device.make_image(image, plan.image)
-    with device.attached(image, folder / "mount") as made:
+    with before_others(), device.attached(image, folder / "mount") as made:
         initialize(programs, made.mount / "cluster")
         with running(programs, made.mount / "cluster", folder, plan.settings) as server:
             fill(server, plan.load)
@@ -58,12 +58,12 @@ def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> 
 
 def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:
     """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the counters, and the server's log."""
-    before_others()
     image = folder / "image"
     try:
         device.copy_image(template, image)
         settings = cell.settings | {"log_line_prefix": LOG_PREFIX}
         with (
+            before_others(),
             device.attached(image, folder / "mount") as made,
             running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
         ):

