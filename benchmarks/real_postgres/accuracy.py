@@ -45,11 +45,13 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted: servers, devices and groups are gone, finished cells stay", file=sys.stderr)
         return 130
+    compared.sort(key=lambda one: one.place)
     text = "\n".join([*table(compared), "", *verdicts(compared), "", scatters(compared)])
     print(text)
     if arguments.out is not None:
-        (arguments.out / "accuracy.md").write_text(text + "\n")
-        (arguments.out / "accuracy.json").write_text(json.dumps(document(compared), indent=1) + "\n")
+        results = arguments.out / "results"
+        (results / "accuracy.md").write_text(text + "\n")
+        (results / "accuracy.json").write_text(json.dumps(document(compared), indent=1) + "\n")
     return 0
 
 

@@ -36,6 +36,12 @@ class Compared:
         return f"{self.conditions.script}, {pool}, {self.conditions.iops:,}/s"
 
     @property
+    def place(self) -> tuple[str, int, int]:
+        """Where it stands in a table: by load, cap and pool."""
+        conditions = self.conditions
+        return conditions.script, conditions.iops or 0, int(conditions.shared_buffers.removesuffix("MB"))
+
+    @property
     def share_off(self) -> float:
         """By how much the predicted share of slow transactions is above the measured one."""
         return self.predicted.slow_share - self.measured.slow_share
