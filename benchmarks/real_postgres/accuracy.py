@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.figures import Figures
 from benchmarks.real_postgres.foresight import foresee
-from benchmarks.real_postgres.plan import cells, read_plan
+from benchmarks.real_postgres.plan import Cell, cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once
 from benchmarks.real_postgres.runs import Conditions, Measured, keep_runs, read_runs
 from benchmarks.real_postgres.scores import Compared, document, scatters, table, verdicts
@@ -61,8 +61,7 @@ def _measure(out: Path, scratch: Path, names: Sequence[str]) -> list[Compared]:
     compared = []
     for name in names:
         plan = read_plan(_HERE / f"{name}.toml")
-        recordings = [together for together in cells(plan) if all(cell.iops is None for cell in together)]
-        to_predict = [together for together in cells(plan) if together not in recordings]
+        recordings, to_predict = recordings_first(cells(plan))
         with campaign(out.resolve() / name, scratch, plan, _say) as measure_cells:
             for together in recordings:
                 measure_cells(together)
@@ -74,6 +73,12 @@ def _measure(out: Path, scratch: Path, names: Sequence[str]) -> list[Compared]:
         keep_runs(out / name, out / "results" / name)
         compared += _compare(read_runs(out / "results" / name), predictions)
     return compared
+
+
+def recordings_first(rounds: Sequence[list[Cell]]) -> tuple[list[list[Cell]], list[list[Cell]]]:
+    """Return the rounds without a cap, and the others."""
+    free = [together for together in rounds if all(cell.iops is None for cell in together)]
+    return free, [together for together in rounds if any(cell.iops is not None for cell in together)]
 
 
 def _compared(results: Path) -> list[Compared]:
