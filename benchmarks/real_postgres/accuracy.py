@@ -31,7 +31,7 @@ def main() -> int:
         "out", type=Path, nargs="?", help="a folder for the results; cells that it has are not measured again; without it, "
         "what was measured and kept is predicted",
     )  # fmt: skip
-    parser.add_argument("--short", action="store_true", help="a try of three minutes on a small table")
+    parser.add_argument("--short", action="store_true", help="a try of a few minutes on a small table")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()
     try:
