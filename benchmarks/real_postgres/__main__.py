@@ -2,23 +2,16 @@
 
 import argparse
 import json
-import os
-import shutil
 import sys
-import tempfile
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.real_postgres import device
+from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.dips import scatter
-from benchmarks.real_postgres.errors import BenchError
-from benchmarks.real_postgres.measure import make_template, measure
 from benchmarks.real_postgres.plan import cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once, together
+from benchmarks.real_postgres.processes import interrupt_once
 from benchmarks.real_postgres.results import keep
-from benchmarks.real_postgres.server import find_programs
 from tiersim.errors import TiersimError
 
 _HERE = Path(__file__).parent
@@ -34,7 +27,11 @@ def main() -> int:
     arguments = parser.parse_args()
     cells_file = _HERE / "short.toml" if arguments.short else arguments.cells
     try:
-        _measure_all(arguments.out.resolve(), arguments.scratch.resolve(), cells_file)
+        plan = read_plan(cells_file)
+        interrupt_once()
+        with campaign(arguments.out.resolve(), arguments.scratch.resolve(), plan, _say) as measure_cells:
+            for together in cells(plan):
+                measure_cells(together)
     except TiersimError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -45,33 +42,6 @@ def main() -> int:
     for line in _dips([json.loads(path.read_text()) for path in sorted(arguments.out.glob("*/result.json"))]):
         print(line)
     return 0
-
-
-def _measure_all(out: Path, scratch: Path, cells_file: Path) -> None:
-    plan = read_plan(cells_file)
-    if os.getuid():
-        raise BenchError("loop devices and caps need root; run it as root")
-    device.check()
-    programs = find_programs()
-    interrupt_once()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tiersim-bench-", dir=scratch) as name:
-        place = Path(name)
-        place.chmod(0o755)  # servers run as another user
-        template = place / "template"
-        for rounds in cells(plan):
-            folders = {cell: place / cell.name for cell in rounds if not (out / cell.name / "result.json").exists()}
-            if folders and not template.exists():
-                together([partial(make_template, programs, plan, template, _folder(place / "filling"))])
-            together([partial(measure, programs, cell, template, _folder(folders[cell]), _say) for cell in folders])
-            for cell, folder in folders.items():
-                shutil.copytree(folder, out / cell.name, dirs_exist_ok=True)
-                shutil.rmtree(folder)
-
-
-def _folder(path: Path) -> Path:
-    path.mkdir()
-    return path
 
 
 def _say(text: str) -> None:

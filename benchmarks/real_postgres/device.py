@@ -4,18 +4,23 @@ The cap is ``blkio.throttle`` of the root group of cgroup v1: it holds for whate
 kernel writes back by itself, which belongs to no server's group.
 """
 
+import mmap
+import os
+import random
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
 
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
 _FILES = [_THROTTLE / f"blkio.throttle.{direction}_iops_device" for direction in ("read", "write")]
+_PAGE_BYTES, _PROBES = 8192, 4000
 #: What ``/sys/block/*/stat`` counts (Documentation/block/stat.rst), by its place there.
 REQUESTS = {"reads": 0, "sectors_read": 2, "writes": 4, "sectors_written": 6, "flushes": 15}
 
@@ -51,6 +56,25 @@ class Device:
         """Requests so far."""
         fields = (self._system / "stat").read_text().split()
         return {name: int(fields[place]) for name, place in REQUESTS.items()}
+
+
+def latency_ns(file: Path) -> int:
+    """Return the median time of reads of a page of a file on the device, one after the other, past the page cache."""
+    pages = file.stat().st_size // _PAGE_BYTES
+    draw = random.Random(1)
+    page = mmap.mmap(-1, _PAGE_BYTES)  # aligned, as direct IO wants it
+    opened = os.open(file, os.O_RDONLY | os.O_DIRECT)
+    try:
+        took = []
+        for _ in range(_PROBES):
+            offset = _PAGE_BYTES * draw.randrange(pages)
+            began = time.perf_counter_ns()
+            os.preadv(opened, [page], offset)
+            took.append(time.perf_counter_ns() - began)
+    finally:
+        os.close(opened)
+        page.close()
+    return round(median(took))
 
 
 def make_image(image: Path, size_bytes: int) -> None:

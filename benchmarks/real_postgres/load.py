@@ -3,26 +3,32 @@
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
-from benchmarks.real_postgres.plan import Load
-from benchmarks.real_postgres.server import DATABASE, Server
+from benchmarks.real_postgres.plan import Cell, Load, Script
+from benchmarks.real_postgres.server import DATABASE, EXTENSIONS, Server
 
 _ROWS_PER_SCALE = 100_000  # of pgbench_accounts
 #: Rows by Zipf's law, hot ones scattered over all pages.
-SCRIPT = """\
+_DRAWN = """\
 \\set drawn random_zipfian(1, {rows}, 1.05)
 \\set row permute(:drawn, {rows}, 42) + 1
+"""
+_LOOKUP = "SELECT abalance FROM pgbench_accounts WHERE aid = :row;\n"
+SCRIPTS: dict[Script, str] = {
+    "reads": _DRAWN + _LOOKUP,
+    "updates": f"""{_DRAWN}\
 \\set change random(-5000, 5000)
 BEGIN;
 UPDATE pgbench_accounts SET abalance = abalance + :change WHERE aid = :row;
-SELECT abalance FROM pgbench_accounts WHERE aid = :row;
-END;
-"""
+{_LOOKUP}END;
+""",
+}
 
 
 @dataclass(frozen=True)
@@ -38,18 +44,30 @@ def fill(server: Server, load: Load) -> None:
     """Make the table."""
     server.sql(f"CREATE DATABASE {DATABASE}", "postgres")
     run([server.programs.pgbench, *server.connection, "-i", "-q", "-s", str(load.scale), DATABASE])
-    for extension in ("pg_stat_statements", "pg_buffercache"):
+    for extension in EXTENSIONS:
         server.sql(f"CREATE EXTENSION {extension}")
     server.sql("VACUUM (FREEZE, ANALYZE)")
 
 
-def transact(server: Server, load: Load, seconds: float, each_s: float, watch: Callable[[], None]) -> Transactions:
+def age(server: Server, load: Load) -> None:
+    """Update rows as the load does, as often as it says."""
+    script = _write_script(server, load, "updates")
+    command = [*_pgbench(server, load, script), "-t", str(load.age // load.clients), DATABASE]
+    run(command)
+
+
+def prewarm(server: Server) -> None:
+    """Fill the pool with pages of the table: none is free when the clients come."""
+    server.sql("SELECT pg_prewarm('pgbench_accounts')")
+
+
+def transact(
+    server: Server, cell: Cell, seconds: float, watch: Callable[[], None], each_s: float = 60.0
+) -> Transactions:
     """Run the clients for a time and call *watch* every *each_s* seconds; raises BenchError when pgbench fails."""
-    script = server.folder / "transaction.sql"
-    script.write_text(SCRIPT.format(rows=load.scale * _ROWS_PER_SCALE))
+    script = _write_script(server, cell.load, cell.script)
     command = [
-        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2",
-        "-T", f"{seconds:.0f}", "-P", "1", "-s", str(load.scale), "-f", script.name, "-l", "--log-prefix=transactions", DATABASE,
+        *_pgbench(server, cell.load, script), "-T", f"{seconds:.0f}", "-P", "1", "-l", "--log-prefix=transactions", DATABASE,
     ]  # fmt: skip
     try:
         with subprocess.Popen(
@@ -75,6 +93,19 @@ def transact(server: Server, load: Load, seconds: float, each_s: float, watch: C
     ended = rows[:, 1] + rows[:, 2] / 1e6
     order = np.argsort(ended)
     return Transactions(ended[order], rows[order, 0] / 1e3, printed)
+
+
+def _write_script(server: Server, load: Load, name: Script) -> Path:
+    script = server.folder / "transaction.sql"
+    script.write_text(SCRIPTS[name].format(rows=load.scale * _ROWS_PER_SCALE))
+    return script
+
+
+def _pgbench(server: Server, load: Load, script: Path) -> list[str]:
+    return [
+        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2", "-s", str(load.scale),
+        "-f", str(script),
+    ]  # fmt: skip
 
 
 def _watched(process: "subprocess.Popen[str]", each_s: float, watch: Callable[[], None]) -> str:

@@ -17,8 +17,10 @@ from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
-from benchmarks.real_postgres.load import Transactions, fill, transact
+from benchmarks.real_postgres.figures import slow_share
+from benchmarks.real_postgres.load import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
+from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.results import COUNTERS
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 
@@ -41,43 +43,52 @@ VIEWS = {
 #: Beside the recordings: no format that is read.
 _CONTROL = "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()"
 _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
-_PRIORITY = -10  # nice: other work on the machine should wait for the servers
 
 
 def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> None:
     """Make an image with a filled cluster on it."""
     device.make_image(image, plan.image)
-    with device.attached(image, folder / "mount") as made:
+    with before_others(), device.attached(image, folder / "mount") as made:
         initialize(programs, made.mount / "cluster")
         with running(programs, made.mount / "cluster", folder, plan.settings) as server:
             fill(server, plan.load)
+            if plan.load.age:
+                age(server, plan.load)
 
 
 def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:
     """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the counters, and the server's log."""
-    os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
     image = folder / "image"
     try:
         device.copy_image(template, image)
         settings = cell.settings | {"log_line_prefix": LOG_PREFIX}
         with (
+            before_others(),
             device.attached(image, folder / "mount") as made,
             running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
         ):
+            latency_ns = device.latency_ns(_table(server, made.mount / "cluster"))
             _warm(server, made, cell)
             say(f"{cell.name}: warm, measuring for {cell.run_s:.0f} s")
-            result = _run(server, made, cell, folder)
+            result = _run(server, made, cell, folder) | {"device_latency_ns": latency_ns}
     finally:
         image.unlink(missing_ok=True)
     (folder / "result.json").write_text(_compact(result))
     say(f"{cell.name}: {result['transactions_per_s']:.1f} transactions/s, dips {result['dips']}")
 
 
+def _table(server: Server, cluster: Path) -> Path:
+    rows = server.sql("SELECT pg_relation_filepath('pgbench_accounts')")
+    return cluster / rows.splitlines()[1]
+
+
 def _warm(server: Server, made: Device, cell: Cell) -> None:
-    transact(server, cell.load, cell.load.warm / 1e9, cell.run_s, lambda: None)
+    if cell.load.prewarm:
+        prewarm(server)
+    transact(server, cell, cell.load.warm / 1e9, lambda: None)
     server.sql("CHECKPOINT")
     made.cap(cell.iops)
-    transact(server, cell.load, cell.load.settle / 1e9, cell.run_s, lambda: None)
+    transact(server, cell, cell.load.settle / 1e9, lambda: None)
     server.sql("SELECT pg_stat_statements_reset()")
     server.sql("SELECT pg_stat_reset()")  # autovacuum counts changes from here on
 
@@ -92,7 +103,7 @@ def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, An
         samples.append(made.counted() | server.memory())
 
     began = time.time()
-    done = transact(server, cell.load, cell.run_s, WINDOW_S, sample)
+    done = transact(server, cell, cell.run_s, sample, WINDOW_S)
     sample()
     made.cap(None)
     _look(server, counters, "after")
@@ -126,6 +137,7 @@ def _result(cell: Cell, done: Transactions, checkpoints: list[Checkpoint], began
         "transactions": len(done.latency_ms),
         "transactions_per_s": round(len(done.latency_ms) / cell.run_s, 2),
         "mean_ms": round(float(done.latency_ms.mean()), 4),
+        "slow_share": round(slow_share(done.latency_ms), 5),
         "quantiles_ms": {str(q): round(float(np.quantile(done.latency_ms, q)), 3) for q in _QUANTILES},
         "window_s": WINDOW_S,
         "windows_per_s": [round(float(value), 1) for value in per_s],

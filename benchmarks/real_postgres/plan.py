@@ -2,26 +2,36 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from benchmarks.real_postgres.dips import WINDOW_S
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 
+#: What a transaction does: a lookup of a row by its key, or an update of a row and a lookup of it.
+Script = Literal["reads", "updates"]
+
 
 class Load(StrictModel):
-    """pgbench's update of a row by Zipf's law, and what goes before the measurement."""
+    """pgbench's rows and clients, and what goes before the measurement.
+
+    *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*: before each the pool is
+    filled with pages of the table.
+    """
 
     scale: int = Field(gt=0)
     clients: int = Field(gt=0)
+    age: int = Field(default=0, ge=0)
+    prewarm: bool = False
     warm: Nanoseconds
     settle: Nanoseconds
 
 
 class Kind(StrictModel):
-    """A kind of server: settings beside those of all, and what memory it may use with its share of the page cache."""
+    """A kind of server: its load, settings beside those of all, and what memory it may use with its share of the page cache."""
 
+    script: Script = "updates"
     settings: dict[str, str]
     memory: Bytes | None = None
 
@@ -59,6 +69,7 @@ class Cell:
 
     name: str
     kind: str
+    script: Script
     settings: dict[str, str]
     memory_bytes: int | None
     load: Load
@@ -77,7 +88,8 @@ def cells(plan: Plan) -> list[list[Cell]]:
         [
             Cell(
                 f"{kind}-{one.name}" if one.repeats == 1 else f"{kind}-{one.name}-{number}",
-                kind, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory, plan.load, one.run / 1e9, one.iops,
+                kind, plan.kinds[kind].script, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory,
+                plan.load, one.run / 1e9, one.iops,
             )
             for kind in one.kinds
         ]

