@@ -148,7 +148,7 @@ def experiment() -> Experiment:
         "the size of the buffer pool: pages read before the checkpoint; the workload, disks and the share of the write cache are assumed",
         (
             _claim("one pool: pages read before the checkpoint", "1/s", 1000, pool.reads_per_s, 10, fitted=True),
-            _claim("one pool: transactions left in the worst 5 s", "%", 50, 100 * pool.lowest, 0, at_most=True),
+            _claim("one pool: transactions left in the worst 5 s", "%", 50, 100 * pool.lowest, 0, at_most=True, note=_ON_POOL),
             _claim("log on its own disks: dip", "%", 50, 100 * (1 - separate.lowest), 0, at_most=True),
             _claim(
                 "log on its own disks: dip over that of the pool", "%", 50,
@@ -171,6 +171,10 @@ def experiment() -> Experiment:
     )  # fmt: skip
 
 
+_ON_POOL = (
+    "one LUN for data is assumed; with no limit to what is outstanding, as with many LUNs, 39 % are left. How many there were, and what part of the write cache this "
+    "database had, is not told"
+)
 _ON_FLASH = (
     "a write of the log stands behind those of the checkpoint that its LUN's queue lets through; without such queues, behind thousands of pages, it takes 7.7 times as long. "
     "What remains is the array's sustained rate of writes (its channels, assumed): with 16 outstanding nothing waits"
