@@ -6,7 +6,6 @@ import lzma
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -65,9 +64,9 @@ def unpacked(path: Path, most: int = -1) -> bytes:
     """Return what a sample holds, or the first bytes of it."""
     if path.suffix == ".zst":
         return bytes(pa.CompressedInputStream(str(path), "zstd").read(None if most < 0 else most))
-    opens = {".gz": gzip.open, ".bz2": bz2.open}
-    with cast("BinaryIO", opens.get(path.suffix, open)(path, "rb")) as stream:
-        return stream.read(most)
+    if path.suffix == ".gz":
+        return gzip.open(path).read(most)
+    return (bz2.open(path) if path.suffix == ".bz2" else path.open("rb")).read(most)
 
 
 @pytest.mark.parametrize("name", REQUESTS)

@@ -1,7 +1,9 @@
 """Backups from array to array, and a scan, through RAID controllers.
 
-Measured by J. Chang, "IO cost structure" (sqlblog.com, September 2008, text and comments). Not told: the drives' type (15K.5
-drives are assumed), how many buffers a backup had and how long they were, and how many reads a scan had outstanding.
+Measured by J. Chang, "IO cost structure" (sqlblog.com, September 2008, text and comments). Not told: the drives' type, how many
+buffers a backup had and how long they were, and how many reads a scan had outstanding. The drives' outer rate is fitted to the backup to nothing,
+which they alone held up ("which should be just some what higher than the RAID 0 write rate"): 86.6 MB/s, two thirds of what the drives of
+:mod:`~tiersim.scenarios.validation.perc6` gave behind the same controller, and in line with the 400 MB/s that the author expects of five behind the PERC 5.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +22,7 @@ from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.ranges import Assumed
 
-DRIVE = "seagate-cheetah-15k5-300"
+DRIVE = "dell-2900-15k-73"
 #: Of a backup: not told. SQL Server takes 6 or 7 of 1 MB by default for one device (psssql, 2008-02-06), and 4 MB each at most.
 BUFFERS = Assumed("buffers", 4, 8, 16)
 BUFFER_BYTES = Assumed("buffer_bytes", 256 << 10, 1 << 20, 4 << 20)
@@ -117,7 +119,7 @@ def experiment() -> Experiment:
         is_scan = name.startswith("scan")
         claims.append(
             Claim(
-                name, "MB/s", measured[name], found.predicted, 10 if is_scan else 20, id="G04" if is_scan else "G24",
+                name, "MB/s", measured[name], found.predicted, 10 if is_scan else 20, fitted="nothing" in name, id="G04" if is_scan else "G24",
                 low=None if is_scan else found.low, high=None if is_scan else found.high, note=_SUSPECTED if "through" in name else "",
                 figure=None if is_scan else "throughput",  # the scan is one of scans-and-lookups, too
             )
@@ -126,8 +128,9 @@ def experiment() -> Experiment:
         "backup",
         "Backups from array to array and a scan, PERC 5 and PERC 6",
         "J. Chang, IO cost structure, September 2008, text and comments",
-        "nothing",
+        "the drives' outer rate, to the backup to nothing",
         tuple(claims),
+        fits=1,
         assumed=(str(BUFFERS), str(BUFFER_BYTES), "drives", "reads of a scan under way"),
     )
 

@@ -52,7 +52,7 @@ def experiment() -> Experiment:
         "Table scans and key lookups of SQL Server 2008, eight disks behind a PERC 6",
         "founding document 002",
         "the engine's limit at READ COMMITTED, which is the document's own figure; the costs of pages are the document's, so those claims say "
-        "that nothing is lost on the way; the drives, the reads ahead of a scan and the pool of the lookups are assumed",
+        "that nothing is lost on the way; the drives' outer rate is fitted to the backup of another experiment, the reads ahead of a scan and the pool of the lookups are assumed",
         (
             Claim("scan, NOLOCK, empty pool", "MB/s", 707, rate["nolock_cold"], 10, id="G04", figure="throughput"),
             Claim(
@@ -79,17 +79,7 @@ def experiment() -> Experiment:
             Claim("25 rows", "ms", 110, took_ms["rows_25"], 15, id="G01", figure="mean"),
             Claim("25 rows, CPU", "ms", 0.82, _cpu_us(lookups, "rows_25") / 1e3, 15, id="G01"),
             Claim("26 rows", "ms", 26, took_ms["rows_26"], 20, id="G02", figure="mean"),
-            Claim(
-                "26 rows, a read",
-                "ms",
-                8.6,
-                read_ms(26),
-                25,
-                id="G02",
-                figure="mean",
-                note="suspected: more pages of the index are read before the rows, one by one, than the document's server had to, which lengthens the query and "
-                "shortens the mean read",
-            ),
+            Claim("26 rows, a read", "ms", 8.6, read_ms(26), 25, id="G02", figure="mean"),
             Claim("26 rows, CPU", "ms", 0.69, _cpu_us(lookups, "rows_26") / 1e3, 20, id="G02"),
             Claim("rows from which on they are read at once", "", 26, rows_at_once(), 0, id="G03", kind="arithmetic"),
             Claim("26 rows by RPC over 25", "", 26 / 25, took_ms["rows_26_rpc"] / took_ms["rows_25"], 5, id="G03"),
