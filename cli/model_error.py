@@ -25,8 +25,11 @@ def sentence(summary: Summary) -> str | None:
     found = summary.get("model_error")
     if not found:
         return None
+    figures = found["figures"]
     parts = [
-        f"{_reach(one)} from {_FIGURES[figure]} (n = {one['measurements']})" for figure, one in found["figures"].items()
+        f"{_reach(figures[key])} from {words} (n = {figures[key]['measurements']})"
+        for key, words in _FIGURES.items()
+        if key in figures
     ]
     return f"Errors of the models come on top: where they stood on {_BASES[found['basis']]}, 80 % of what was measured lay {', '.join(parts)}; {_DOCUMENT}."
 

@@ -230,6 +230,8 @@ def test_it_is_said_once_for_all_results() -> None:
     reach = one["model_error"]["figures"]["throughput"]
     assert f"{100 * (reach['low'] - 1):+.0f} to {100 * (reach['high'] - 1):+.0f} % from throughput" in sentence
     assert "docs/accuracy.md" in sentence
+    kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
+    assert said.notes([one, kept]) == [stamp, sentence]  # in the same order when it was saved
     calibrated = {"verdict": {"calibration": "calibrated"}, "model_error": model_error_of("calibrated")}
     assert len(said.notes([calibrated])) == 1
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
