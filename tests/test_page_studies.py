@@ -359,6 +359,7 @@ NO_REST = "window.rest = []; window.requestIdleCallback = work => { window.rest.
 @pytest.mark.browser
 def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_page: Open, tabs: Tabs) -> None:
     page = tabs.context.new_page()
+    page.set_viewport_size({"width": 1240, "height": 1200})
     page.add_init_script(NO_REST)
     page.goto(tabs.file(html).as_uri())
     page.locator("html[data-ready]").wait_for(state="attached")
@@ -370,10 +371,10 @@ def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_p
     _slide(page, "engine.buffer_pool", 0)
     assert page.eval_on_selector("#mrc", "e => e.layout.shapes.at(-1).x0") == POOLS[0]
     # what is scrolled into view comes first
-    page.locator("#price").scroll_into_view_if_needed()
+    page.eval_on_selector("#price", "e => e.scrollIntoView()")
     page.evaluate("window.rest.shift()()")
     assert page.locator("#price .main-svg").count()
-    assert not page.locator("#point-time .main-svg").count()
+    assert not page.locator("#mrc .main-svg").count()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert all(is_drawn for is_drawn, _ in page.eval_on_selector_all("#studies .plot", state))
     assert page.evaluate("document.documentElement.dataset.drawn") == "1"
