@@ -65,8 +65,10 @@ def unpacked(path: Path, most: int = -1) -> bytes:
     if path.suffix == ".zst":
         return bytes(pa.CompressedInputStream(str(path), "zstd").read(None if most < 0 else most))
     if path.suffix == ".gz":
-        return gzip.open(path).read(most)
-    return (bz2.open(path) if path.suffix == ".bz2" else path.open("rb")).read(most)
+        with gzip.open(path) as packed:
+            return packed.read(most)
+    with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as stream:
+        return stream.read(most)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
