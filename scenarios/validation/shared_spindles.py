@@ -5,20 +5,30 @@ while its latency stayed as it was, and hardly moved on flash; and that data was
 The workload is not described: a transaction that finds ten rows and changes one is assumed, and a buffer pool that reads as much as the document says; so are 24
 disks behind what a SAN has before them, a write cache, and what remains of it for this database. Without it the log would be held to 400 transactions a second by itself. The
 document's points are 5 s apart for the SAN and 15 s for flash.
+
+Data and log have LUNs of their own on all three, volumes being what the document's provider let one ask for. So many requests of a LUN are outstanding at the array as its
+queue in the host bus adapter lets through ("the default value of the queue depth is often 32": J. Sack, "SQL Server and HBA queue depth mashup", MSDN, January 2009).
+How many LUNs the data had is not told: four are assumed, 1 to 8. What else a checkpoint writes waits in the host, behind its own LUN's queue, and the log does not.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tiersim.devices.array import Layout
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller import Controller, add_controller
+from tiersim.devices.host import Host as Path
+from tiersim.devices.host import add_queue
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
+from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations
+from tiersim.scenarios.validation.ranges import Assumed
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, add_database
@@ -41,6 +51,9 @@ _SPAN_S, _BIN_S, _BIN_OF_FLASH_S = 90, 5, 15
 _DISKS, _STRIPE_BYTES = 24, 64 << 10
 #: Assumed: 256 MiB .. 4 GiB of the write cache (which holds a whole checkpoint), 0.2 .. 0.5 ms through switch and controllers; disks of the log have a smaller cache.
 _CACHE_BYTES, _CACHE_OF_LOG_BYTES, _PATH_NS = 1 << 30, 128 << 20, 300_000
+#: Requests of a LUN that are outstanding at the array.
+_LUN_QUEUE = 32
+LUNS = Assumed("data_luns", 1, 4, 8)
 _MOST_PER_S = 6000
 
 
@@ -65,7 +78,7 @@ class Run:
         return self.log_sync_ns[first] / float(np.mean(self.log_sync_ns[first // 2 : first]))
 
 
-def simulate(storage: str) -> Run:
+def simulate(storage: str, data_luns: int = LUNS.taken) -> Run:
     """Run transactions on ``"pool"``, ``"separate"`` log disks, or ``"flash"``; a checkpoint begins after a minute."""
     bin_s = _BIN_OF_FLASH_S if storage == "flash" else _BIN_S
     builder = PlantBuilder(1)
@@ -76,6 +89,8 @@ def simulate(storage: str) -> Run:
     else:
         data = _san(builder, "data", _DISKS - 2, "raid10", _CACHE_BYTES)
         log = _san(builder, "log", 2, "raid1", _CACHE_OF_LOG_BYTES)
+    data = add_queue(builder, "data", Path(_LUN_QUEUE * data_luns), data)
+    log = add_queue(builder, "log", Path(_LUN_QUEUE), log)
     tables = relations(_SCALE, data)
     pages = sum(sum(table.level_pages) for table in tables)
     host = Host(
@@ -119,26 +134,38 @@ def _san(builder: PlantBuilder, name: str, disks: int, layout: Layout, cache_byt
     return add_controller(builder, Controller(f"cache of {name}", cache_bytes), [volume])[name]
 
 
+def _run(storage: str) -> Callable[[Mapping[str, Any]], dict[str, float]]:
+    def run(values: Mapping[str, Any]) -> dict[str, float]:
+        found = simulate(storage, **values)
+        return {
+            "reads": found.reads_per_s,
+            "left": 100 * found.lowest,
+            "dip": 100 * (1 - found.lowest),
+            "sync": found.log_slowdown,
+            "sync before": 1 / found.log_slowdown,
+        }
+
+    return run
+
+
 def experiment() -> Experiment:
     """Collapse on the pool, a dip beside separate log disks, next to nothing on flash."""
-    pool, separate, flash = (simulate(storage) for storage in ("pool", "separate", "flash"))
+    pool, separate, flash = (ranges.over([LUNS], _run(storage)) for storage in ("pool", "separate", "flash"))
+    over = 100 * separate["dip"].predicted / pool["dip"].predicted
     return Experiment(
         "shared-spindles",
         "A checkpoint on shared disks, beside a log of its own, on flash",
         "founding document 004, in words; its charts are lost",
         "the size of the buffer pool: pages read before the checkpoint; the workload, disks and the share of the write cache are assumed",
         (
-            _claim("one pool: pages read before the checkpoint", "1/s", 1000, pool.reads_per_s, 10, fitted=True),
-            _claim("one pool: transactions left in the worst 5 s", "%", 50, 100 * pool.lowest, 0, at_most=True),
-            _claim("log on its own disks: dip", "%", 50, 100 * (1 - separate.lowest), 0, at_most=True),
-            _claim(
-                "log on its own disks: dip over that of the pool", "%", 50,
-                100 * (1 - separate.lowest) / (1 - pool.lowest), 0, at_most=True,
-            ),
-            _claim("one pool: sync of the log before the checkpoint over in it", "", 0.5, 1 / pool.log_slowdown, 0, at_most=True),
-            _claim("log on its own disks: sync in the checkpoint over before", "", 1, separate.log_slowdown, 20),
-            _claim("flash: sync in the 15 s of the checkpoint over before", "", 1, flash.log_slowdown, 20),
-            _claim("flash: dip in 15 s", "%", 10, 100 * (1 - flash.lowest), 0, at_most=True),
+            _claim("one pool: pages read before the checkpoint", "1/s", 1000, pool["reads"], 10, fitted=True),
+            _claim("one pool: transactions left in the worst 5 s", "%", 50, pool["left"], 0, at_most=True, note=_ON_POOL),
+            _claim("log on its own disks: dip", "%", 50, separate["dip"], 0, at_most=True),
+            _claim("log on its own disks: dip over that of the pool", "%", 50, ranges.Range(over, over, over), 0, at_most=True),
+            _claim("one pool: sync of the log before the checkpoint over in it", "", 0.5, pool["sync before"], 0, at_most=True),
+            _claim("log on its own disks: sync in the checkpoint over before", "", 1, separate["sync"], 20),
+            _claim("flash: sync in the 15 s of the checkpoint over before", "", 1, flash["sync"], 20, note=_ON_FLASH),
+            _claim("flash: dip in 15 s", "%", 10, flash["dip"], 0, at_most=True),
         ),
         fits=1,
         assumed=(
@@ -146,20 +173,34 @@ def experiment() -> Experiment:
             f"{_DISKS} disks of their type",
             "write cache 1 GiB (256 MiB .. 4 GiB)",
             "300 us to the array (200 .. 500 us)",
+            f"{LUNS}, 32 requests outstanding of each",
             "the flash array's numbers",
         ),
     )  # fmt: skip
+
+
+_ON_POOL = (
+    "with one LUN for data a checkpoint waits in the host, and 77 % are left; with no limit to what is outstanding 39 %. How many there were, and what part of the write cache this "
+    "database had, is not told"
+)
+_ON_FLASH = (
+    "a write of the log stands behind those of the checkpoint that the LUNs' queues let through: behind those of one LUN it takes 1.2 times as long, with no such queues 7.7 times. "
+    "What is suspected is the array's sustained rate of writes (its channels, assumed)"
+)
 
 
 def _claim(
     what: str,
     unit: str,
     published: float,
-    predicted: float,
+    found: ranges.Range,
     tolerance_pct: float,
     *,
     fitted: bool = False,
     at_most: bool = False,
+    note: str = "",
 ) -> Claim:
     """Return one of the document's claims, of which only words are left."""
-    return Claim(what, unit, published, predicted, tolerance_pct, fitted, at_most=at_most, id="G19", kind="qualitative")
+    return Claim(
+        what, unit, published, found.predicted, tolerance_pct, fitted, at_most=at_most, id="G19", kind="qualitative", low=found.low, high=found.high, note=note
+    )  # fmt: skip
