@@ -82,7 +82,7 @@ SECONDS: Mapping[str, int] = {
     "orders": 115,
     "point-reads": 16,
     "start": 15,
-    "shared-spindles": 250,
+    "shared-spindles": 225,
     "log-volume": 1,
     "checkpoint-arithmetic": 1,
 }
