@@ -4,5 +4,5 @@ import os
 
 
 def examples(count: int) -> int:
-    """*count* where TIERSIM_EVERY_EXAMPLE is set, as CI does once; a third of it in the tests of every day."""
+    """*count* where TIERSIM_EVERY_EXAMPLE is set, as by `make test-long`; a third of it in the tests of every day."""
     return count if os.environ.get("TIERSIM_EVERY_EXAMPLE") else -(-count // 3)
