@@ -16,7 +16,7 @@ test: $(VENV)/installed-dev
 
 test-long: $(VENV)/installed-dev
 	$(TESTS) -m long
-	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) $(shell grep -l 'examples(' tests/test_*.py)
+	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) $$(grep -l 'import examples' tests/test_*.py)
 
 check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .
