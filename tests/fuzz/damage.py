@@ -6,7 +6,7 @@ import lzma
 import random
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 #: A file that has grown beyond this is cut, so that executions stay short.
 LONGEST = 1 << 13
@@ -118,12 +118,12 @@ def _integer(data: bytes, drawn: Drawn) -> bytes:
     if len(data) < width:
         return data
     at = chance.randrange(len(data) - width + 1)
-    order = "little" if chance.randrange(4) else "big"
+    order: Literal["little", "big"] = "little" if chance.randrange(4) else "big"
     if chance.randrange(2):
         value = chance.choice(_INTEGERS + _LARGE if width == 8 else _INTEGERS)
     else:
-        value = int.from_bytes(data[at : at + width], order) + chance.randrange(-16, 17)  # type: ignore[arg-type]
-    return data[:at] + (value % (1 << 8 * width)).to_bytes(width, order) + data[at + width :]  # type: ignore[arg-type]
+        value = int.from_bytes(data[at : at + width], order) + chance.randrange(-16, 17)
+    return data[:at] + (value % (1 << 8 * width)).to_bytes(width, order) + data[at + width :]
 
 
 def _number(data: bytes, drawn: Drawn) -> bytes:
