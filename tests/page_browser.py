@@ -12,6 +12,9 @@ import pytest
 
 Open = Callable[..., Any]
 
+#: What a page says of itself when none of its charts waits to be drawn.
+_DRAWN = "[data-drawn]"
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -80,7 +83,7 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
     tabs.complaints.clear()
 
     def opened(
-        html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", wait_for: str = "[data-drawn]"
+        html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", wait_for: str = _DRAWN
     ) -> Any:
         page = tabs.take()
         taken.append(page)
@@ -88,7 +91,7 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
         page.emulate_media(media="null", color_scheme=scheme)
         page.mouse.move(0, 0)
         page.goto(tabs.file(html).as_uri() + fragment)
-        page.locator(f"html[data-ready]{wait_for}").wait_for(state="attached")
+        _arrived(page, wait_for)
         return page
 
     yield opened
@@ -96,6 +99,16 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
         page.goto("about:blank")
     tabs.free += taken
     assert tabs.complaints == []
+
+
+def reload(page: Any) -> None:
+    """Opens the page's address again, all of it drawn."""
+    page.reload()
+    _arrived(page, _DRAWN)
+
+
+def _arrived(page: Any, wait_for: str) -> None:
+    page.locator(f"html[data-ready]{wait_for}").wait_for(state="attached")
 
 
 def drawn(page: Any, chart: str) -> Any:

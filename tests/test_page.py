@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
@@ -224,8 +224,7 @@ def test_the_address_keeps_the_state(html: str, open_page: Open) -> None:
     page.locator("#compare").select_option(label="15k-raid10")
     page.locator("#statistic").select_option("p50")
     shown = {chart: drawn(page, chart) for chart in CHARTS}
-    page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    reload(page)
     assert [page.locator(f"#{name}").input_value() for name in ("scenario", "purpose", "compare", "statistic")] == [
         "1", "data read", "0", "p50",
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS, sample
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots
@@ -156,8 +156,7 @@ def test_commits_stand_beside_the_queries(html: str, open_page: Open, results: l
     row = page.locator("#query-table tr.selected").inner_text().split()
     mean = results[0].summary["latency_ns"]["commit"]["mean"]["value"] / 1e6
     assert f"{mean:.2f}" in row
-    page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    reload(page)
     assert page.locator("#query-text h3").inner_text() == "Commits"
     page.locator("#query-text button").click()
     assert page.locator("#query-text h3").inner_text() == "Whole transactions"

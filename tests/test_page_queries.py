@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
 from tests.page_statements import MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
@@ -259,8 +259,7 @@ def test_the_slider_moves_everything_from_the_keyboard(html: str, open_page: Ope
     assert "Extrapolated: the buffer pool is more than four times" in text(page, "#lead")
     assert "At this size of the pool all figures are extrapolated." in text(page, "#queries-note")
     assert f"pool={POOLS[-1]}" in page.url
-    page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    reload(page)
     assert page.locator("#pool").input_value() == "3"
     page.locator("#pool").focus()
     page.keyboard.press("ArrowLeft")

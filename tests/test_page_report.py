@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
@@ -233,8 +233,7 @@ def test_theme_and_zoom_survive_a_reload(html: str, open_page: Open) -> None:
     page.locator("#compare").select_option(label="nothing")
     state = dict(part.split("=") for part in page.url.split("#")[1].split("&"))
     assert (state["theme"], state["range"], state["against"]) == ("dark", "40%7E60", "nothing")
-    page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    reload(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.eval_on_selector("#stations", "e => e._fullLayout.xaxis.range") == [40, 60]
     assert page.locator("#whole-run").is_visible()

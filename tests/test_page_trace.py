@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_description import description
 from tests.page_samples import CARD, DISKS, TOO_FEW_DISKS, sample
 from tiersim.cli import plots
@@ -216,8 +216,7 @@ def test_zoom_and_theme_stand_in_the_address(html: str, open_page: Open) -> None
     page.locator("#theme").focus()
     page.keyboard.press("Enter")
     page.evaluate("Plotly.relayout('rates', {'xaxis.range[0]': 2, 'xaxis.range[1]': 5})")
-    page.reload()
-    page.locator("html[data-ready]").wait_for(state="attached")
+    reload(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     for chart in ("rates", "depth-over-time", "working-set"):
         assert page.eval_on_selector(f"#{chart}", "e => e._fullLayout.xaxis.range") == [2, 5]
