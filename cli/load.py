@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import terminal
+from tiersim.cli import model_error, terminal
 from tiersim.cli.subjects import open_subject
 from tiersim.files import check_target
 
@@ -80,7 +80,11 @@ def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...
         for cells, row in zip(rows, document["points"], strict=True)
     ]
     title = f"{subject.name} on {document['scenario']}"
-    terminal.show_table(title, columns, table, "\n".join(_notes(document, subject, targets)))
+    notes = [
+        *_notes(document, subject, targets),
+        *model_error.notes_of_rows(row["summary"] for row in document["points"]),
+    ]
+    terminal.show_table(title, columns, table, "\n".join(notes))
 
 
 def _cells(load: float, row: "Row", counted: str) -> list[str]:

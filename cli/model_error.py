@@ -1,6 +1,6 @@
 """What is said of the models' own error, beside results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Summary = Mapping[str, Any]
@@ -39,6 +39,14 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
     stamp = "Not calibrated: no run on a model of the recorded hardware was compared with the recording; `tiersim explain` says what to measure first."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
     return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
+
+
+def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
+    """Return :func:`notes` of rows of a sweep, a load or a search, whose summaries do not hold how far off models were."""
+    from tiersim.scenarios.model_error import model_error_of
+
+    found = dict.fromkeys(summary["verdict"]["calibration"] for summary in summaries if summary)
+    return notes([{"verdict": {"calibration": one}, "model_error": model_error_of(one)} for one in found])
 
 
 def _reach(one: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tiersim.cli import terminal
+from tiersim.cli import model_error, terminal
 from tiersim.units import format_ns
 
 #: More combinations are not shown one by one, but so many of the best and of the worst.
@@ -56,7 +56,8 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
             *(_row(group, headline) for group in worst),
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
-    caption = "\n".join([*_failures(shown), f"All points: {target}/points.parquet, or --json."])
+    errors = model_error.notes_of_rows(one.summary for one in shown if one.status == "done")
+    caption = "\n".join([*errors, *_failures(shown), f"All points: {target}/points.parquet, or --json."])
     long = headline is not None and len(groups) > _ALL
     terminal.show_table(title, columns, cells, "" if long else caption, words=1 + len(keys))
     if headline is not None and long:

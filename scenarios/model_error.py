@@ -4,6 +4,7 @@ Learned by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) 
 """
 
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -17,3 +18,10 @@ def model_error_of(calibration: str) -> dict[str, Any]:
     table = tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
     basis = "calibrated" if calibration == "calibrated" else "assumed"
     return {"basis": basis, "figures": table[basis]}
+
+
+def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float]:
+    """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of a latency, such as ``p99``."""
+    kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
+    found = error["figures"].get(kind) or error["figures"]["other"]
+    return found["low"], found["high"]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.sizing.doubts import doubts_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.judging import check_targets, judge_hardware, judge_run, load_for, needed_bytes
 from tiersim.scenarios.sizing.subject import Subject
@@ -196,3 +197,26 @@ def test_a_target_that_nothing_can_be_judged_by_is_refused(text: str, of: Subjec
 def test_a_target_that_is_right_is_not_refused() -> None:
     check_targets([parse_target("p99(query:checkout) < 1 ms"), parse_target("p99(data read) < 1 ms")], subject())
     assert isinstance(parse_target("p99(query:checkout) < 1 ms"), Target)
+
+
+@pytest.mark.parametrize(
+    ("text", "calibration", "doubt"),
+    [
+        ("p99(transaction) < 20 ms", "calibrated", None),
+        ("p99(transaction) < 12 ms", "calibrated", "p99(transaction) is predicted as 10 ms, real it may be 13"),
+        ("p99(query) < 12 ms", "calibrated", "p99(query:b) is predicted as 10 ms"),
+        ("p99(transaction) < 13.2 ms", "calibrated", None),
+        ("p99(transaction) < 13.2 ms", "none", "not below 13.2 ms"),
+        ("throughput >= 900/s", "calibrated", None),
+        ("throughput >= 900/s", "none", "1,000 transactions/s are predicted, real may be 8"),
+        ("throughput >= 1x", "none", None),
+    ],
+)
+def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(
+    text: str, calibration: str, doubt: str | None
+) -> None:
+    target, run = parse_target(text), summary(figure(10 * MS, 9 * MS, 11 * MS))
+    run["verdict"]["calibration"] = calibration
+    found = list(doubts_of(target, run, "transactions"))
+    assert len(found) == (doubt is not None)
+    assert doubt is None or doubt in found[0]

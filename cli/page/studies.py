@@ -223,7 +223,8 @@ def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[
         "capacity_bytes": candidate.capacity_bytes,
         "survives": candidate.survives_drive_failure,
         "status": candidate.status,
-        "why": candidate.why,
+        "why": [*candidate.why, *candidate.doubts],
+        "in_doubt": bool(candidate.doubts),
         "point": point_of([candidate.row], places, parts) if candidate.row else None,
     }
 

@@ -261,6 +261,7 @@ class Candidate(_Part):
     survives_drive_failure: bool | None = None
     status: str
     why: list[str] = []
+    doubts: list[str] = []
     row: Row | None = None
 
 

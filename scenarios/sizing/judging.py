@@ -76,7 +76,7 @@ def judge_run(target: Target, summary: Mapping[str, Any], counted: str, enduranc
         return _at_least(target, figure["value"], figure["low"], figure["high"], f"{figure['value']:,.0f} {counted}/s")
     if target.kind == "endurance":
         return _judge_endurance(target, endurance)
-    found = [_judge_latency(target, name, figures) for name, figures in _latencies(target, summary)]
+    found = [_judge_latency(target, name, figures) for name, figures in latencies_of(target, summary)]
     if not found:
         return Judged(False, *_NEVER, f"{_what(target)} cannot be judged: none of it ended")
     return max(found, key=lambda one: (not one.met, one.high, one.low))
@@ -86,8 +86,8 @@ def _what(target: Target, name: str = "") -> str:
     return f"{target.statistic}({name or target.of})"
 
 
-def _latencies(target: Target, summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the latencies that a target is of, each with its name."""
+def latencies_of(target: Target, summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the latencies that a target is of, each with its name and its figures."""
     if target.of == "query":
         for name, figures in summary.get("queries", {}).items():
             yield f"query:{name}", figures

@@ -9,6 +9,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sizing.candidates import Candidate, CandidatesModel, capacity_bytes
 from tiersim.scenarios.sizing.cost import ratings_of
+from tiersim.scenarios.sizing.doubts import doubts_of
 from tiersim.scenarios.sizing.endurance import Endurance, endurance_of
 from tiersim.scenarios.sizing.judging import check_targets, is_simulated, judge_hardware, judge_run, load_for
 from tiersim.scenarios.sizing.screen import Demand, certain_failure, demand_of
@@ -79,6 +80,7 @@ class _Trial:
         self.load = load_for(request.targets, request.subject)
         self.rows: dict[int, Row] = {}
         self.endurances: dict[int, Endurance | None] = {}
+        self.doubts: dict[int, list[str]] = {}
         self.demands: dict[tuple[str, ...], Demand] = {}
         # where nothing is asked of a run, it must be steady all the same
         self.simulated = [target for target in request.targets if is_simulated(target)] or [_KEEPS_UP]
@@ -108,6 +110,10 @@ class _Trial:
         ]
         why = tuple(dict.fromkeys(found.why for found in judged if found.why))
         low, high = (max((getattr(found, end) for found in judged), default=0.0) for end in ("low", "high"))
+        if not why:
+            self.doubts[place] = [
+                doubt for target in self.simulated for doubt in doubts_of(target, result.summary, subject.counted)
+            ]
         self._tell()
         return Tried(not why, low, high, why)
 
@@ -214,6 +220,7 @@ def _entry(one: Candidate, place: int, found: Found, trial: _Trial) -> dict[str,
         "survives_drive_failure": one.survives > 0,
         "status": status,
         "why": why,
+        "doubts": trial.doubts.get(place, []),
         "row": row,
     }
 
