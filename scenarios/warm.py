@@ -143,7 +143,7 @@ def _run_sessions() -> None:
                 helpers=1,
                 checkpoints=Checkpoints(timeout_ns=1000),
             ),
-            [Relation(9, (1, 3, 9), 1.0, False, disk)],
+            [Relation(9, (1, 3, 9), 1.0, False, disk, moved=1.0)],
             [demands],
             statements,
             intervals=2,

@@ -92,7 +92,14 @@ class DatabaseCase:
         rng = np.random.default_rng(self.seed)
         count = self.sessions * self.statements
         relations = [
-            Relation(self.rows, (1, 3, 9), self.exponent, ordered=bool(self.seed & 1), station=disk),
+            Relation(
+                self.rows,
+                (1, 3, 9),
+                self.exponent,
+                ordered=bool(self.seed & 1),
+                station=disk,
+                moved=0.7 if self.seed & 4 else 0.0,
+            ),
             Relation(
                 self.rows // 2 + 1,
                 (4,),

@@ -29,6 +29,8 @@ from tiersim.scenarios.calibration.popularity.references import missed_of, refer
 from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.pages import page_at
+from tiersim.simulator.moved_rows import first_updated
+from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
@@ -96,6 +98,40 @@ def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -
     assert [page_at(database, 0, 99, level) for level in range(3)] == [0, 1, 6]
     law = zipf(100, 1.0, 10, 0.5)
     np.testing.assert_array_equal(database.reach, law.reach)
+
+
+def test_of_each_page_the_row_that_is_updated_first_moves() -> None:
+    time = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 9.0])
+    page = np.array([0, 0, 1, 2, 2, 1])
+    assert first_updated(time, page, 3).tolist() == [1, 3, 2]
+    assert first_updated(time, page, 2).tolist() == [1, 3]
+    assert first_updated(time, page, 0).tolist() == []
+
+
+def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
+    nothing, none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
+    relations = [Relation(1_000, (1, 20, 100), 1.0, moved=share) for share in (0.0, 0.5, 1.0)]
+    database = add_database(PlantBuilder(1), Host(1, 4), relations, [], statements)
+    moved_pages = (0, 5, 10)  # ten rows a page
+    assert database.level_pages.tolist() == [1, 20, 100, 1, 20, 105, 1, 20, 110]
+    for table, pages in enumerate(moved_pages):
+        heap = np.array(
+            [page_at(database, table, rank, 2) - database.level_start[3 * table + 2] for rank in range(1_000)]
+        )
+        leaf = np.array(
+            [page_at(database, table, rank, 1) - database.level_start[3 * table + 1] for rank in range(1_000)]
+        )
+        places = np.array([scattered(rank, 1_000, database.seed[0], table) for rank in range(1_000)])
+        assert leaf.tolist() == (places * 20 // 1_000).tolist()  # the index keeps the order of the key
+        stay = heap < 100
+        assert heap[stay].tolist() == (places[stay] * 100 // 1_000).tolist()
+        assert np.bincount(heap, minlength=100 + pages)[100:].tolist() == [10] * pages
+        gone = np.bincount(places[~stay] * 100 // 1_000, minlength=100)
+        assert gone.max(initial=0) <= 1
+        assert gone.sum() == 10 * pages
+        if pages:
+            assert heap[0] == 100  # the hottest is updated first
 
 
 def test_levels_of_a_tree_add_up_to_its_pages() -> None:
@@ -210,6 +246,56 @@ def test_a_pool_that_holds_everything_misses_nothing() -> None:
     (expected,) = Pool([MADE_UP], 1).expected([Law(1.0)], 10_000)
     assert expected.heap_missed == pytest.approx(0, abs=1e-6)
     assert expected.heap_held.sum() == pytest.approx(8_000, rel=0.001)
+
+
+@needs_jit
+@pytest.mark.parametrize("exponent", [0.8, 1.05])
+def test_rows_that_move_are_missed_as_where_updates_have_moved_them(exponent: float) -> None:
+    """Updates one after the other: a page that sees its first gives that row away; the sweep is walked over what is asked for afterwards."""
+    rows, pages, frames = 100_000, 2_000, 400
+    luck = np.random.default_rng(7)
+    law = zipf(rows, exponent)
+    reach = np.concatenate([[0.0], law.reach / 2.0**62])
+    ranks = np.interp(luck.random(1_000_000), reach, law.first).astype(np.int64)
+    page = luck.permutation(rows) * pages // rows
+    updated, asked = ranks[:300_000], ranks[300_000:]
+    _, first = np.unique(page[updated], return_index=True)
+    moved = updated[np.sort(first)]
+    page[moved] = pages + np.arange(len(moved)) // (rows // pages)
+    references, distinct = numbered(page[asked])
+    counted = misses("postgresql", references, distinct, frames) - misses(
+        "postgresql", references[:200_000], distinct, frames
+    )
+    table = AccessedTable("t", rows, pages, 0, 500_000, counted, 0, updated=True)
+    (expected,) = Pool([table], 1).expected([Law(exponent, moved=len(moved) / pages)], frames)
+    assert expected.heap_missed == pytest.approx(counted / 500_000, rel=0.03)
+    (stayed,) = Pool([table], 1).expected([Law(exponent)], frames)
+    assert stayed.heap_missed > 1.2 * expected.heap_missed
+
+
+@pytest.mark.parametrize("share", [0.4, 1.0])
+def test_rows_that_moved_are_found_by_how_misses_divide(share: float) -> None:
+    truth = Law(1.05, moved=share)
+    table = replace(MADE_UP, accesses=400_000, updated=True)
+
+    def missed(frames: int) -> AccessedTable:
+        (expected,) = Pool([table], 5).expected([truth], frames)
+        held = {"index_held": expected.index_held, "heap_held": expected.heap_held}
+        return replace(
+            table, index_missed=round(400_000 * expected.index_missed), heap_missed=round(400_000 * expected.heap_missed),
+            **{key: tuple(map(round, counts)) for key, counts in held.items()},
+        )  # fmt: skip
+
+    found = fit([missed(2_000)], 2_000)
+    assert found.laws[0].moved == pytest.approx(share, abs=0.21)
+    assert any("is taken to have moved" in line for line in found.said)
+    assert found.laws[0].hot_share == 0
+    for frames in (800, 4_000):
+        (predicted,), there = predict(found, frames), missed(frames)
+        assert predicted.heap == pytest.approx(there.heap_missed / 400_000, rel=0.03)
+        assert predicted.index == pytest.approx(there.index_missed / 400_000, rel=0.05, abs=0.002)
+    kept = fit([replace(missed(2_000), updated=False)], 2_000)
+    assert kept.laws[0].moved == 0
 
 
 @needs_jit

@@ -221,6 +221,7 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
             hot_rows=law.hot_rows,
             hot_share=law.hot_share,
             recent=law.recent,
+            moved=law.moved,
         )
         for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
     ]

@@ -62,6 +62,7 @@ from tiersim.simulator.database.tables import (
     Database,
 )
 from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
+from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
 from tiersim.simulator.popularity import Popularity, zipf
 
 FREE_OF_COST = Costs()
@@ -118,6 +119,9 @@ class Relation:
     hot_rows: int = 0
     hot_share: float = 0.0
     recent: bool = False
+    moved: float = (
+        0.0  # share of the heap's pages whose row that was updated first lies on pages behind them (moved_rows)
+    )
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
 
 
@@ -193,7 +197,18 @@ def add_database(
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     log = builder.station(LOG_BLOCKS if isinstance(host.log, LogBlocks) else LOG_STATION, 0, "log", {}, 3, role="log")
     laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
-    level_pages = np.array([count for r in relations for count in r.level_pages], np.int64)
+    moved = [
+        moved_rows(law, r.rows, r.level_pages[-1], r.moved, builder.seed, place) if r.moved else NONE_MOVED
+        for place, (r, law) in enumerate(zip(relations, laws, strict=True))
+    ]
+    behind = (
+        added
+        for r, m in zip(relations, moved, strict=True)
+        for added in [*[0] * (len(r.level_pages) - 1), m.added_pages]
+    )
+    level_pages = np.array([count for r in relations for count in r.level_pages], np.int64) + np.fromiter(
+        behind, np.int64
+    )
     pages = int(level_pages.sum())
     starts = [0, *statements.session_ends[:-1]]
     clients = len(statements.session_ends)
@@ -243,6 +258,10 @@ def add_database(
         rows=np.array([r.rows for r in relations], wide),
         ordered=np.array([RECENT if r.recent else ALIKE if r.ordered else INDEPENDENT for r in relations], wide),
         placed=np.zeros((len(relations), 2), PLACED),
+        first_moved=np.concatenate([[0], np.cumsum([len(one.ranks) for one in moved])]).astype(wide),
+        moved_rank=np.concatenate([np.zeros(0, wide), *(one.ranks for one in moved)]),
+        moved_page=np.concatenate([np.zeros(0, wide), *(one.pages for one in moved)]),
+        moved_pages=np.array([one.added_pages for one in moved], wide),
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,

@@ -53,8 +53,28 @@ def page_at(d: Database, table: int, rank: int, reference: int) -> int:
     """Return the page that a lookup refers to, root first, heap last."""
     level = d.first_level[table] + reference
     heap = d.first_level[table + 1] - 1
+    kept = d.level_pages[level]
+    if level == heap and d.first_moved[table + 1] > d.first_moved[table]:
+        kept -= d.moved_pages[table]
+        moved = _moved(d, table, rank)
+        if moved != NONE:
+            return int(d.level_start[level] + kept + d.moved_page[moved])
     place = _place_of(d, table, rank, level < heap and d.ordered[table] == INDEPENDENT)
-    return int(d.level_start[level] + place * d.level_pages[level] // d.rows[table])
+    return int(d.level_start[level] + place * kept // d.rows[table])
+
+
+@kernel
+def _moved(d: Database, table: int, rank: int) -> int:
+    """Return which of the rows that updates moved is that of a rank, or NONE."""
+    low, behind = d.first_moved[table], d.first_moved[table + 1]
+    high = behind
+    while low < high:
+        middle = (low + high) // 2
+        if d.moved_rank[middle] < rank:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low) if low < behind and d.moved_rank[low] == rank else NONE
 
 
 @kernel

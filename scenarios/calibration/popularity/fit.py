@@ -2,7 +2,7 @@
 
 Each table gets the exponent of Zipf's law by which index and heap together miss what was recorded. Everything else that was recorded is
 held against it: how the misses divide, usage counts, pools of other sizes. Only where it contradicts Zipf's law are others looked for: of
-a table that grows, one whose latest rows are asked for most; of any, a hot set beside Zipf's law.
+a table that grows, one whose latest rows are asked for most; of one whose rows are updated, one whose rows moved; of any, a hot set beside Zipf's law.
 """
 
 from collections.abc import Sequence

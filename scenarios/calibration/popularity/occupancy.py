@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
+from tiersim.simulator.moved_rows import first_updated
 
 #: How pools replace pages.
 SWEEP, LRU2 = "sweep", "LRU-2"
@@ -136,6 +137,7 @@ class _Sample:
         elsewhere = anywhere if table.ordered else luck.permutation(self._looked_at)
         self._scattered = [elsewhere * count // self._looked_at for count in sampled[:-1]]
         self._scattered.append(anywhere * sampled[-1] // self._looked_at)
+        self._waits = np.random.default_rng((seed, 1)).exponential(size=self._looked_at)
         backwards = np.arange(self._looked_at)[::-1]
         self._from_the_end = [backwards * count // self._looked_at for count in sampled]
         self._counts = sampled
@@ -146,6 +148,8 @@ class _Sample:
         reach = np.concatenate([[0.0], table.reach / float(table.reach[-1])])
         mass = np.diff(np.interp(np.linspace(0, self._rows, self._looked_at + 1), table.first, reach))
         places = self._from_the_end if law.recent else self._scattered
+        if law.moved:
+            places = [*places[:-1], self._with_moved(places[-1], mass, law.moved)]
         found = []
         for place, count in zip(places, self._counts, strict=True):
             chance = np.bincount(place, weights=mass, minlength=count) * (self._share / self.each)
@@ -154,6 +158,14 @@ class _Sample:
             there = np.flatnonzero(counts)
             found.append(_Pages((there + steps.min()) * _ALIKE, counts[there].astype(np.float64)))
         return found
+
+    def _with_moved(self, heap: NDArray[np.int64], mass: NDArray[np.float64], share: float) -> NDArray[np.int64]:
+        """Return the pages of the heap by rank, behind them those of the rows that moved when a *share* of them had seen an update."""
+        pages = self._counts[-1]
+        moved = first_updated(self._waits / mass, heap, round(share * pages))
+        heap = heap.copy()
+        heap[moved] = pages + np.arange(len(moved)) // max(self._looked_at // pages, 1)
+        return heap
 
     def expected(self, asked: Sequence[_Pages], log_time: float, filling: _Filling) -> Expected:
         """Return what is missed and held of pages that are asked for so often, when the hand comes by after such a time."""

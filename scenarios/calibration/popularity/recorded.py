@@ -126,6 +126,7 @@ def _table(
         index_missed,
         touches,
         grows=_count(change, "rows_inserted") > 0,
+        updated=_count(change, "rows_updated") > 0,
     )
 
 

@@ -29,6 +29,8 @@ _EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2),
 _UNKNOWNS, _CLOSER = 3, 0.7
 #: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
 _AS_WELL = 7.8
+#: Shares of the pages whose first updated row moved: all of them in the long run, where rows were updated at all.
+_MOVED = (0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: They are said where the largest has so many times the rows of the smallest.
 _DIFFERENT = 1.1
 
@@ -108,6 +110,7 @@ class Evidence:
         """Return *laws* with another one for a table that contradicts its own, if there is one that comes closer; and what cannot be told."""
         table, known = self._recorded[0][0][place], self.residuals(laws, place)
         found, least = list(laws), _CLOSER * score(known)
+        said: list[str] = []
         if table.grows:
             recent = self.halved(
                 [replace(law, recent=law.recent or at == place) for at, law in enumerate(laws)], [place]
@@ -117,20 +120,37 @@ class Evidence:
                 return recent, []
             if score(against) < least:
                 found, least = recent, _CLOSER * score(against)
+        if table.updated:
+            moved = min(
+                (self._moved(laws, place, share) for share in _MOVED), key=lambda one: score(self.residuals(one, place))
+            )
+            against = self.residuals(moved, place)
+            if score(against) < least:
+                found, least = moved, _CLOSER * score(against)
+                said = [
+                    f"{table.name}: of {moved[place].moved:.0%} of its pages the row that was updated first is taken to have moved, since they were full"
+                ]
+                if not contradictions(against):
+                    return found, said
         if len(known) < _UNKNOWNS:
             return found, [
-                f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a second size"
+                *said,
+                f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a second size",
             ]
         (best, reached), *others = self._hot_sets(laws, place)
         if reached >= least:
-            return found, []
+            return found, said
         alike = [best, *(law for law, off in others if off <= reached + _AS_WELL)]
         rows, shares = sorted(law.hot_rows for law in alike), sorted(law.hot_share for law in alike)
-        said = (
+        as_well = (
             f"{table.name}: a hot set of {rows[0]:,} to {rows[-1]:,} rows that takes {shares[0]:.0%} to {shares[-1]:.0%} of the "
             "accesses explains the recording as well"
         )
-        return [*laws[:place], best, *laws[place + 1 :]], [said] if rows[-1] > rows[0] * _DIFFERENT else []
+        return [*laws[:place], best, *laws[place + 1 :]], [as_well] if rows[-1] > rows[0] * _DIFFERENT else []
+
+    def _moved(self, laws: Sequence[Law], place: int, share: float) -> list[Law]:
+        """Return *laws* with rows of one table moved, and the exponent by which as much is missed then."""
+        return self.halved([*laws[:place], replace(laws[place], moved=share), *laws[place + 1 :]], [place])
 
     def _hot_sets(self, laws: Sequence[Law], place: int) -> list[tuple[Law, float]]:
         """Return hot sets beside Zipf's law for one table, and how far off they are, the closest first: downhill from the best places of a grid."""

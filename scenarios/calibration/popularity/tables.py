@@ -33,6 +33,7 @@ class AccessedTable:
     index_held: tuple[int, ...] = ()  # pages in the pool by usage count, 0 to 5; empty where that was not recorded
     heap_held: tuple[int, ...] = ()
     grows: bool = False  # rows were inserted
+    updated: bool = False  # rows were updated, and new versions may lie on other pages (PostgreSQL)
     together: bool = False  # misses of index and heap were counted as one number, that of the heap
     even: bool = False  # hardly a page of it was missed, so nothing tells which rows are hot: all are asked for alike
 
@@ -41,13 +42,15 @@ class AccessedTable:
 class Law:
     """How often the rows of a table are asked for, by rank: Zipf's law, of whose accesses a hot set takes a share.
 
-    The row of a rank lies anywhere; if *recent*, ranks count from the end of the table, where new rows are.
+    The row of a rank lies anywhere; if *recent*, ranks count from the end of the table, where new rows are. Of a share *moved* of the heap's pages the row that
+    was updated first lies on pages behind them (:mod:`tiersim.simulator.moved_rows`).
     """
 
     exponent: float = 0.0
     hot_rows: int = 0
     hot_share: float = 0.0
     recent: bool = False
+    moved: float = 0.0
 
     def table(self, rows: int) -> Popularity:
         """Return the law over so many rows, as the simulator draws from it."""
