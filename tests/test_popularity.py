@@ -280,11 +280,13 @@ def test_rows_that_moved_are_found_by_how_misses_divide(share: float) -> None:
 
     def missed(frames: int) -> AccessedTable:
         (expected,) = Pool([table], 5).expected([truth], frames)
-        held = {"index_held": expected.index_held, "heap_held": expected.heap_held}
         return replace(
-            table, index_missed=round(400_000 * expected.index_missed), heap_missed=round(400_000 * expected.heap_missed),
-            **{key: tuple(map(round, counts)) for key, counts in held.items()},
-        )  # fmt: skip
+            table,
+            index_missed=round(400_000 * expected.index_missed),
+            heap_missed=round(400_000 * expected.heap_missed),
+            index_held=tuple(map(round, expected.index_held.tolist())),
+            heap_held=tuple(map(round, expected.heap_held.tolist())),
+        )
 
     found = fit([missed(2_000)], 2_000)
     assert found.laws[0].moved == pytest.approx(share, abs=0.21)
