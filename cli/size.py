@@ -155,7 +155,7 @@ def _doubts(document: dict[str, Any]) -> list[str]:
         else "None of those simulated meets them with that on top"
     )
     return [
-        f"It meets them by less than models have been off (80 % of what was measured, docs/accuracy.md): {'; '.join(chosen['doubts'])}. {instead}."
+        f"What is asked is met by less than models have been off (80 % of what was measured, docs/accuracy.md): {'; '.join(chosen['doubts'])}. {instead}."
     ]
 
 
