@@ -43,7 +43,7 @@ class ControllerModel(StrictModel):
     throughput: BytesPerSecond | None = Field(
         default=None, gt=0, description="Most bytes from and to the host in a second, together."
     )
-    host_link: str | None = Field(default=None, description="Link between host and controller, such as `pcie2x8`.")
+    host_link: str | None = Field(default=None, description="Link between host and controller, such as `pcie2-x8`.")
     drive_link: str | None = Field(default=None, description="Link that all its drives share.")
     known_defect: Defect | None = Field(default=None, description="A defect of a controller that was measured.")
 

@@ -64,7 +64,9 @@ def load_result(path: Path) -> Result:
         tables = {name: pq.read_table(part_of(path, f"{name}.parquet")) for name in _TABLES}
         kept = {name: part_of(path, f"{name}.parquet") for name in _MORE}
         more = {name: pq.read_table(file) if file.exists() else None for name, file in kept.items()}
-        return Result(summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(encoding="utf-8"), **more)
+        return Result(
+            summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(encoding="utf-8"), **more
+        )
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
     except (pa.ArrowException, ValueError, RecursionError) as error:

@@ -80,7 +80,7 @@ def _kind(one: dict[str, Any]) -> str:
 
 def _length(one: dict[str, Any]) -> str:
     least, most = one.get("minItems"), one.get("maxItems")
-    return "" if least is None else f", {least} of them" if least == most else f", at least {least}"
+    return "" if least is None else f", {least} of them" if least == most else f", at least {least} of them"
 
 
 def _range(one: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ import ast
 import enum
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,6 +123,16 @@ def test_what_is_looked_for_is_found(source: str) -> None:
 def test_what_was_asked_for_is_allowed() -> None:
     tree = ast.parse("os.major(n) if hasattr(os, 'major') else None\nopen(n, 'rb')\np.read_text(encoding='ascii')")
     assert not [*names_of_posix(tree), *places_of_linux(tree), *texts_without_encoding(tree)]
+
+
+@pytest.mark.long
+def test_mypy_finds_nothing_else_as_for_windows() -> None:
+    """It knows on which system each name of the standard library is there."""
+    command = [sys.executable, "-m", "mypy", "--platform", "win32", "--no-error-summary", "src/tiersim"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = {line.split(":")[0].removeprefix("src/tiersim/") for line in done.stdout.splitlines()}
+    assert found <= LINUX, done.stdout
+    assert not done.stderr
 
 
 def test_a_process_can_be_ended_where_nothing_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
