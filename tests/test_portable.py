@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tiersim import operating_system
 from tiersim.operating_system import ending_signals, lock, processors, sync
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -139,13 +138,13 @@ def test_a_process_can_be_ended_where_nothing_hangs_up(monkeypatch: pytest.Monke
     assert ending_signals() == (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     of_windows = enum.IntEnum("of_windows", {"SIGINT": 2, "SIGTERM": 15, "SIGBREAK": 21})
-    monkeypatch.setattr(operating_system.signal, "Signals", of_windows)
+    monkeypatch.setattr(signal, "Signals", of_windows)
     assert ending_signals() == (signal.SIGINT, signal.SIGTERM)
 
 
 def test_processors_are_counted_where_no_affinity_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processors() == len(os.sched_getaffinity(0))
-    monkeypatch.delattr(operating_system.os, "sched_getaffinity")
+    monkeypatch.delattr(os, "sched_getaffinity")
     assert processors() == os.cpu_count()
 
 
