@@ -267,7 +267,7 @@ def test_a_screened_point_says_which_one_stands_for_it(counted: Path, tmp_path: 
         counted, "--on", "pcie-flash", "--set", "host.cores=2", "--set", "engine.buffer_pool=32MiB..64MiB", "--screen", 0.01,
         "-o", tmp_path / "s.sweep", "--json",
     )  # fmt: skip
-    rows = json.loads(said.output)["rows"]
+    rows = json.loads(said.stdout)["rows"]
     assert [row["status"] for row in rows] == ["done", "screened"]
     assert rows[1]["screened"]["by_point"] == 0
     assert rows[1]["summary"] == {}
@@ -285,7 +285,7 @@ def test_the_command_prints_one_document(trace: Path, swept: Path, tmp_path: Pat
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
     said = sweep(trace, "--on", "pcie-flash", *settings, "--keep", "-o", tmp_path / "c.sweep", "--json")
     assert said.exit_code == 0, said.output
-    document = json.loads(said.output)
+    document = json.loads(said.stdout)
     plan = json.loads((swept / "sweep.json").read_text())
     assert {key: document[key] for key in plan} == plan
     assert document["schema"] == "tiersim.sweep/1"
@@ -297,7 +297,7 @@ def test_points_are_compared_with_the_recorded_hardware(trace: Path, tmp_path: P
     said = sweep(trace, "--on", "pcie-flash", "--set", "replay.load=1,2", "--recorded-on", "sas-ssd-raid10",
                  "-o", tmp_path / "r.sweep", "--json")  # fmt: skip
     assert said.exit_code == 0, said.output
-    document = json.loads(said.output)
+    document = json.loads(said.stdout)
     assert document["recorded_on"] == "sas-ssd-raid10"
     for row in document["rows"]:
         assert row["summary"]["verdict"]["calibration"] in ("calibrated", "uncalibrated")
