@@ -6,7 +6,7 @@ COMPILE := uv pip compile --quiet pyproject.toml --generate-hashes --no-header -
 TESTS := $(VENV)/bin/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=worksteal -p no:benchmark
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-long check benchmark lock clean
+.PHONY: demo test test-long check docs benchmark lock clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/tiersim demo --output demo --force
@@ -23,6 +23,11 @@ check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/vulture
+
+# Warnings are errors, and nothing is fetched: links between pages, names in the reference of the interface, and all pages in the table of contents are checked by it.
+docs: $(VENV)/installed-dev
+	$(VENV)/bin/sphinx-build -W --keep-going --quiet docs build/docs
 
 benchmark: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest benchmarks
@@ -30,10 +35,10 @@ benchmark: $(VENV)/installed-dev
 # Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
 lock:
 	$(COMPILE) --group build --output-file requirements.lock
-	$(COMPILE) --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --group build --group dev --group docs --constraint requirements.lock --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) build demo
 
 $(VENV)/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

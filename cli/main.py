@@ -1,6 +1,5 @@
 """The console entry point: one module a command, errors as one sentence, nothing half written on Ctrl-C."""
 
-import signal
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -28,6 +27,7 @@ from tiersim.cli import (
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
+from tiersim.operating_system import end_with_the_reader
 
 INTERRUPTED = 130
 
@@ -72,7 +72,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    end_with_the_reader()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no µ still gets the table

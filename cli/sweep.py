@@ -1,6 +1,5 @@
 """``tiersim sweep``: one trace on a grid of scenarios."""
 
-import os
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from tiersim.cli.sweep_table import show_sweep
 from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError
+from tiersim.operating_system import processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,7 +163,7 @@ def _hands(
     from tiersim.scenarios.sweeps.run import Threads
 
     if cluster is None:
-        count = source.workers(overview.replays, wanted or len(os.sched_getaffinity(0)))
+        count = source.workers(overview.replays, wanted or processors())
         return Threads(source, count, keep=keep)
     from tiersim.scenarios.sweeps.cluster import Cluster
 

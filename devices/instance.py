@@ -22,11 +22,19 @@ _REFILL = {
 class Limits(StrictModel):
     """Requests and bytes a second, and how far and how long they may be exceeded."""
 
-    iops: int | None = Field(default=None, gt=0)
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_iops: int | None = Field(default=None, gt=0)
-    burst_throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_time: Nanoseconds | None = Field(default=None, gt=0)
+    iops: int | None = Field(
+        default=None,
+        gt=0,
+        description="Requests a second; the baseline at which credits are earned, where there are bursts.",
+    )
+    throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second, likewise.")
+    burst_iops: int | None = Field(
+        default=None, gt=0, description="Requests a second for as long as there are credits."
+    )
+    burst_throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second, likewise.")
+    burst_time: Nanoseconds | None = Field(
+        default=None, gt=0, description="How long a full balance lasts at the highest rate."
+    )
 
     @model_validator(mode="after")
     def _bursts_have_a_baseline(self) -> "Limits":

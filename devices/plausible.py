@@ -129,21 +129,6 @@ def _link_reasons(given: Mapping[str, Any]) -> list[str]:
     return reasons
 
 
-def programmed_bytes_per_s(values: Mapping[str, Any]) -> float:
-    """Return what all dies of a flash drive can program together, in bytes per second."""
-    return float(values["dies"] * values["program_size"] * NS_PER_S / values["program"])
-
-
-def claim_reasons(values: Mapping[str, Any], random_writes_per_s: float) -> list[str]:
-    """Return why a drive of these values cannot write 4 KiB at random so often for long, if it cannot."""
-    most = programmed_bytes_per_s(values)
-    if random_writes_per_s * 4096 <= most:
-        return []
-    return [
-        f"program: {format_ns(values['program'])} on {values['dies']} dies writes {_rate(most)}, less than {random_writes_per_s:,.0f} random writes a second need"
-    ]
-
-
 def hdd_reasons(values: Mapping[str, Any]) -> list[str]:
     """Return why a disk cannot be as its values say, under the keys of its file; none: it may be."""
     given = {key: value for key, value in values.items() if value is not None}

@@ -15,18 +15,37 @@ LEAST_CACHE_BYTES, MOST_CACHE_BYTES = parse_bytes("1 MiB"), parse_bytes("16 GiB"
 class ControllerModel(StrictModel):
     """``[controllers.NAME]``: a RAID controller; its cache, its ceilings and its links are shared by its volumes."""
 
-    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all on drives
-    cache: Bytes | None = None
-    write_policy: Literal["write-back", "write-through"] | None = None  # None: write-back if there is a cache
-    high_water: float = Field(default=Controller.high_water, gt=0, lt=1)
-    low_water: float = Field(default=Controller.low_water, ge=0, lt=1)
-    flush_interval: Nanoseconds = Controller.flush_interval_ns
-    destage_depth: int = Field(default=Controller.destage_depth, gt=0, le=1024)
-    iops: int | None = Field(default=None, gt=0)
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    host_link: str | None = None
-    drive_link: str | None = None
-    known_defect: Defect | None = None
+    volumes: list[str] | None = Field(
+        default=None, min_length=1, description="Names of its volumes; all on drives when left out."
+    )
+    cache: Bytes | None = Field(
+        default=None, description="Memory for writes, with a battery, 1 MiB to 16 GiB; none when left out."
+    )
+    write_policy: Literal["write-back", "write-through"] | None = Field(
+        default=None, description="Whether writes end in the cache; write-back when left out, if there is a cache."
+    )
+    high_water: float = Field(
+        default=Controller.high_water, gt=0, lt=1, description="Share of the cache above which destaging starts."
+    )
+    low_water: float = Field(
+        default=Controller.low_water, ge=0, lt=1, description="Share of the cache at which destaging ends."
+    )
+    flush_interval: Nanoseconds = Field(
+        default=Controller.flush_interval_ns, description="What has been dirty for so long is destaged."
+    )
+    destage_depth: int = Field(
+        default=Controller.destage_depth,
+        gt=0,
+        le=1024,
+        description="Writes of destages outstanding at each drive, on average.",
+    )
+    iops: int | None = Field(default=None, gt=0, description="Most commands of the host in a second.")
+    throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Most bytes from and to the host in a second, together."
+    )
+    host_link: str | None = Field(default=None, description="Link between host and controller, such as `pcie2-x8`.")
+    drive_link: str | None = Field(default=None, description="Link that all its drives share.")
+    known_defect: Defect | None = Field(default=None, description="A defect of a controller that was measured.")
 
     @field_validator("host_link", "drive_link")
     @classmethod

@@ -16,18 +16,22 @@ class CostsModel(StrictModel):
     The keys are those of :class:`tiersim.simulator.database.costs.Costs`.
     """
 
-    lookup: Nanoseconds | None = None
-    page: Nanoseconds | None = None
-    scan_page: Nanoseconds | None = None
-    scan_row: Nanoseconds | None = None
-    read: Nanoseconds | None = None
-    async_read: Nanoseconds | None = None
-    read_page: Nanoseconds | None = None
-    scan_read: Nanoseconds | None = None
-    evict_clean: Nanoseconds | None = None
-    evict_dirty: Nanoseconds | None = None
-    change: Nanoseconds | None = None
-    log_io: Nanoseconds | None = None
+    lookup: Nanoseconds | None = Field(default=None, description="A row found through its index, all pages there.")
+    page: Nanoseconds | None = Field(default=None, description="A page that a lookup refers to, besides.")
+    scan_page: Nanoseconds | None = Field(default=None, description="A page of a scan that is there.")
+    scan_row: Nanoseconds | None = Field(default=None, description="A row on it.")
+    read: Nanoseconds | None = Field(default=None, description="One page read into the pool, and waited for.")
+    async_read: Nanoseconds | None = Field(default=None, description="One page read ahead.")
+    read_page: Nanoseconds | None = Field(default=None, description="Each page but the first of a larger read.")
+    scan_read: Nanoseconds | None = Field(default=None, description="A page that a scan reads in large blocks.")
+    evict_clean: Nanoseconds | None = Field(default=None, description="A page that makes room.")
+    evict_dirty: Nanoseconds | None = Field(
+        default=None, description="A page that is written before it makes room, instead of that."
+    )
+    change: Nanoseconds | None = Field(default=None, description="A page that is changed.")
+    log_io: Nanoseconds | None = Field(
+        default=None, description="Behind each write and each flush of the log, before the next."
+    )
 
 
 class HostModel(StrictModel):
@@ -39,15 +43,30 @@ class HostModel(StrictModel):
     (:data:`tiersim.simulator.database.costs.CONTENTION`).
     """
 
-    cpu: str | None = None  # of the catalogue
-    recorded_cpu: str | None = None  # what the recording ran on, for the speed of a core
-    count: int | None = Field(default=None, ge=1, le=64)  # of cpu
-    cores: int | None = Field(default=None, ge=1, le=4096)
-    core_speed: float | None = Field(default=None, gt=0, le=1000)
-    memory: Bytes | None = Field(default=None, gt=0)
-    contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = None
-    costs: CostsModel | None = None
-    clients: Literal["here", "elsewhere"] = "elsewhere"  # whether those of the recorded load generator share the cores
+    cpu: str | None = Field(default=None, description="A processor of the catalogue, in place of cores.")
+    recorded_cpu: str | None = Field(
+        default=None, description="What the recording ran on: with cpu, the ratings of both say how fast a core is."
+    )
+    count: int | None = Field(default=None, ge=1, le=64, description="How many processors of cpu.")
+    cores: int | None = Field(
+        default=None, ge=1, le=4096, description="Cores of the processors; left out: as recorded, else 8."
+    )
+    core_speed: float | None = Field(
+        default=None, gt=0, le=1000, description="Speed of a core against one of the recorded host; 1 when left out."
+    )
+    memory: Bytes | None = Field(
+        default=None, gt=0, description="What buffer pool and OS cache have to fit into; not checked when left out."
+    )
+    contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Share by which each further busy core slows all down, or how slow a slice of CPU is with 1, 2, 3 ... busy cores; 0.047 when left out.",
+    )
+    costs: CostsModel | None = Field(
+        default=None, description="CPU of single pieces of the engine's work, in place of the engine's table."
+    )
+    clients: Literal["here", "elsewhere"] = Field(
+        default="elsewhere", description="Whether the clients of the recorded load generator share the cores."
+    )
 
     @model_validator(mode="after")
     def _cores_are_said_once(self) -> "HostModel":
@@ -67,8 +86,8 @@ class HostModel(StrictModel):
 class ReplicaModel(StrictModel):
     """``[engine.replica]``: a synchronous replica that confirms each commit; how long a message there and back takes, and its flush."""
 
-    round_trip: Nanoseconds = Field(ge=0)
-    flush: Nanoseconds = Field(ge=0)
+    round_trip: Nanoseconds = Field(ge=0, description="A message there and back.")
+    flush: Nanoseconds = Field(ge=0, description="The replica's own flush.")
 
 
 class EngineModel(StrictModel):
@@ -77,25 +96,64 @@ class EngineModel(StrictModel):
     Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run (``scenarios/statements``).
     """
 
-    kind: Literal["postgresql", "sqlserver"] | None = None
-    version: int | None = Field(default=None, ge=1)
-    buffer_pool: Bytes | None = Field(default=None, gt=0)
-    os_cache: Bytes | None = Field(default=None, ge=0)
-    direct_io: bool | None = None
-    io_method: Literal["sync", "worker", "io_uring"] | None = None
-    io_workers: int | None = Field(default=None, ge=1, le=32)
-    effective_io_concurrency: int | None = Field(default=None, ge=0, le=1000)
-    checkpoint_timeout: Nanoseconds | None = Field(default=None, ge=1_000_000_000)
-    checkpoint_completion_target: float | None = Field(default=None, ge=0, le=1)
-    checkpoint_flush_after: Bytes | None = Field(default=None, ge=0, le=2 << 20)
-    max_wal_size: Bytes | None = Field(default=None, gt=0)
-    checkpoint_segments: int | None = Field(default=None, ge=1, le=1 << 20)  # what 9.4 and earlier have in its place
-    wal_buffers: Bytes | None = Field(default=None, ge=64 << 10)
-    full_page_writes: bool | None = None
-    synchronous_commit: bool | None = None
-    commit_delay: Nanoseconds | None = Field(default=None, ge=0, le=100_000_000)
-    replica: ReplicaModel | None = None
-    recovery_interval: Nanoseconds | None = Field(default=None, ge=1_000_000_000)
-    target_recovery_time: Nanoseconds | None = Field(default=None, ge=0)  # 0: automatic checkpoints
-    extension: Bytes | None = Field(default=None, gt=0)  # of the buffer pool, on the volume of placement.extension
-    delayed_durability: bool | None = None
+    kind: Literal["postgresql", "sqlserver"] | None = Field(
+        default=None, description="The engine; as recorded when left out, and no other than that."
+    )
+    version: int | None = Field(
+        default=None,
+        ge=1,
+        description="PostgreSQL: noted. SQL Server: the major version, which decides on limits and defaults; 16 when not recorded.",
+    )
+    buffer_pool: Bytes | None = Field(
+        default=None, gt=0, description="Size of the buffer pool (SQL Server: max server memory)."
+    )
+    os_cache: Bytes | None = Field(
+        default=None, ge=0, description="Size of the operating system's page cache; none when left out."
+    )
+    direct_io: bool | None = Field(
+        default=None, description="PostgreSQL: whether pages are read past the operating system's page cache."
+    )
+    io_method: Literal["sync", "worker", "io_uring"] | None = Field(
+        default=None, description="PostgreSQL: how it reads ahead."
+    )
+    io_workers: int | None = Field(default=None, ge=1, le=32, description="PostgreSQL: processes that read ahead.")
+    effective_io_concurrency: int | None = Field(
+        default=None, ge=0, le=1000, description="PostgreSQL: reads ahead at a time."
+    )
+    checkpoint_timeout: Nanoseconds | None = Field(
+        default=None, ge=1_000_000_000, description="PostgreSQL: time between checkpoints."
+    )
+    checkpoint_completion_target: float | None = Field(
+        default=None, ge=0, le=1, description="PostgreSQL: share of that time in which a checkpoint writes."
+    )
+    checkpoint_flush_after: Bytes | None = Field(
+        default=None, ge=0, le=2 << 20, description="PostgreSQL: a checkpoint asks for writing back after so much."
+    )
+    max_wal_size: Bytes | None = Field(default=None, gt=0, description="PostgreSQL: log between checkpoints.")
+    checkpoint_segments: int | None = Field(
+        default=None, ge=1, le=1 << 20, description="PostgreSQL 9.4 and earlier: log between checkpoints, in segments."
+    )
+    wal_buffers: Bytes | None = Field(
+        default=None, ge=64 << 10, description="PostgreSQL: log that may wait to be written."
+    )
+    full_page_writes: bool | None = Field(
+        default=None,
+        description="PostgreSQL: whether the first change of a page after a checkpoint puts the page into the log.",
+    )
+    synchronous_commit: bool | None = Field(default=None, description="PostgreSQL: whether commits wait for the log.")
+    commit_delay: Nanoseconds | None = Field(
+        default=None, ge=0, le=100_000_000, description="PostgreSQL: wait of a commit for others to join its flush."
+    )
+    replica: ReplicaModel | None = Field(default=None, description="PostgreSQL: a synchronous replica.")
+    recovery_interval: Nanoseconds | None = Field(
+        default=None, ge=1_000_000_000, description="SQL Server: time between automatic checkpoints."
+    )
+    target_recovery_time: Nanoseconds | None = Field(
+        default=None, ge=0, description="SQL Server: that of indirect checkpoints; 0: automatic ones."
+    )
+    extension: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description="SQL Server: size of the buffer pool extension, on the volume of placement.extension.",
+    )
+    delayed_durability: bool | None = Field(default=None, description="SQL Server: commits do not wait for the log.")

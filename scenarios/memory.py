@@ -1,9 +1,7 @@
 """Whether a replay that holds its trace in memory fits there."""
 
-import os
-from pathlib import Path
-
 from tiersim.errors import ScenarioError
+from tiersim.operating_system import available_bytes
 from tiersim.units import format_bytes
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2 GB
@@ -28,13 +26,3 @@ def workers_that_fit(requests: int, workers: int, free_bytes: int | None = None)
             f"{format_bytes(free)} are free; --set replay.mode=open takes no more for a long trace than for a short one"
         )
     return min(workers, fit)
-
-
-def available_bytes() -> int:
-    """Memory that can be had without swapping; all of the machine's where the system does not say (other than Linux)."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        found = dict(line.split(":", 1) for line in lines)
-        return int(found["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError, IndexError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

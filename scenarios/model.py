@@ -24,16 +24,24 @@ _PLACES = ("default", "log", "temp", "tempdb", "backup", "extension")
 class QueueModel(StrictModel):
     """``[queues.NAME]``: a limit on the requests outstanding at several volumes together."""
 
-    depth: int = Field(gt=0, le=2**32)
-    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+    depth: int = Field(gt=0, le=2**32, description="Most requests outstanding.")
+    volumes: list[str] | None = Field(
+        default=None, min_length=1, description="Names of the volumes that share it; all when left out."
+    )
 
 
 class InstanceModel(Limits):
     """``[instances.NAME]``: limits on several cloud volumes together; of a type of the catalogue, or one's own."""
 
-    type: str | None = None
-    credits: float = Field(default=1.0, ge=0, le=1)
-    volumes: list[str] | None = Field(default=None, min_length=1)  # None: all
+    type: str | None = Field(
+        default=None, description="An instance of the catalogue; or, in its place, limits of your own."
+    )
+    credits: float = Field(
+        default=1.0, ge=0, le=1, description="Share of a full balance of burst credits at the start."
+    )
+    volumes: list[str] | None = Field(
+        default=None, min_length=1, description="Names of the volumes behind it; all when left out."
+    )
 
     @model_validator(mode="after")
     def _has_limits(self) -> "InstanceModel":
@@ -48,18 +56,43 @@ class InstanceModel(Limits):
 class ReplayModel(StrictModel):
     """``[replay]``: how the recording is played."""
 
-    mode: Literal["partly-open", "open", "closed"] = "partly-open"
-    load: float = Field(default=1.0, ge=0.01, le=64)  # sessions are cloned or left out; time is not compressed
-    dependency_window: Nanoseconds = 100_000_000  # what came later after its session's last end waited for the clock
-    writers: Literal["pace", "clock"] = "pace"  # checkpointer and write-back follow the sessions, or the recorded time
-    clients: int | None = Field(default=None, ge=1, le=1024)  # in place of the recorded or inferred sessions
-    think: Nanoseconds | None = None  # in place of the recorded think times; closed only
-    addresses: Literal["keep", "pack"] = "keep"
-    # of the buffer pool at time 0; None: warm, or as recorded if it was filling then
-    cache_state: Literal["warm", "cold", "recorded"] | None = None
-    warmup: Nanoseconds = 0  # statements that start sooner are simulated and not counted
-    since_checkpoint: Nanoseconds = 0  # at time 0: since the last checkpoint began
-    seed: int = Field(default=1, ge=0, lt=2**62)
+    mode: Literal["partly-open", "open", "closed"] = Field(
+        default="partly-open",
+        description="Who waits for whom: sessions as recorded, the recorded clock, or clients that ask one thing after another.",
+    )
+    load: float = Field(
+        default=1.0,
+        ge=0.01,
+        le=64,
+        description="Multiple of the recorded load: sessions are cloned or left out, time is not compressed.",
+    )
+    dependency_window: Nanoseconds = Field(
+        default=100_000_000,
+        description="A request that came later than this after its session's last one had ended waited for the clock.",
+    )
+    writers: Literal["pace", "clock"] = Field(
+        default="pace",
+        description="Whether checkpointer and write-back follow the pace of the sessions, or the recorded time.",
+    )
+    clients: int | None = Field(
+        default=None, ge=1, le=1024, description="So many sessions in place of those that were recorded or inferred."
+    )
+    think: Nanoseconds | None = Field(
+        default=None, description="Think time in place of the recorded ones; closed only."
+    )
+    addresses: Literal["keep", "pack"] = Field(
+        default="keep",
+        description="Recorded offsets, or what was touched packed from the outer edge over the volume's `used`.",
+    )
+    cache_state: Literal["warm", "cold", "recorded"] | None = Field(
+        default=None,
+        description="State of the buffer pool at the start; left out: warm, or as recorded if it was filling then.",
+    )
+    warmup: Nanoseconds = Field(default=0, description="Statements that start sooner are simulated and not counted.")
+    since_checkpoint: Nanoseconds = Field(
+        default=0, description="Time at the start since the last checkpoint began; left out: one has just begun."
+    )
+    seed: int = Field(default=1, ge=0, lt=2**62, description="Seed of everything that is drawn.")
 
     @model_validator(mode="after")
     def _think_belongs_to_clients(self) -> "ReplayModel":
@@ -71,16 +104,28 @@ class ReplayModel(StrictModel):
 class Scenario(StrictModel):
     """A scenario file."""
 
-    description: str = ""
-    host: HostModel | None = None
-    engine: EngineModel | None = None
-    volumes: dict[str, VolumeModel] = Field(min_length=1)
-    pools: dict[str, PoolModel] = Field(default_factory=dict)
-    instances: dict[str, InstanceModel] = Field(default_factory=dict)
-    queues: dict[str, QueueModel] = Field(default_factory=dict)
-    controllers: dict[str, ControllerModel] = Field(default_factory=dict)
-    placement: dict[str, str] = Field(default_factory=dict)
-    replay: ReplayModel = ReplayModel()
+    description: str = Field(default="", description="A sentence for people.")
+    host: HostModel | None = Field(default=None, description="Processors and memory.")
+    engine: EngineModel | None = Field(
+        default=None, description="Settings of the database engine; with this table statements are run."
+    )
+    volumes: dict[str, VolumeModel] = Field(
+        min_length=1,
+        description="Storage by name: devices in a layout, cloud volumes, slices of a pool, caches, tiers.",
+    )
+    pools: dict[str, PoolModel] = Field(default_factory=dict, description="Devices that several volumes share.")
+    instances: dict[str, InstanceModel] = Field(
+        default_factory=dict, description="Limits of cloud instances on several volumes together."
+    )
+    queues: dict[str, QueueModel] = Field(
+        default_factory=dict, description="Limits on requests outstanding at several volumes together."
+    )
+    controllers: dict[str, ControllerModel] = Field(default_factory=dict, description="RAID controllers.")
+    placement: dict[str, str] = Field(
+        default_factory=dict,
+        description='What lies on which volume: `default`, `log`, `temp` (or `tempdb`), `backup`, `extension`, `"file:NAME"`, `"relation:NAME"`.',
+    )
+    replay: ReplayModel = Field(default=ReplayModel(), description="How the recording is played.")
 
     @model_validator(mode="after")
     def _caches_and_tiers_name_volumes(self) -> "Scenario":

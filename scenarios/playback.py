@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
+from tiersim.operating_system import available_bytes
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.memory import available_bytes
 from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.recorded import Merged, Recorded, load_recorded, merged_blocks
 from tiersim.scenarios.survey import Survey, latencies_of_files

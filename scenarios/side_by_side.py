@@ -1,10 +1,11 @@
 """Runs that know nothing of each other, one a processor: kernels let other threads work meanwhile."""
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
+
+from tiersim.operating_system import processors
 
 T = TypeVar("T")
 #: What a run calls now and then, with how far it has come.
@@ -33,7 +34,7 @@ def side_by_side(runs: Sequence[Callable[[Note], T]], progress: Note) -> list[T]
 
         return runs[place](note)
 
-    with ThreadPoolExecutor(max(min(len(os.sched_getaffinity(0)), len(runs)), 1)) as pool:
+    with ThreadPoolExecutor(max(min(processors(), len(runs)), 1)) as pool:
         futures: list[Future[T]] = [pool.submit(go, place) for place in range(len(runs))]
         try:
             pending = set(futures)

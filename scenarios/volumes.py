@@ -31,16 +31,34 @@ _OF_DEVICES = {
 class HardwareModel(StrictModel):
     """Devices of one sort in a layout."""
 
-    device: str | None = None
-    count: int = Field(default=1, gt=0, le=1024)
-    layout: Layout = "single"
-    stripe: Bytes = parse_bytes("64 KiB")
-    controller_overhead: Nanoseconds | None = None
-    read_balance: ReadBalance | None = None  # None: nearest on disks, fewest on others
-    failed: list[int] | None = Field(default=None, min_length=1)  # members, counted from 0
-    rebuild_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    rebuild_from: float | None = Field(default=None, ge=0, le=1)  # None: 0
-    drive_queue_depth: int | None = Field(default=None, gt=0, le=2**32)
+    device: str | None = Field(
+        default=None,
+        description="A device of the catalogue, a .toml file beside the scenario, DiskSim's .parv or .diskspecs, or `recorded`: the recorded hardware itself.",
+    )
+    count: int = Field(default=1, gt=0, le=1024, description="How many of it.")
+    layout: Layout = Field(default="single", description="How they are put together.")
+    stripe: Bytes = Field(
+        default=parse_bytes("64 KiB"), description="Length of a stripe unit, a multiple of 512 bytes."
+    )
+    controller_overhead: Nanoseconds | None = Field(
+        default=None, description="Passes before the members get their parts."
+    )
+    read_balance: ReadBalance | None = Field(
+        default=None,
+        description="Which copy of a mirror reads; left out: the nearest on disks, the one with fewest outstanding on others.",
+    )
+    failed: list[int] | None = Field(
+        default=None, min_length=1, description="Members that have failed, counted from 0."
+    )
+    rebuild_rate: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second at which a replacement is filled; left out: there is none."
+    )
+    rebuild_from: float | None = Field(
+        default=None, ge=0, le=1, description="Share of the replacement that is filled at the start; 0 when left out."
+    )
+    drive_queue_depth: int | None = Field(
+        default=None, gt=0, le=2**32, description="Most requests outstanding at each drive of an array."
+    )
 
     @model_validator(mode="after")
     def _layout_is_possible(self) -> "HardwareModel":
@@ -75,26 +93,65 @@ class HardwareModel(StrictModel):
 class VolumeModel(HardwareModel):
     """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before them."""
 
-    size: Bytes | None = Field(default=None, gt=0)  # of each cloud volume, or of the slice
-    iops: int | None = Field(default=None, gt=0)  # provisioned for each cloud volume
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    credits: float | None = Field(default=None, ge=0, le=1)  # share of a full balance of burst credits at the start
-    pool: str | None = None
-    offset: Bytes | None = None  # where the addresses of the trace begin; None: 0
-    used: Bytes | None = None  # with addresses = "pack": the touched extents are spread over this much
-    queue_depth: int | None = Field(default=None, gt=0, le=2**32)
-    max_request: Bytes | None = None
-    merge: bool = False
-    flush_overhead: Nanoseconds | None = None
-    journal: Journal = "none"
-    caches: str | None = None  # the volume whose blocks this one keeps
-    cache_mode: CacheMode | None = None
-    cache_block: Bytes | None = None
-    sequential_cutoff: Bytes | None = None
-    tiers: list[str] | None = Field(default=None, min_length=2, max_length=2)  # the faster volume first
-    extent: Bytes | None = None
-    rebalance_interval: Nanoseconds | None = Field(default=None, gt=0)
-    migration_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    size: Bytes | None = Field(
+        default=None, gt=0, description="Size of each cloud volume as ordered, or of the slice of a pool."
+    )
+    iops: int | None = Field(default=None, gt=0, description="Requests a second provisioned for each cloud volume.")
+    throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second provisioned for each cloud volume."
+    )
+    credits: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of a full balance of burst credits at the start; all of it when left out.",
+    )
+    pool: str | None = Field(default=None, description="Name of the pool that it is a slice of.")
+    offset: Bytes | None = Field(
+        default=None, description="Where the addresses of the trace begin, a multiple of 512 bytes; 0 when left out."
+    )
+    used: Bytes | None = Field(
+        default=None, description="With replay.addresses = pack: what was touched is spread over this much."
+    )
+    queue_depth: int | None = Field(
+        default=None, gt=0, le=2**32, description="Most requests outstanding at the volume: the queue depth of a LUN."
+    )
+    max_request: Bytes | None = Field(default=None, description="Longer requests are cut into parts of this length.")
+    merge: bool = Field(
+        default=False,
+        description="Whether requests join one that waits for the queue and ends where they begin, up to `max_request`.",
+    )
+    flush_overhead: Nanoseconds | None = Field(
+        default=None,
+        description="Time between a flush of the database and one of the device: file system, journal, scheduler.",
+    )
+    journal: Journal = Field(
+        default="none", description="Ordered: a flush waits for all writes that the volume accepted before it."
+    )
+    caches: str | None = Field(default=None, description="Name of the volume whose blocks this one keeps.")
+    cache_mode: CacheMode | None = Field(
+        default=None,
+        description="Whether writes end on flash, too, where the block is there, or on flash alone; read when left out.",
+    )
+    cache_block: Bytes | None = Field(default=None, description="What is cached at once; 4 KiB when left out.")
+    sequential_cutoff: Bytes | None = Field(
+        default=None, description="Streams that have become this long pass the cache by; 4 MiB when left out."
+    )
+    tiers: list[str] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Names of two volumes of devices that make up this one, the faster first.",
+    )
+    extent: Bytes | None = Field(
+        default=None, description="What moves between tiers at once, in whole MiB; 256 MiB when left out."
+    )
+    rebalance_interval: Nanoseconds | None = Field(
+        default=None, gt=0, description="How often extents are ranked; 1 h when left out."
+    )
+    migration_rate: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Most bytes copied between tiers in a second; 40 MB/s when left out."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -167,9 +224,9 @@ class VolumeModel(HardwareModel):
 class NeighbourModel(StrictModel):
     """``[pools.NAME.neighbour]``: the load of others on a pool."""
 
-    reads_per_s: float = Field(default=0.0, ge=0, le=1e8)
-    writes_per_s: float = Field(default=0.0, ge=0, le=1e8)
-    size: Bytes = Field(gt=0)
+    reads_per_s: float = Field(default=0.0, ge=0, le=1e8, description="Random reads a second of others.")
+    writes_per_s: float = Field(default=0.0, ge=0, le=1e8, description="Random writes a second of others.")
+    size: Bytes = Field(gt=0, description="Size of the part of the pool that they go to.")
 
     @model_validator(mode="after")
     def _is_a_load(self) -> "NeighbourModel":
@@ -183,5 +240,5 @@ class NeighbourModel(StrictModel):
 class PoolModel(HardwareModel):
     """``[pools.NAME]``: devices that volumes share."""
 
-    device: str
-    neighbour: NeighbourModel | None = None
+    device: str = Field(description="A device of the catalogue, or a file.")
+    neighbour: NeighbourModel | None = Field(default=None, description="The load of others.")

@@ -45,9 +45,14 @@ def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, forc
         for name in _MORE:
             if getattr(result, name) is not None:
                 pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
-        (folder / "summary.json").write_text(json.dumps(result.summary, indent=1, sort_keys=True) + "\n")
-        (folder / "scenario.toml").write_text(result.scenario_toml)
-        (folder / "run.json").write_text(json.dumps(run_facts, indent=1, sort_keys=True) + "\n")
+        (folder / "summary.json").write_bytes(_json(result.summary))
+        (folder / "scenario.toml").write_bytes(result.scenario_toml.encode())
+        (folder / "run.json").write_bytes(_json(run_facts))
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    """Return the text as bytes, which are the same on every system."""
+    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
 def load_result(path: Path) -> Result:
@@ -59,7 +64,9 @@ def load_result(path: Path) -> Result:
         tables = {name: pq.read_table(part_of(path, f"{name}.parquet")) for name in _TABLES}
         kept = {name: part_of(path, f"{name}.parquet") for name in _MORE}
         more = {name: pq.read_table(file) if file.exists() else None for name, file in kept.items()}
-        return Result(summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(), **more)
+        return Result(
+            summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(encoding="utf-8"), **more
+        )
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
     except (pa.ArrowException, ValueError, RecursionError) as error:

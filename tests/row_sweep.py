@@ -1,13 +1,14 @@
 """A buffer pool that accesses to rows walk over, page by page: what the closed form of its misses is held against."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel
 from tiersim.random_numbers import ACCESSED_TABLE, random_bits
-from tiersim.scenarios.calibration.popularity.tables import Law, Shape
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
 from tiersim.simulator.policies.lists import State, new_state
 from tiersim.simulator.policies.simple import _enter_clock
 from tiersim.simulator.popularity import draw_rank, scattered
@@ -18,6 +19,31 @@ _FIRST, _MOST = 1, 5
 ACCESSES, INDEX, HEAP = range(3)
 #: Entities of the permutation of an index whose order is not that of the heap.
 _OTHER_ORDER = 1 << 20
+
+
+class Shape(NamedTuple):
+    """Tables as the sweep walks over them: page numbers count through all of them."""
+
+    rows: NDArray[np.int64]  # (tables,)
+    touches: NDArray[np.int64]
+    ordered: NDArray[np.int64]
+    first_level: NDArray[np.int64]  # (tables + 1,): its levels, from root to leaf and then the heap
+    level_start: NDArray[np.int64]  # (levels,): first page
+    level_pages: NDArray[np.int64]
+
+
+def shape_of(tables: list[AccessedTable]) -> tuple[Shape, int]:
+    """Return the shape of all tables together, and how many pages they have."""
+    first, starts, pages = [0], [], []
+    page = 0
+    for table in tables:
+        for count in [*levels(table.index_pages), max(table.heap_pages, 1)]:
+            starts.append(page)
+            pages.append(count)
+            page += count
+        first.append(len(starts))
+    columns = ([t.rows for t in tables], [t.touches for t in tables], [t.ordered for t in tables], first, starts, pages)
+    return Shape(*(np.array(column, np.int64) for column in columns)), page
 
 
 @kernel

@@ -3,12 +3,10 @@
 import pytest
 
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.checkpoint_rules import (
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
     SEGMENT_BYTES,
-    background_writer_pages_per_s,
     completion_target,
     distance_segments,
     log_buffer_bytes,
@@ -73,9 +71,3 @@ def test_a_checkpoint_writes_for_its_share_of_the_interval() -> None:
 )
 def test_log_buffers_follow_from_shared_buffers(shared_buffers: int, segment: int, expected: int) -> None:
     assert log_buffer_bytes(shared_buffers, segment) == expected
-
-
-def test_the_background_writer_writes_500_pages_a_second_at_most() -> None:
-    """4 MB/s with the defaults; 66,667 pages/s with 1000 pages each 15 ms."""
-    assert background_writer_pages_per_s(BackgroundWriter()) == 500
-    assert background_writer_pages_per_s(BackgroundWriter(15_000_000, 1000)) == pytest.approx(66_667, rel=1e-4)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import scenario_reference
 from tiersim.devices.catalogue import instances, names, processors
 from tiersim.devices.cloud_volume import CloudVolume, Step
 from tiersim.devices.controller import DEFECTS
@@ -77,6 +78,12 @@ def test_every_key_of_a_controller_and_every_link_is_documented() -> None:
             if row.startswith(f"| `{kind}") and str(round(link.bytes_per_s / 1e6)) in row
         ]
         assert f"`{name}`" in row or f"`{name.removeprefix(kind)}`" in row
+
+
+def test_the_scenario_reference_is_that_of_the_schema() -> None:
+    assert scenario_reference.DOCUMENT.read_text(encoding="utf-8") == scenario_reference.document(), (
+        "python -m tests.scenario_reference writes it anew"
+    )
 
 
 def test_every_instance_is_listed() -> None:

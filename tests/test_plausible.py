@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiersim.devices.plausible import claim_reasons, flash_reasons, hdd_reasons, interface_bytes_per_s
+from tiersim.devices.plausible import flash_reasons, hdd_reasons, interface_bytes_per_s
 
 US, MS, MB = 1_000, 1_000_000, 1_000_000
 DRIVE = {
@@ -68,13 +68,6 @@ def test_a_drive_that_may_be() -> None:
 def test_what_flash_cannot_be(changed: dict[str, Any], says: str) -> None:
     reasons = flash_reasons({**DRIVE, **changed})
     assert any(reason.startswith(says) for reason in reasons), reasons
-
-
-def test_writes_that_the_dies_cannot_program() -> None:
-    assert claim_reasons(DRIVE, 800_000) == []
-    assert claim_reasons(DRIVE, 900_000) == [
-        "program: 600 µs on 32 dies writes 3,495 MB/s, less than 900,000 random writes a second need"
-    ]
 
 
 def test_a_disk_that_may_be() -> None:

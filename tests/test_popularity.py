@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.counted_bundles import bundle
-from tests.row_sweep import ACCESSES, HEAP, INDEX, walked
+from tests.row_sweep import ACCESSES, HEAP, INDEX, shape_of, walked
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
@@ -26,7 +26,7 @@ from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
-from tiersim.scenarios.calibration.popularity.tables import levels, shape_of
+from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.pages import page_at
 from tiersim.simulator.moved_rows import first_updated

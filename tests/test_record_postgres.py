@@ -1,6 +1,7 @@
 """What a recorder of PostgreSQL says is what the server counted; what it must not do it does not do. On real servers."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -139,6 +140,7 @@ def test_a_recording_says_what_the_server_counted(server: PostgresServer, tmp_pa
     assert "session" in changed.changes
     manifest = Bundle(recorder.target).manifest
     assert manifest.host["engine"] == "postgresql"
+    assert manifest.host["cores"] == os.cpu_count()  # the server runs on this machine
     assert not (recorder.target / PARTS).exists()
     assert not [sentence for sentence in manifest.warnings if "not ended" in sentence]
 

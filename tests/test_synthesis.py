@@ -387,6 +387,15 @@ def test_time_of_processor_is_not_known_where_reads_were_not_timed(tmp_path: Pat
     assert "not timed" in next(query.cpu_basis for query in made.queries if query.entity == ONE[1])
 
 
+def test_samples_of_more_waits_than_there_was_time_leave_what_the_fastest_execution_took(tmp_path: Path) -> None:
+    waits: Values = {"samples": Decimal(3000)}  # 30 s, of 10 s
+    counted = simple(100, "10000", exec_min_ms="20", exec_max_ms="500")
+    made = synthesise(pair(tmp_path, {ONE: counted, ("wait", "77/Lock/transactionid"): waits}), 1)
+    columns = of_query(made, ONE[1])
+    assert columns["lock_wait_ns"].sum() == pytest.approx(8 * S, abs=2)
+    assert columns["cpu_ns"].sum() == pytest.approx(2 * S, abs=200)
+
+
 def test_sampled_waits_are_no_time_of_processor(tmp_path: Path) -> None:
     waits: Values = {"samples": Decimal(300)}  # of 10 ms each
     made = synthesise(pair(tmp_path, {ONE: simple(100, "10000"), ("wait", "77/Lock/transactionid"): waits}), 1)

@@ -14,11 +14,12 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.causes import Rules, infer_streams
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.memory import available_bytes, workers_that_fit
+from tiersim.scenarios.memory import workers_that_fit
 from tiersim.scenarios.recorded import Recorded, load_recorded
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.sessions import SESSION, WRITER, find_owners

@@ -314,6 +314,6 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     bounded = assembled.load.fitted.bounded
     if bounded:
         found.append(
-            f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling"
+            f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling; the nearest law is taken"
         )
     return found

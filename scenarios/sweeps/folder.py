@@ -1,6 +1,5 @@
 """A sweep on disk (``NAME.sweep/``): its plan, a file for each point that is done, and in the end one table of all (``docs/sweeps.md``)."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -11,6 +10,7 @@ from typing import Any
 
 from tiersim.errors import OutputError, reason
 from tiersim.files import check_target, make_folder, whole_file, whole_folder
+from tiersim.operating_system import lock
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Point
 from tiersim.scenarios.sweeps.rows import Row
@@ -139,7 +139,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds it."""
     descriptor = os.open(path / _PLAN, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor)
     except BlockingIOError:
         raise OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name") from None
     except OSError as error:

@@ -77,9 +77,9 @@ def sized(users: int, *, best_value: bool, seconds: int = 10) -> dict[str, Any]:
     """Return the document of a choice between the two arrays for so many users, who are watched for *seconds*."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         disk = Path(folder) / f"{_DISK}.toml"
-        disk.write_text(_smaller_disk())
+        disk.write_text(_smaller_disk(), encoding="utf-8")
         base = Path(folder) / "orders.toml"
-        base.write_text(f'[volumes.data]\ndevice = "{disk.name}"\ncount = 16\nlayout = "raid10"\n')
+        base.write_text(f'[volumes.data]\ndevice = "{disk.name}"\ncount = 16\nlayout = "raid10"\n', encoding="utf-8")
         model = CandidatesModel(
             candidates=[
                 ListModel(device=(disk.name,), count=(16,), layout=("raid10",)),
@@ -118,7 +118,7 @@ def _smaller_disk() -> str:
     """Return the file of the disk with a hundredth of the cylinders, over which its arm takes as long."""
     drive = load_device(_DISK)
     assert isinstance(drive, Hdd)
-    text = (Path(str(files("tiersim.devices"))) / "catalogue" / f"{_DISK}.toml").read_text()
+    text = (Path(str(files("tiersim.devices"))) / "catalogue" / f"{_DISK}.toml").read_text(encoding="utf-8")
     for key, value in (
         ("capacity", f'"{drive.capacity // _FACTOR} B"'),
         ("cylinders", str(drive.cylinders // _FACTOR)),

@@ -58,9 +58,9 @@ def _claims() -> list[Claim]:
 
 def _capped(host: Path, cell: _Cell) -> NamedScenario:
     """Write a scenario of the recorded host with another pool, and its device with a cap."""
-    uncapped = (host / "device.toml").read_text()
+    uncapped = (host / "device.toml").read_text(encoding="utf-8")
     device = uncapped.replace("iops = 10000000", f"iops = {cell.requests_per_s}")  # of reads, and as many of writes
-    (host / f"device-{cell.requests_per_s}.toml").write_text(device)
+    (host / f"device-{cell.requests_per_s}.toml").write_text(device, encoding="utf-8")
     return load_scenario(
         str(host / "recorded.toml"),
         [f"engine.buffer_pool={cell.pool}", f"volumes.data.device=device-{cell.requests_per_s}.toml"],

@@ -4,11 +4,12 @@ Each assumed number is put to either end of its range, the others left as they a
 that lowered it. So k numbers take 2 k + 2 runs for a figure, and not 2^k; what two of them do to each other alone is not seen.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+
+from tiersim.operating_system import processors
 
 Figures = Mapping[str, float]
 #: Predicts figures from the values of the assumed numbers, by name.
@@ -42,7 +43,7 @@ def over(assumed: Sequence[Assumed], predict: Predict) -> dict[str, Range]:
     """Return the range of each figure that *predict* gives; runs go side by side, as many as there are processors."""
     taken = {one.name: one.taken for one in assumed}
     moved = [(one.name, end) for one in assumed for end in (one.low, one.high) if end != one.taken]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         middle, *alone = pool.map(predict, [taken, *({**taken, name: end} for name, end in moved)])
         together = _together(assumed, middle, dict(zip(moved, alone, strict=True))) if len(assumed) > 1 else []
         runs = [middle, *alone, *pool.map(predict, together)]

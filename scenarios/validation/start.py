@@ -45,8 +45,8 @@ def _claims(cell: _Cell) -> Iterator[Claim]:
         folder = start(Path(place))
         host, trace = folder / "host", folder / "one.trace"
         import_trace([folder / cell.name], trace)
-        limited = (host / "data.toml").read_text().replace("read_iops = 10000000", "read_iops = 400")
-        (host / "data-400.toml").write_text(limited)
+        limited = (host / "data.toml").read_text(encoding="utf-8").replace("read_iops = 10000000", "read_iops = 400")
+        (host / "data-400.toml").write_text(limited, encoding="utf-8")
         on = load_scenario(str(host / "recorded.toml"), ["volumes.data.device=data-400.toml"])
         (result,) = replay_statements_all(Bundle(trace), [on], recorded_on=load_scenario(str(host / "recorded.toml")))
     over_time = result.summary["throughput_over_time"]

@@ -37,8 +37,8 @@ def _claims() -> list[Claim]:
         host = folder / "host"
         trace = folder / "updates.trace"
         import_trace([folder / "counters"], trace)
-        device = (host / "device.toml").read_text().replace("iops = 10000000", "iops = 300")
-        (host / "device-300.toml").write_text(device)
+        device = (host / "device.toml").read_text(encoding="utf-8").replace("iops = 10000000", "iops = 300")
+        (host / "device-300.toml").write_text(device, encoding="utf-8")
         capped = load_scenario(str(host / "recorded.toml"), ["volumes.data.device=device-300.toml", *_SETTINGS])
         recorded_on = load_scenario(str(host / "recorded.toml"))
         (result,) = replay_statements_all(Bundle(trace), [capped], recorded_on=recorded_on)

@@ -6,7 +6,6 @@ Versions are numbers as ``server_version_num`` has them: 90624 is 9.6.24, 150018
 import re
 
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.units import NS_PER_S
 
 #: wal_segment_size, and the page of the log, as they are compiled in unless initdb says otherwise
@@ -74,8 +73,3 @@ def log_buffer_bytes(shared_buffer_bytes: int, segment_bytes: int = SEGMENT_BYTE
     """
     pages = shared_buffer_bytes // 8192 // 32  # NBuffers, of 8 KiB
     return min(max(pages, 8), segment_bytes // LOG_PAGE_BYTES) * LOG_PAGE_BYTES
-
-
-def background_writer_pages_per_s(writer: BackgroundWriter) -> float:
-    """Return the most that the background writer writes: bgwriter_lru_maxpages each bgwriter_delay, writes taking no time."""
-    return writer.most_pages * NS_PER_S / writer.delay_ns

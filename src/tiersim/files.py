@@ -10,18 +10,11 @@ from pathlib import Path
 from types import FrameType
 
 from tiersim.errors import OutputError, reason
+from tiersim.operating_system import ending_signals, sync
 
 #: After an interrupt others are let go by for so long: somebody who presses Ctrl-C twice must not stop the cleaning up.
 _CLEANING_UP_S = 2.0
 _REMEDY = "choose a place that exists and is writable"
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_there(path: Path) -> bool:
@@ -87,13 +80,13 @@ def _place(target: Path, *, force: bool) -> Iterator[Path]:
         _remove(partial)
         yield partial
         for path in sorted(partial.rglob("*")) if partial.is_dir() else []:
-            _sync(path)
-        _sync(partial)
+            sync(path)
+        sync(partial)
         if _is_there(target):
             _replace(partial, target, aside)
         else:
             partial.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
     except OSError as error:
         raise _cannot_be_written(target, error) from error
     finally:
@@ -132,7 +125,7 @@ def terminate_as_interrupt() -> Iterator[None]:
             deaf_until = time.monotonic() + _CLEANING_UP_S
             raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in ending_signals()}
     heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # nohup, &
     for number in heard:
         signal.signal(number, raise_interrupt)

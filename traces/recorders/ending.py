@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import Event
 from types import FrameType
 
+from tiersim.operating_system import ending_signals
+
 #: After a signal others are let go by for so long: somebody who presses Ctrl-C twice must not stop what puts things back.
 _PUTTING_BACK_S = 2.0
 
@@ -29,7 +31,7 @@ def ended_by_signals() -> Iterator[Event]:
             raise KeyboardInterrupt
         ended.set()
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in ending_signals()}
     heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     for number in heard:
         signal.signal(number, end)

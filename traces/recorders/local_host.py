@@ -18,6 +18,8 @@ def host_values() -> dict[Key, dict[str, Decimal | str]]:
 
 def device_of(path: Path) -> str | None:
     """Return the kernel's name of the device that *path* lies on; None when that is not to be known."""
+    if not hasattr(os, "major"):  # Windows
+        return None
     try:
         number = path.stat().st_dev
         return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve(strict=True).name

@@ -1,10 +1,6 @@
 """What is known of a table whose rows are looked up through an index, and the pages that a lookup touches."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.simulator.popularity import Popularity, zipf
 
@@ -57,17 +53,6 @@ class Law:
         return zipf(rows, self.exponent, self.hot_rows, self.hot_share)
 
 
-class Shape(NamedTuple):
-    """Tables as the sweep walks over them: page numbers count through all of them."""
-
-    rows: NDArray[np.int64]  # (tables,)
-    touches: NDArray[np.int64]
-    ordered: NDArray[np.int64]
-    first_level: NDArray[np.int64]  # (tables + 1,): its levels, from root to leaf and then the heap
-    level_start: NDArray[np.int64]  # (levels,): first page
-    level_pages: NDArray[np.int64]
-
-
 def levels(index_pages: int) -> list[int]:
     """Return how many pages each level of a B-tree has, from the root on; the page that describes the index is left out.
 
@@ -80,17 +65,3 @@ def levels(index_pages: int) -> list[int]:
     while counts[-1] > 1:
         counts.append(-(-counts[-1] // INNER_ENTRIES))
     return counts[::-1]
-
-
-def shape_of(tables: list[AccessedTable]) -> tuple[Shape, int]:
-    """Return the shape of all tables together, and how many pages they have."""
-    first, starts, pages = [0], [], []
-    page = 0
-    for table in tables:
-        for count in [*levels(table.index_pages), max(table.heap_pages, 1)]:
-            starts.append(page)
-            pages.append(count)
-            page += count
-        first.append(len(starts))
-    columns = ([t.rows for t in tables], [t.touches for t in tables], [t.ordered for t in tables], first, starts, pages)
-    return Shape(*(np.array(column, np.int64) for column in columns)), page

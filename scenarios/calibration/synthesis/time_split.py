@@ -52,12 +52,12 @@ def split_times(
         key: max(0, q.exec_ns - (_io_ns(q, io_timed) or 0)) for number, q in counted if (key := (number, q.entity))
     }
     total_ns: dict[str, int] = {}
-    whole_ns = 0
+    least_ns: dict[str, int] = {}  # if all executions had been as the fastest one
     for number, query in counted:
         if query.entity not in commits:
-            identifier = _identifier(query.entity)
-            total_ns[identifier] = total_ns.get(identifier, 0) + rest_ns[number, query.entity]
-            whole_ns += rest_ns[number, query.entity]
+            identifier, rest = _identifier(query.entity), rest_ns[number, query.entity]
+            total_ns[identifier] = total_ns.get(identifier, 0) + rest
+            least_ns[identifier] = least_ns.get(identifier, 0) + min(rest, query.calls * (query.least_ns or 0))
     splits: dict[tuple[int, str], Split] = {}
     for number, query in counted:
         key = number, query.entity
@@ -66,9 +66,9 @@ def split_times(
             continue
         identifier = _identifier(query.entity)
         if waits.of_query:
-            shares = _shares(waits.of_query.get(identifier, {}), total_ns[identifier])
+            shares = _shares(waits.of_query.get(identifier, {}), total_ns[identifier], least_ns[identifier])
         else:
-            shares = _shares(waits.of_all, whole_ns)
+            shares = _shares(waits.of_all, sum(total_ns.values()), sum(least_ns.values()))
         splits[key] = _split(query, rest_ns[key], shares, io_timed, bool(waits.of_query or waits.of_all))
     return _cut(splits, _busy_ns(found))
 
@@ -84,11 +84,18 @@ def _io_ns(query: Counted, io_timed: bool) -> int | None:
     return min(query.exec_ns, pages_ns)  # those of workers may take longer than the query
 
 
-def _shares(waits_ns: Mapping[str, float], of_ns: int) -> dict[str, float]:
-    """Return what part of *of_ns* each kind of wait but IO is; of statements, the log's is at their commits."""
+def _shares(waits_ns: Mapping[str, float], of_ns: int, least_ns: int) -> dict[str, float]:
+    """Return what part of *of_ns* each kind of wait but IO is; of statements, the log's is at their commits.
+
+    A few samples may come to more time than there was. The fastest execution of a query waited for none of these, so what all
+    would have taken like that, *least_ns*, is left to the processors.
+    """
     kinds = {kind: waits_ns.get(kind, 0.0) for kind in (LOCK, CLIENT, OTHER)}
-    scale = max(float(of_ns), sum(kinds.values()), 1.0)
-    return {kind: ns / scale for kind, ns in kinds.items()}
+    sampled = sum(kinds.values())
+    if not of_ns or not sampled:
+        return dict.fromkeys(kinds, 0.0)
+    fits = min(1.0, (of_ns - least_ns) / sampled)
+    return {kind: ns * fits / of_ns for kind, ns in kinds.items()}
 
 
 def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: bool, sampled: bool) -> Split:

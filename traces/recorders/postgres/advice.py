@@ -14,9 +14,16 @@ class Wish(NamedTuple):
     since: int = 0
 
 
+_BY_RELOADING = "set it by ALTER SYSTEM, then SELECT pg_reload_conf()"
+
 WISHES = (
-    Wish("track_io_timing", ("off",), "how long reads and writes took is not recorded"),
-    Wish("track_wal_io_timing", ("off",), "how long writes and flushes of the log took is not recorded", 140_000),
+    Wish("track_io_timing", ("off",), f"how long reads and writes took is not recorded; {_BY_RELOADING}"),
+    Wish(
+        "track_wal_io_timing",
+        ("off",),
+        f"how long writes and flushes of the log took is not recorded; {_BY_RELOADING}",
+        140_000,
+    ),
     Wish("track_activities", ("off",), "what sessions wait for is not recorded"),
     Wish("track_counts", ("off",), "what tables and indexes were used for is not recorded"),
     Wish("log_checkpoints", ("off",), "the server's log does not tell of checkpoints, and cannot be imported for them"),

@@ -1,6 +1,6 @@
 """Snapshots of a server: what its views say at one moment, in the words of a bundle."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from tiersim.traces.counters import NOTHING
@@ -82,7 +82,7 @@ class Snapshots:
             found += host_values().items()
         values = {key: values for key, values in spread(found).items() if key[0] not in lost}
         if self._first:
-            self.recorded.host |= host_from(values)
+            self.recorded.host |= host_from(values) | _cores(values)
         self._first = False
         return Snapshot(_unix_ns(moment[0]), values)
 
@@ -146,6 +146,12 @@ class Snapshots:
             self.recorded.warnings.append(f"{view.name} is not recorded: {why}")
         else:
             self.recorded.lose(f"snapshots of {view.name}: {why}", 1)
+
+
+def _cores(values: Mapping[Key, Values]) -> dict[str, int]:
+    """Return how many processors were counted, if they were."""
+    cores = values.get(("processor", "host"), {}).get("cores")
+    return {} if cores is None else {"cores": int(cores)}
 
 
 def _said(view: View, rows: Sequence[Row]) -> dict[Key, dict[str, Decimal | str]]:

@@ -1,0 +1,71 @@
+"""What differs between operating systems, in one place: nothing else but the Linux recorders calls what Windows has not."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_bytes() -> int:
+    """Memory that can be had without swapping; all of the machine's where the system does not say."""
+    if sys.platform == "win32":
+        import ctypes
+
+        # MEMORYSTATUSEX (sysinfoapi.h): its own length and a percentage in one word, ullTotalPhys, ullAvailPhys, five more
+        status = (ctypes.c_uint64 * 8)(64)
+        if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            raise ctypes.WinError()
+        return status[2]
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found = dict(line.split(":", 1) for line in lines)
+        return int(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError, IndexError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Signals that ask a process to end: Ctrl-C, SIGTERM, and SIGHUP where terminals hang up."""
+    known = signal.Signals.__members__
+    return tuple(known[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in known)
+
+
+def end_with_the_reader() -> None:
+    """Let the process end without a word when whoever reads its output has gone (``tiersim … | head``)."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def sync(path: Path) -> None:
+    """Have the contents of a file, or the names in a folder, reach the disk.
+
+    Windows opens no folders, and flushes only what is open for writing.
+    """
+    if sys.platform == "win32" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def lock(descriptor: int) -> None:
+    """Lock an open file for this process alone, until it is closed; raises BlockingIOError when another process has it, else OSError."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the end: what is locked there cannot be read by anybody
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(*error.args) from None
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
