@@ -9,6 +9,7 @@ import typer
 
 from tiersim import __version__
 from tiersim.cli import (
+    check,
     compare,
     demo,
     describe,
@@ -51,6 +52,7 @@ app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
+app.command("check")(check.check)
 app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
 

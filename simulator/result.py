@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, reason
 from tiersim.files import whole_folder
 from tiersim.traces.parts import part_of
 
 SCHEMA = "tiersim.result/1"
+RUN = "run.json"
 _TABLES = ("latency", "timeline", "stations")
 #: Tables that not every result has.
 _MORE = ("requests", "database")
@@ -38,7 +40,7 @@ class Result:
 
 
 def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, force: bool = False) -> None:
-    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible."""
+    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible, with checksums of it."""
     with whole_folder(target, force=force) as folder:
         for name in _TABLES:
             pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
@@ -47,7 +49,7 @@ def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, forc
                 pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
         (folder / "summary.json").write_text(json.dumps(result.summary, indent=1, sort_keys=True) + "\n")
         (folder / "scenario.toml").write_text(result.scenario_toml)
-        (folder / "run.json").write_text(json.dumps(run_facts, indent=1, sort_keys=True) + "\n")
+        (folder / RUN).write_bytes(sealed(run_facts, checksums_of(folder, RUN)))
 
 
 def load_result(path: Path) -> Result:

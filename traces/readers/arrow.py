@@ -42,7 +42,7 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
             for block in table.blocks():
                 writer.references.append(block)
         kept = vars(bundle.manifest).copy()
-        for counted in ("requests", "references", "span_ns", "tool_version"):
+        for counted in ("requests", "references", "span_ns", "ended", "tool_version"):
             del kept[counted]
         return kept
     with tempfile.TemporaryDirectory() as folder:
