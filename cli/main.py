@@ -17,6 +17,7 @@ from tiersim.cli import (
     explain,
     import_trace,
     load,
+    memory,
     mrc,
     record,
     replay,
@@ -55,6 +56,7 @@ app.add_typer(devices.app, name="devices")
 app.command("check")(check.check)
 app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
+memory.offer(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -83,6 +85,9 @@ def main() -> None:
             app()
     except TiersimError as error:
         notice(str(error))
+        sys.exit(1)
+    except MemoryError:
+        notice(memory.not_enough())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -64,5 +64,7 @@ def load_result(path: Path) -> Result:
         return Result(summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(), **more)
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
+    except MemoryError:
+        raise
     except (pa.ArrowException, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None

@@ -247,6 +247,8 @@ class Bundle:
                     last_ns = int(times[-1])
                 first_row += len(block)
                 yield block
+        except MemoryError:
+            raise
         except DAMAGE as error:
             what = str(error).splitlines()[0]
             raise TraceError(f"{self._table_path}: is damaged ({what}); write or import it again") from None
