@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -156,7 +156,10 @@ def _place(target: Path, *, force: bool) -> Iterator[Path]:
         if _is_there(aside) and not _is_there(target):
             aside.replace(target)
         for rest in (partial, aside):
-            _remove(rest)
+            with suppress(
+                OSError
+            ):  # where nothing can be written any more it stays: what was wrong before is what to say
+                _remove(rest)
 
 
 @contextmanager
