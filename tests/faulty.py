@@ -94,9 +94,9 @@ def _run_until(last: int, count_in: Path | None, work: Work, *arguments: Any) ->
 # What is written, in each way that the program writes.
 
 
-def import_requests(folder: Path, luck: int, force: bool = False) -> None:
+def import_requests(folder: Path, luck: int, force: bool = False, place: Path | None = None) -> None:
     """Import a table of requests that depends on *luck*."""
-    import_trace([folder / f"{luck}.parquet"], folder / "a.trace", force=force)
+    import_trace([folder / f"{luck}.parquet"], (place or folder) / "a.trace", force=force)
 
 
 def table_of_requests(folder: Path, luck: int, rows: int = 300) -> Path:
@@ -104,21 +104,24 @@ def table_of_requests(folder: Path, luck: int, rows: int = 300) -> Path:
     offsets = np.random.default_rng(luck).integers(0, 10**6, rows) * 4096
     columns = {
         "time_ns": np.arange(rows),
-        "op": ["read"] * rows,
+        "op": pa.repeat("read", rows),
         "offset_bytes": offsets,
-        "length_bytes": [4096] * rows,
+        "length_bytes": np.full(rows, 4096),
     }
     pq.write_table(pa.table(columns), folder / f"{luck}.parquet")
     return folder / f"{luck}.parquet"
 
 
-def replay(folder: Path, luck: int, force: bool = False) -> None:
+def replay(folder: Path, luck: int, force: bool = False, place: Path | None = None) -> None:
     """Write a result that depends on *luck*."""
     numbers = np.random.default_rng(luck).integers(0, 10**9, 300)
     table = pa.table({"class": ["data read"] * 300, "count": numbers})
     summary = {"schema": results.SCHEMA, "name": str(luck)}
     save_result(
-        Result(summary, table, table, table, f"# {luck}\n"), folder / "a.result", {"seconds": luck}, force=force
+        Result(summary, table, table, table, f"# {luck}\n"),
+        (place or folder) / "a.result",
+        {"seconds": luck},
+        force=force,
     )
 
 
@@ -162,11 +165,11 @@ def row(number: int, luck: int) -> dict[str, Any]:
     return {"point": number, "replication": 0, "settings": {"replay.load": str(number + 1)}, **said}
 
 
-def page(folder: Path, luck: int, force: bool = False) -> None:
+def page(folder: Path, luck: int, force: bool = False, place: Path | None = None) -> None:
     """Write a page of a miss-ratio curve."""
     curve = {"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 8192, "miss_ratio": 0.5}]}
     (folder / "input.mrc.json").write_text(json.dumps(curve))
-    report.write_page([folder / "input.mrc.json"], folder / "a.html", f"page {luck}", force=force)
+    report.write_page([folder / "input.mrc.json"], (place or folder) / "a.html", f"page {luck}", force=force)
 
 
 def made_up_bundle(folder: Path, rows: int = 9) -> Path:

@@ -175,7 +175,7 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
         span_ns = max(writer.last_ns, writer.references.last_ns)
         counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
         manifest = Manifest(**{**counted, **fields})
-        write_manifest(folder, manifest)
+        (folder / MANIFEST).write_bytes(_manifest_text(folder, manifest))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -184,11 +184,13 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises OutputError.
     """
     with whole_file(folder / MANIFEST, force=True) as place:
-        if manifest.ended:
-            place.write_bytes(sealed(manifest.to_json(), checksums_of(folder, MANIFEST)))
-        else:
-            text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
-            place.write_text(text + "\n", encoding="utf-8")
+        place.write_bytes(_manifest_text(folder, manifest))
+
+
+def _manifest_text(folder: Path, manifest: Manifest) -> bytes:
+    if manifest.ended:
+        return sealed(manifest.to_json(), checksums_of(folder, MANIFEST))
+    return (json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str) + "\n").encode()
 
 
 class Bundle:
