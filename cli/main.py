@@ -89,6 +89,11 @@ def main() -> None:
     except MemoryError:
         notice(memory.not_enough())
         sys.exit(1)
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):  # there is no memory for its stack
+            raise
+        notice(memory.not_enough())
+        sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         notice(f"{where}{reason(error)}; check the name, the permissions and the free space")

@@ -192,7 +192,11 @@ def mounted(place: Path, size_bytes: int) -> Iterator[Callable[[str], None]]:
         ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "nodev", place], check=False, stderr=-3
     ).returncode:
         pytest.skip("this machine does not let a file system be mounted")
+
+    def remount(options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", place], check=True)
+
     try:
-        yield lambda options: subprocess.run(["mount", "-o", f"remount,{options}", place], check=True) and None
+        yield remount
     finally:
         subprocess.run(["umount", "--lazy", place], check=True)

@@ -1,5 +1,6 @@
 """Faults, tried for real: file systems that are full or read-only, files that change while they are read, two writers, too little memory."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -303,19 +304,17 @@ def test_of_two_that_sweep_into_one_folder_one_is_told_and_rows_are_never_mixed(
 def test_a_sweep_that_was_replaced_between_opening_and_locking_is_not_worked_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tiersim.scenarios.sweeps import folder
-
-    really = folder.fcntl.flock
+    really = fcntl.flock
     with open_folder(tmp_path / "a.sweep", faulty.plan(1), force=False):
         pass
 
     def too_late(descriptor: int, how: int) -> None:
-        monkeypatch.setattr(folder.fcntl, "flock", really)
+        monkeypatch.setattr(fcntl, "flock", really)
         with open_folder(tmp_path / "a.sweep", faulty.plan(2), force=True):
             pass
         really(descriptor, how)
 
-    monkeypatch.setattr(folder.fcntl, "flock", too_late)
+    monkeypatch.setattr(fcntl, "flock", too_late)
     with (
         pytest.raises(OutputError, match="another tiersim is at work there"),
         open_folder(tmp_path / "a.sweep", faulty.plan(1), force=False),
@@ -398,23 +397,23 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds th
 
 @pytest.fixture(scope="module")
 def many_statements(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small bundle whose statements take 600 MB when they are read."""
+    """A small bundle whose statements take 1 GB when they are read."""
     path = tmp_path_factory.mktemp("many") / "a.trace"
     path.mkdir()
     pq.write_table(
         pa.table({"time_ns": [0], "op": ["read"], "offset_bytes": [0], "length_bytes": [512]}),
         path / "requests.parquet",
     )
-    pq.write_table(pa.table({"time_ns": np.zeros(5_000_000, np.int64)}), path / "statements.parquet")
+    pq.write_table(pa.table({"time_ns": np.zeros(8_000_000, np.int64)}), path / "statements.parquet")
     return path
 
 
 @linux
 def test_what_takes_more_than_memory_allows_ends_in_a_sentence(many_statements: Path) -> None:
-    ended = run_with("400 MiB", "check", many_statements)
+    ended = run_with("512 MiB", "check", many_statements)
     assert ended.returncode == 1
     assert ended.stderr == (
-        "tiersim: the 400 MiB of --memory do not suffice; allow more, or ask for less at a time: fewer --workers, a shorter recording, "
+        "tiersim: the 512 MiB of --memory do not suffice; allow more, or ask for less at a time: fewer --workers, a shorter recording, "
         "--set replay.mode=open, which holds no causes\n"
     )
 
@@ -431,8 +430,8 @@ def test_a_limit_that_cannot_be_is_a_wrong_use(tmp_path: Path, most: str) -> Non
 def test_what_is_free_is_within_the_limit(tmp_path: Path) -> None:
     code = (
         "from tiersim.scenarios.memory import available_bytes, lift, limit\n"
-        "before = available_bytes(); limit(500 << 20); assert 300 << 20 < available_bytes() < 500 << 20\n"
-        "assert lift() == 500 << 20 and lift() is None and available_bytes() > before / 2"
+        "before = available_bytes(); limit(600 << 20); assert 300 << 20 < available_bytes() < 600 << 20\n"
+        "assert lift() == 600 << 20 and lift() is None and available_bytes() > before / 2"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert memory.lift() is None
