@@ -256,7 +256,7 @@ def together(folder: Path, work: str, *, force: bool) -> dict[int, str]:
     return {luck: (folder / f"ended-{luck}").read_text() for luck in (1, 2)}
 
 
-ROUNDS = [2, pytest.param(40, marks=pytest.mark.long)]
+ROUNDS = [2, pytest.param(15, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
