@@ -2,9 +2,6 @@
 
 import random
 import shutil
-import subprocess
-import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,9 +9,7 @@ import pytest
 
 from tests import faulty
 from tests.faulty import Work, killed_at, lines_of
-from tests.runs import needs_jit
 from tiersim.checksums import files_of
-from tiersim.cli.warmup import compile_if_cold
 from tiersim.scenarios.check import check
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.statistics import read_snapshots
@@ -134,42 +129,3 @@ def test_a_sweep_that_is_killed_at_any_line_goes_on_and_ends_the_same(folder: Pa
         faulty.sweep(folder, 1)
         assert content(target) == undisturbed, line
         assert is_whole(target), line
-
-
-def run(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """Start the command line in *folder*."""
-    command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", *arguments]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
-
-
-@pytest.mark.long
-@needs_jit
-@pytest.mark.parametrize("command", ["import", "replay", "report"])
-def test_commands_that_are_killed_while_they_replace_leave_the_old_or_the_new(tmp_path: Path, command: str) -> None:
-    compile_if_cold()
-    faulty.table_of_requests(tmp_path, 1, rows=20_000)
-    target, arguments = {
-        "import": ("a.trace", ["1.parquet", "-o", "a.trace"]),
-        "replay": ("pcie-flash.result", ["b.trace", "--on", "pcie-flash"]),
-        "report": ("a.html", ["b.result", "-o", "a.html"]),
-    }[command]
-    for before in (["import", "1.parquet", "-o", "b.trace"], ["replay", "b.trace", "--on", "pcie-flash"]):
-        process = run(tmp_path, *before)
-        assert process.wait() == 0, process.communicate()
-    shutil.copytree(tmp_path / "pcie-flash.result", tmp_path / "b.result")
-    began = time.monotonic()
-    process = run(tmp_path, command, *arguments, "--force")
-    assert process.wait() == 0, process.communicate()
-    took_s = time.monotonic() - began
-    new = content(tmp_path / target)
-    luck, ended = random.Random(3), 0
-    for _ in range(8):
-        process = run(tmp_path, command, *arguments, "--force")
-        time.sleep(took_s * luck.uniform(0.3, 1.05))
-        process.kill()
-        process.communicate()
-        ended += process.returncode == 0
-        assert content(tmp_path / target) == new  # a second run writes the same bits
-        assert is_whole(tmp_path / target)
-    assert ended < 8
