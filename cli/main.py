@@ -8,6 +8,7 @@ import typer
 
 from tiersim import __version__
 from tiersim.cli import (
+    check,
     compare,
     demo,
     describe,
@@ -15,6 +16,7 @@ from tiersim.cli import (
     explain,
     import_trace,
     load,
+    memory,
     mrc,
     record,
     replay,
@@ -51,8 +53,10 @@ app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
+app.command("check")(check.check)
 app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
+memory.offer(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -81,6 +85,14 @@ def main() -> None:
             app()
     except TiersimError as error:
         notice(str(error))
+        sys.exit(1)
+    except MemoryError:
+        notice(memory.not_enough())
+        sys.exit(1)
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):  # there is no memory for its stack
+            raise
+        notice(memory.not_enough())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

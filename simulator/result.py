@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, reason
 from tiersim.files import whole_folder
 from tiersim.traces.parts import part_of
 
 SCHEMA = "tiersim.result/1"
+RUN = "run.json"
 _TABLES = ("latency", "timeline", "stations")
 #: Tables that not every result has.
 _MORE = ("requests", "database")
@@ -38,21 +40,16 @@ class Result:
 
 
 def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, force: bool = False) -> None:
-    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible."""
+    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible, with checksums of it."""
     with whole_folder(target, force=force) as folder:
         for name in _TABLES:
             pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
         for name in _MORE:
             if getattr(result, name) is not None:
                 pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")
-        (folder / "summary.json").write_bytes(_json(result.summary))
+        (folder / "summary.json").write_bytes((json.dumps(result.summary, indent=1, sort_keys=True) + "\n").encode())
         (folder / "scenario.toml").write_bytes(result.scenario_toml.encode())
-        (folder / "run.json").write_bytes(_json(run_facts))
-
-
-def _json(document: dict[str, Any]) -> bytes:
-    """Return the text as bytes, which are the same on every system."""
-    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+        (folder / RUN).write_bytes(sealed(run_facts, checksums_of(folder, RUN)))
 
 
 def load_result(path: Path) -> Result:
@@ -69,5 +66,7 @@ def load_result(path: Path) -> Result:
         )
     except OSError as error:
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
+    except MemoryError:
+        raise
     except (pa.ArrowException, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tiersim import files
 from tiersim.errors import OutputError
 from tiersim.files import whole_file, whole_folder
 
@@ -67,10 +68,32 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(
         return really_replace(path, target)
 
     monkeypatch.setattr(Path, "replace", interrupt)
+    monkeypatch.setattr(files, "_renamed", lambda *_: False)  # as where two folders cannot change places
     with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "x", force=True) as folder:
         (folder / "table").write_text("new")
     assert [path.read_text() for path in tmp_path.glob("*/*")] == ["old"]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("system_knows", [True, False])
+def test_what_another_has_written_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system_knows: bool
+) -> None:
+    if not system_knows:
+        monkeypatch.setattr(files, "_renamed", lambda *_: False)
+    for write, target in ((whole_file, tmp_path / "file"), (whole_folder, tmp_path / "folder")):
+        with pytest.raises(OutputError, match="is already there"), write(target) as mine:
+            with write(target) as theirs:
+                (theirs / "table" if theirs.is_dir() else theirs).write_text("theirs")
+            (mine / "table" if mine.is_dir() else mine).write_text("mine")
+        assert (target / "table" if target.is_dir() else target).read_text() == "theirs"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_file_that_cannot_be_read_is_not_called_one_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="input"), whole_file(tmp_path / "page.html"):
+        (tmp_path / "input").read_bytes()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

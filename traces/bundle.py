@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim import __version__
+from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import whole_file, whole_folder
 from tiersim.traces.parquet import DAMAGE, open_parquet
@@ -21,6 +22,7 @@ from tiersim.traces.parts import part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 
+MANIFEST = "manifest.json"
 ROWS_PER_GROUP = 1 << 20
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "uint8": pa.uint8(), "text": _TEXT}
@@ -54,6 +56,7 @@ class Manifest:
     inferred: Sequence[str] = ()  # sentences: what the import concluded and from what
     warnings: Sequence[str] = ()
     host: Mapping[str, Any] = field(default_factory=dict)
+    ended: bool = True  # False while a recorder adds to it, and when that was killed
     tool_version: str = __version__
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +65,7 @@ class Manifest:
 
 
 _NOTHING_KNOWN = Manifest()
-_JSON_KINDS = {str: "a text", int: "a number", tuple: "a list", dict: "an object"}
+_JSON_KINDS = {bool: "true or false", str: "a text", int: "a number", tuple: "a list", dict: "an object"}
 
 
 @dataclass(frozen=True)
@@ -172,14 +175,22 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
         span_ns = max(writer.last_ns, writer.references.last_ns)
         counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
         manifest = Manifest(**{**counted, **fields})
-        write_manifest(folder, manifest)
+        (folder / MANIFEST).write_bytes(_manifest_text(folder, manifest))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of the bundle in *folder*, replacing one that is there; raises OutputError."""
-    text = json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str)
-    with whole_file(folder / "manifest.json", force=True) as place:
-        place.write_text(text + "\n", encoding="utf-8")
+    """Write the manifest of the bundle in *folder*, with checksums of all files once it has ended, replacing one that is there.
+
+    Raises OutputError.
+    """
+    with whole_file(folder / MANIFEST, force=True) as place:
+        place.write_bytes(_manifest_text(folder, manifest))
+
+
+def _manifest_text(folder: Path, manifest: Manifest) -> bytes:
+    if manifest.ended:
+        return sealed(manifest.to_json(), checksums_of(folder, MANIFEST))
+    return (json.dumps(manifest.to_json(), indent=1, sort_keys=True, default=str) + "\n").encode()
 
 
 class Bundle:
@@ -238,6 +249,8 @@ class Bundle:
                     last_ns = int(times[-1])
                 first_row += len(block)
                 yield block
+        except MemoryError:
+            raise
         except DAMAGE as error:
             what = str(error).splitlines()[0]
             raise TraceError(f"{self._table_path}: is damaged ({what}); write or import it again") from None
@@ -250,7 +263,7 @@ class Bundle:
                 raise TraceError(f"{self._table_path}: the column {column.name!r} is required and not there{hint}")
 
     def _read_manifest(self) -> Manifest:
-        path = part_of(self.path, "manifest.json")
+        path = part_of(self.path, MANIFEST)
         try:
             values = json.loads(path.read_bytes())
             if not isinstance(values, dict):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError, reason
 
-#: What pyarrow raises for what it cannot read; ValueError: texts that are no UTF-8, among them names of columns.
+#: What pyarrow raises for what it cannot read, and among it where memory does not suffice, which is no damage; ValueError: texts that are no UTF-8, among them names of columns.
 DAMAGE = (pa.ArrowException, ValueError, OSError)
 #: A table that is read whole has fewer rows; one that says it has more, in a file that may be tiny, is not even begun.
 MOST_ROWS = 1 << 27
@@ -25,6 +25,8 @@ def open_parquet(path: Path, again: str) -> pq.ParquetFile:
         raise
     except OSError as error:
         raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+    except MemoryError:  # pyarrow's is one of its exceptions, too
+        raise
     except DAMAGE:
         raise TraceError(f"{path}: is not a whole Parquet file; {again}") from None
     return file

@@ -136,6 +136,8 @@ class ReferenceTable:
                     found = batch.column(column.name) if column.name in batch.schema.names else None
                     columns[column.name] = self._read(column.name, column.kind, column.nullable, found, batch.num_rows)
                 yield References(**columns)
+        except MemoryError:
+            raise
         except DAMAGE as error:
             what = str(error).splitlines()[0]
             raise TraceError(f"{self._path}: is damaged ({what}); import the trace again") from None

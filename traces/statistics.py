@@ -177,6 +177,8 @@ def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
             columns = [[None] * len(table) if a is None else a.to_pylist() for a in arrays.values()]
             for row in zip(*columns, strict=True):
                 yield dict(zip(arrays, row, strict=True))
+    except MemoryError:
+        raise
     except DAMAGE as error:
         what = str(error).splitlines()[0]
         raise TraceError(

@@ -118,6 +118,8 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
     wanted = [column.name for column in columns if column.name in file.schema_arrow.names]
     try:
         found = file.read(columns=wanted, use_threads=False)
+    except MemoryError:
+        raise
     except DAMAGE:
         raise TraceError(f"{path}: is not a whole Parquet file; {_AGAIN}") from None
     arrays: dict[str, NDArray[Any]] = {}
@@ -140,6 +142,8 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
                 words[column.name] = encoded.dictionary.to_pylist()
             else:
                 arrays[column.name] = np.asarray(pc.fill_null(values.cast(pa.int64()), NOT_KNOWN))
+        except MemoryError:
+            raise
         except (pa.ArrowException, ValueError):
             raise TraceError(
                 f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without loss"

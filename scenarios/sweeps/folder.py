@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from tiersim.checksums import checksum, checksums_of, sealed
 from tiersim.errors import OutputError, reason
-from tiersim.files import check_target, make_folder, whole_file, whole_folder
+from tiersim.files import OLD, PARTIAL, check_target, make_folder, whole_file, whole_folder
 from tiersim.operating_system import lock
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Point
@@ -18,7 +19,7 @@ from tiersim.scenarios.sweeps.table import write_table
 from tiersim.simulator.result import Result, save_result
 
 SCHEMA = "tiersim.sweep/1"
-_PLAN, _TABLE, _RUN, _POINTS, _RESULTS = "sweep.json", "points.parquet", "run.json", "points", "results"
+PLAN, TABLE, RUN, POINTS, _RESULTS = "sweep.json", "points.parquet", "run.json", "points", "results"
 #: What differs between the plan of a folder and the one to be carried out there, in words.
 _WORDS = {
     "trace": "another trace",
@@ -44,7 +45,7 @@ def check_folder(path: Path, *, force: bool) -> None:
 
 def is_unfinished(path: Path) -> bool:
     """Tell whether a sweep was begun at *path* and not ended."""
-    return (path / _PLAN).is_file() and not (path / _TABLE).exists()
+    return (path / PLAN).is_file() and not (path / TABLE).exists()
 
 
 class SweepFolder:
@@ -78,19 +79,20 @@ class SweepFolder:
 
     def finish(self, points: int, axes: Sequence[Axis], facts: Mapping[str, Any]) -> None:
         """Write *facts* of the run and the table of all points; nothing is begun here any more."""
-        for left in (*self.path.rglob(".*.partial"), *self.path.rglob(".*.old")):
+        for left in (*self.path.rglob(f".*{PARTIAL}"), *self.path.rglob(f".*{OLD}")):
             _remove(left)
-        with whole_file(self.path / _RUN, force=True) as file:
-            file.write_bytes(_json(facts))
-        with whole_file(self.path / _TABLE) as file:
-            write_table(lambda: self.rows(points), axes, file)
+        with whole_file(self.path / TABLE) as table:  # which appears last: until then the sweep is not finished
+            write_table(lambda: self.rows(points), axes, table)
+            checksums = {**checksums_of(self.path, RUN), TABLE: checksum(table)}
+            with whole_file(self.path / RUN, force=True) as file:
+                file.write_bytes(sealed(facts, checksums))
 
     def rows(self, points: int) -> Iterator[Row]:
         """Yield all rows in order."""
         return (self.row(number) for number in range(points))
 
     def _row(self, number: int) -> Path:
-        return self.path / _POINTS / f"{number:06d}.json"
+        return self.path / POINTS / f"{number:06d}.json"
 
 
 @contextmanager
@@ -100,14 +102,11 @@ def open_folder(path: Path, plan: Plan, *, force: bool) -> Iterator[SweepFolder]
     Raises OutputError when a sweep there is whole or has another plan, unless *force*, and when another process is at work in it.
     """
     check_folder(path, force=force)
-    if force and is_sweep(path):
-        with _alone(path):
-            pass
     if force or not is_unfinished(path):
         make_folder(path.parent)
-        with whole_folder(path, force=force) as new:
-            (new / _PLAN).write_bytes(_json(plan))
-            (new / _POINTS).mkdir()
+        with _alone(path) if is_sweep(path) else nullcontext(), whole_folder(path, force=force) as new:
+            (new / PLAN).write_bytes(_json(plan))
+            (new / POINTS).mkdir()
     with _alone(path):
         _check_plan(path, plan)
         yield SweepFolder(path)
@@ -115,17 +114,17 @@ def open_folder(path: Path, plan: Plan, *, force: bool) -> Iterator[SweepFolder]
 
 def is_sweep(path: Path) -> bool:
     """Tell whether there is a sweep at *path*."""
-    return (path / _PLAN).is_file()
+    return (path / PLAN).is_file()
 
 
 def _check_plan(path: Path, plan: Plan) -> None:
     try:
-        begun = json.loads((path / _PLAN).read_bytes())
+        begun = json.loads((path / PLAN).read_bytes())
     except ValueError:
         begun = None
     if not isinstance(begun, dict) or begun.get("schema") != SCHEMA:
         raise OutputError(
-            f"{path / _PLAN}: is not the plan of a sweep; choose another name or add --force to begin anew"
+            f"{path / PLAN}: is not the plan of a sweep; choose another name or add --force to begin anew"
         )
     for key, what in _WORDS.items():
         if begun.get(key) != json.loads(_json(plan))[key]:
@@ -137,11 +136,14 @@ def _check_plan(path: Path, plan: Plan) -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds it."""
-    descriptor = os.open(path / _PLAN, os.O_RDONLY)
+    taken = OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name")
+    descriptor = os.open(path / PLAN, os.O_RDONLY)
     try:
         lock(descriptor)
+        if not os.path.samestat(os.fstat(descriptor), os.stat(path / PLAN)):
+            raise taken  # another one has put its own folder here since this one's was opened
     except BlockingIOError:
-        raise OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name") from None
+        raise taken from None
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be locked ({reason(error)}); choose a folder of another file system"

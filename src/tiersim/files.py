@@ -1,11 +1,18 @@
-"""Files that are whole or not there: write to a temporary name beside the target, fsync, rename."""
+"""Files that are whole or not there: write to a temporary name beside the target, fsync, rename.
 
+So a process that is killed, or a computer that stops, leaves what was there before, or what is new, and beside it a hidden
+file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (what was to be replaced).
+"""
+
+import errno
 import os
+import secrets
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -14,7 +21,11 @@ from tiersim.operating_system import ending_signals, sync
 
 #: After an interrupt others are let go by for so long: somebody who presses Ctrl-C twice must not stop the cleaning up.
 _CLEANING_UP_S = 2.0
-_REMEDY = "choose a place that exists and is writable"
+_REMEDY = "choose a place that exists, is writable and has room"
+#: Ends of the names of what is not, or no longer, in its place.
+PARTIAL, OLD = ".partial", ".old"
+#: linux/fs.h, fcntl.h: fail when the target is there; let both change places; paths are relative to where the process is.
+_NO_REPLACE, _EXCHANGE, _HERE = 1, 2, -100
 
 
 def _is_there(path: Path) -> bool:
@@ -34,7 +45,7 @@ def check_target(target: Path, *, force: bool) -> None:
     To be called before the work whose outcome is to be written, so that hours of it are not in vain.
     """
     if not force and _is_there(target):
-        raise OutputError(f"{target}: is already there; choose another name or add --force to replace it")
+        raise _already_there(target)
     place = next(parent for parent in target.absolute().parents if _is_there(parent))
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise OutputError(f"{target}: {place} is not a folder that can be written to; {_REMEDY}")
@@ -48,8 +59,20 @@ def make_folder(path: Path) -> None:
         raise _cannot_be_written(path, error) from error
 
 
+def _already_there(target: Path) -> OutputError:
+    return OutputError(f"{target}: is already there; choose another name or add --force to replace it")
+
+
 def _cannot_be_written(target: Path, error: OSError) -> OutputError:
     return OutputError(f"{target}: cannot be written ({reason(error)}); {_REMEDY}")
+
+
+def _is_of_another(error: OSError, target: Path, *beside: Path) -> bool:
+    """Whether an error names a file that is neither *target* nor one of its folder, nor one *beside* it or in there: one that was read."""
+    if not isinstance(error.filename, str | os.PathLike):
+        return False
+    path = Path(error.filename)
+    return path != target.parent and not any(path.is_relative_to(own) for own in (target, *beside))
 
 
 def _may_replace(new: Path, old: Path) -> bool:
@@ -63,37 +86,73 @@ def _may_replace(new: Path, old: Path) -> bool:
     return before <= after or after <= before
 
 
+def _renamed(path: Path, target: Path, how: int) -> bool:
+    """Rename as renameat2(2) does, at one stroke; return whether system and file system know how. Raises OSError."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if call(_HERE, os.fsencode(path), _HERE, os.fsencode(target), how) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(target))
+
+
+def _place_new(new: Path, target: Path) -> None:
+    """Put *new* where nothing is; what another process has put there in the meantime stays. Raises OutputError."""
+    try:
+        if not _renamed(new, target, _NO_REPLACE):
+            check_target(target, force=False)
+            new.replace(target)
+    except FileExistsError:
+        raise _already_there(target) from None
+
+
 def _replace(new: Path, old: Path, aside: Path) -> None:
-    """Put *new* in the place of *old*, which stays whole, under the name *aside*, until then."""
+    """Put *new* in the place of *old*. There is always one of them, where both cannot change places for a moment none."""
     if not _may_replace(new, old):
         raise OutputError(f"{old}: is not of the kind that is written here and was left as it is; choose another name")
     if old.is_dir():
+        if _renamed(new, old, _EXCHANGE):
+            return
         old.replace(aside)
     new.replace(old)
 
 
 @contextmanager
 def _place(target: Path, *, force: bool) -> Iterator[Path]:
-    partial, aside = (target.parent / f".{target.name}.{os.getpid()}.{end}" for end in ("partial", "old"))
+    # processes of two computers, or containers, may have the same number
+    partial, aside = (target.parent / f".{target.name}.{secrets.token_hex(4)}{end}" for end in (PARTIAL, OLD))
     try:
         check_target(target, force=force)
-        _remove(partial)
         yield partial
         for path in sorted(partial.rglob("*")) if partial.is_dir() else []:
             sync(path)
         sync(partial)
-        if _is_there(target):
+        if not force:
+            _place_new(partial, target)
+        elif _is_there(target):
             _replace(partial, target, aside)
         else:
             partial.replace(target)
         sync(target.parent)
     except OSError as error:
+        if _is_of_another(error, target, partial, aside):
+            raise
         raise _cannot_be_written(target, error) from error
     finally:
         if _is_there(aside) and not _is_there(target):
             aside.replace(target)
         for rest in (partial, aside):
-            _remove(rest)
+            with suppress(
+                OSError
+            ):  # where nothing can be written any more it stays: what was wrong before is what to say
+                _remove(rest)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,10 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
             for block in table.blocks():
                 writer.references.append(block)
         kept = vars(bundle.manifest).copy()
-        for counted in ("requests", "references", "span_ns", "tool_version"):
+        for counted in ("requests", "references", "span_ns", "ended", "tool_version"):
             del kept[counted]
         return kept
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=writer.folder) as folder:
         converted = Path(folder) / "requests.parquet"
         try:
             rows = path if _is_parquet(path) else _converted(path, converted)
@@ -68,18 +69,28 @@ def _is_parquet(path: Path) -> bool:
 def _converted(path: Path, table: Path) -> Path:
     """Write an Arrow file as the Parquet file *table*, and return its path."""
     try:
-        with pa.ipc.open_file(path) as reader, pq.ParquetWriter(table, reader.schema) as target:
+        with _readable(path):
+            reader = pa.ipc.open_file(path)
+        with reader, pq.ParquetWriter(table, reader.schema) as target:
             for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number)
-                batch.validate(
-                    full=True
-                )  # pyarrow itself writes what indices beyond their words happen to point at, or crashes
+                with _readable(path):
+                    batch = reader.get_batch(number)
+                # pyarrow itself writes what indices beyond their words happen to point at, or crashes
+                batch.validate(full=True)
                 target.write_batch(batch)
+    except MemoryError:
+        raise
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"{path}: is not a whole Arrow file ({str(error).splitlines()[0]}); write it again") from None
+    return table
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
-    return table
 
 
 def _copy(bundle: Bundle, writer: RequestWriter, progress: Progress | None) -> None:

@@ -25,6 +25,7 @@ from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencen
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.recorded_tables import write_recorded
 from tiersim.traces.readers.sources import SNIFFED_BYTES, SOURCES, read_sources, source_of
+from tiersim.traces.readers.watched import Watched
 
 Progress = Callable[[int, int], None]
 
@@ -65,13 +66,14 @@ def import_trace(
     keep_literals: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    amend: Callable[[dict[str, Any]], None] | None = None,
 ) -> Manifest:
     """Import one recording, of one or more files, into a new bundle at *target* and return its manifest.
 
     Requests come from files of one of FORMATS, all else from those of SOURCES; folders stand for their files. *format* is a
     key of either; without it the files' first bytes tell. Query texts lose their literals unless *keep_literals* is set.
-    *progress* is called with how much is done and how much there is. Raises TraceError when the files cannot be read,
-    OutputError when *target* cannot be written, or exists and *force* is not set.
+    *progress* is called with how much is done and how much there is. *amend* may change what the manifest will say. Raises
+    TraceError when the files cannot be read, OutputError when *target* cannot be written, or exists and *force* is not set.
     """
     if not paths:
         raise TraceError("no file to import was given")
@@ -79,6 +81,8 @@ def import_trace(
         hint = did_you_mean(format, [*FORMATS, *SOURCES])
         raise TraceError(f"the format {format!r} is not known{hint}; known are {_few_formats()}")
     found = sorted_out(paths, format)
+    read = [part for path in found.requests for part in find_parts(path)] + [path for path, _ in found.others]
+    watched = Watched(read)
     with write_bundle(target, force=force) as (writer, fields):
         if found.requests:
             name = format or detect_format(found.requests[0])
@@ -93,7 +97,9 @@ def import_trace(
                     found.others, keep_literals=keep_literals, scratch=Path(scratch), progress=progress
                 )
                 _join(fields, recorded, writer)
-        fields["warnings"] = [*fields.get("warnings", ()), *found.warnings]
+        fields["warnings"] = [*fields.get("warnings", ()), *found.warnings, *watched.changes()]
+        if amend is not None:
+            amend(fields)
     return Bundle(target).manifest
 
 

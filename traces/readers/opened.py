@@ -74,6 +74,8 @@ class Opened:
         """Return the next piece; empty at the end. Raises TraceError when the file cannot be read."""
         try:
             return next(self._pieces, b"")
+        except MemoryError:  # pyarrow's is one of its exceptions, too
+            raise
         except _DAMAGE as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             self.damage = f"its compressed data are damaged ({text})"

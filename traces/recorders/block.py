@@ -12,13 +12,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from tiersim.errors import RecordingError, TraceError, reason
 from tiersim.files import check_target
-from tiersim.traces.bundle import Manifest, write_manifest
+from tiersim.traces.bundle import Manifest
 from tiersim.traces.readers import import_trace
 from tiersim.traces.recorders.local_host import device_of
 from tiersim.traces.recorders.tracefs import BUFFER_KIB, Tracefs, tracefs
@@ -97,21 +98,24 @@ def record_block(path: Path, target: Path, bounds: Bounds, *, force: bool = Fals
     with tempfile.TemporaryDirectory(prefix=".tiersim-", dir=target.absolute().parent) as folder:
         unix_minus_clock_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         raw = _recorded(device, Path(folder), bounds)
+
+        def complete(fields: dict[str, Any]) -> None:
+            clock_start_unix_ns = fields["host"]["clock_start_ns"] + unix_minus_clock_ns
+            fields["host"] = {**fields["host"], "clock_start_unix_ns": clock_start_unix_ns}
+            fields["warnings"] = [*fields["warnings"], *raw.warnings]
+            if device_of(target.absolute().parent) == device.sys.resolve().name:
+                fields["warnings"].append(
+                    "the recording was written to the device that it is of, and holds these writes, too"
+                )
+            if raw.lost_events:
+                why, lost = "events lost while recording", raw.lost_events
+                fields["dropped"] = {**fields["dropped"], why: fields["dropped"].get(why, 0) + lost}
+                fields["warnings"].append(f"{lost:,} events were lost while recording: the kernel's buffers were full")
+
         try:
-            manifest = import_trace(raw.files, target, force=force)
+            return import_trace(raw.files, target, force=force, amend=complete)
         except TraceError:
             raise RecordingError(f"{path}: had no request while it was recorded; record while the load runs") from None
-    host = {**manifest.host, "clock_start_unix_ns": manifest.host["clock_start_ns"] + unix_minus_clock_ns}
-    warnings = [*manifest.warnings, *raw.warnings]
-    if device_of(target.absolute().parent) == device.sys.resolve().name:
-        warnings.append("the recording was written to the device that it is of, and holds these writes, too")
-    dropped = dict(manifest.dropped)
-    if raw.lost_events:
-        dropped["events lost while recording"] = dropped.get("events lost while recording", 0) + raw.lost_events
-        warnings.append(f"{raw.lost_events:,} events were lost while recording: the kernel's buffers were full")
-    manifest = replace(manifest, host=host, warnings=warnings, dropped=dropped)
-    write_manifest(target, manifest)
-    return manifest
 
 
 def commands(path: Path, length_s: float) -> list[str]:

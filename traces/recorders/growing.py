@@ -1,15 +1,18 @@
 """A bundle that grows while it is recorded, and is whole at any moment: a recorder that is killed leaves what it had.
 
 It lies at its final name from the first snapshot on. Each part of ``statistics/`` is written aside, synced and renamed, and so
-is the manifest, which says that the recording has not ended. At the end the parts become ``statistics.parquet``.
+is the manifest, which says that the recording has not ended. At the end the parts become ``statistics.parquet``, and the manifest
+gets its checksums.
 """
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.traces.bundle import Bundle, Manifest, write_bundle, write_manifest
 from tiersim.traces.differences import Differencing
@@ -39,13 +42,15 @@ class GrowingBundle:
         self._differencing = Differencing()
         with write_bundle(target, force=force) as (_, at_first):
             at_first.update(self._unfinished())
+        self._own = os.stat(target)
         (target / PARTS).mkdir()
 
     def add(self, snapshots: Sequence[Snapshot], queries: Sequence[Query] = ()) -> None:
         """Keep snapshots, and all queries that are known by now; when this returns they outlive a crash.
 
-        Raises OutputError when they cannot be written; what was kept before stays.
+        Raises OutputError when they cannot be written, or another command has put its bundle here; what was kept before stays.
         """
+        self._refuse_another()
         if snapshots:
             self._add_part(snapshots)
         if len(queries) > self._queries:
@@ -53,6 +58,16 @@ class GrowingBundle:
                 write_table(place, QUERY_COLUMNS, table_of(QUERY_COLUMNS, queries))
             self._queries = len(queries)
         write_manifest(self.folder, Manifest(**self._unfinished()))
+
+    def _refuse_another(self) -> None:
+        try:
+            there = os.path.samestat(os.stat(self.folder), self._own)
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise OutputError(
+                f"{self.folder}: was replaced or removed by somebody else while it was recorded; record again, to a name of its own"
+            )
 
     def _add_part(self, snapshots: Sequence[Snapshot]) -> None:
         with whole_file(self.folder / PARTS / f"{self._parts:06d}.parquet") as place:
@@ -68,10 +83,11 @@ class GrowingBundle:
 
     def end(self) -> Manifest:
         """Make one table of the parts and return the manifest; raises OutputError when there is no place for it."""
+        self._refuse_another()
         with whole_file(self.folder / NAME) as place:
             write_joined(self.folder, place)
-        write_manifest(self.folder, Manifest(**self._counted()))
         shutil.rmtree(self.folder / PARTS)
+        write_manifest(self.folder, Manifest(**self._counted()))
         return Bundle(self.folder).manifest
 
     def _unfinished(self) -> dict[str, Any]:
@@ -82,7 +98,7 @@ class GrowingBundle:
             f"the recording was not ended: it goes on, or was killed; its last snapshot is of {last} UTC, "
             f"{self._last_ns / NS_PER_S:.0f} s after the first"
         )
-        return self._counted(early)
+        return self._counted(early) | {"ended": False}
 
     def _counted(self, *more: str) -> dict[str, Any]:
         host = {**self.fields.get("host", {}), "clock_start_unix_ns": self._zero_unix_ns}

@@ -1,5 +1,6 @@
 """Snapshots of a server: what its views say at one moment, in the words of a bundle."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
@@ -25,6 +26,7 @@ from tiersim.traces.recorders.postgres.views import (
     VIEWS,
     View,
 )
+from tiersim.traces.recorders.steady_clock import SteadyClock
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
@@ -56,6 +58,7 @@ class Snapshots:
             and (view.extension is None or view.extension in self.extensions)
             and (with_pool or not view.for_pool)
         ]
+        self._clock = SteadyClock()
         self._first = True
         self._subjects: dict[str, set[str]] = {}  # of each view
         self._relations: dict[str, None] = {}  # their oids
@@ -65,7 +68,9 @@ class Snapshots:
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
         ends = self._first or at_end
+        asked_ns = time.monotonic_ns()
         moment = self._server.rows(MOMENT.sql)
+        time_ns = self._time_ns(moment[0], asked_ns)
         found: list[tuple[Key, Values]] = list(_said(MOMENT, moment).items())
         self._choose_relations()
         lost: set[str] = set()
@@ -84,12 +89,20 @@ class Snapshots:
         if self._first:
             self.recorded.host |= host_from(values) | _cores(values)
         self._first = False
-        return Snapshot(_unix_ns(moment[0]), values)
+        return Snapshot(time_ns, values)
 
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
+        asked_ns = time.monotonic_ns()
         rows = self._rows_or_loss(SESSIONS.sql, "samples of sessions")
-        return Snapshot(_unix_ns(rows[0]), _said(SESSIONS, rows)) if rows else None
+        return Snapshot(self._time_ns(rows[0], asked_ns), _said(SESSIONS, rows)) if rows else None
+
+    def _time_ns(self, row: Row, asked_ns: int) -> int:
+        """Return when the server said *row*, and note it where its clock was set."""
+        said = len(self._clock.steps)
+        time_ns = self._clock.read(int(Decimal(row["unix_s"] or 0) * NS_PER_S), asked_ns, time.monotonic_ns())
+        self.recorded.warnings += self._clock.steps[said:]
+        return time_ns
 
     def _values_of(self, view: View) -> dict[Key, dict[str, Decimal | str]]:
         rows = self._rows(view)
@@ -168,7 +181,3 @@ def _entity(row: Row) -> str:
 
 def _array(numbers: Iterable[str], kind: str) -> str:
     return "'{" + ",".join(str(int(number)) for number in numbers) + "}'::" + kind + "[]"
-
-
-def _unix_ns(row: Row) -> int:
-    return int(Decimal(row["unix_s"] or 0) * NS_PER_S)

@@ -1,0 +1,64 @@
+"""``--memory``, which every command takes: how much it may have, and what is said when that was not enough."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from tiersim.units import format_bytes, parse_bytes
+
+_Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        help="The most memory to take, such as '2 GiB' (on Linux). What would take more ends in a sentence, and runs at the same time are fewer.",
+        show_default=False,
+    ),
+]
+_NAME = "memory"
+_LESS = "ask for less at a time: fewer --workers, a shorter recording, --set replay.mode=open, which holds no causes"
+
+
+def offer(app: typer.Typer) -> None:
+    """Give every command of *app* the option."""
+    for command in app.registered_commands:
+        assert command.callback is not None
+        command.callback = _bounded(command.callback)
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        offer(group.typer_instance)
+
+
+def not_enough() -> str:
+    """Say that memory did not suffice, and what to do; the limit is lifted, so that there is some for saying it."""
+    from tiersim.scenarios.memory import lift
+
+    limit_bytes = lift()
+    if limit_bytes is None:
+        return f"the memory of this machine does not suffice; {_LESS}"
+    return f"the {format_bytes(limit_bytes)} of --memory do not suffice; allow more, or {_LESS}"
+
+
+def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(command)
+    def run(*arguments: Any, memory: str | None = None, **options: Any) -> Any:
+        if memory is not None:
+            _limit(memory)
+        return command(*arguments, **options)
+
+    signature = inspect.signature(command)
+    option = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Memory)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**command.__annotations__, _NAME: _Memory}
+    return run
+
+
+def _limit(text: str) -> None:
+    from tiersim.scenarios.memory import limit
+
+    try:
+        limit(parse_bytes(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--memory'") from None
