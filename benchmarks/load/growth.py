@@ -20,6 +20,6 @@ def exponent(sizes: Sequence[int], costs: Sequence[float], start: float) -> floa
     ]
     if len(known) < 2:
         return None
-    mean_x, mean_y = (sum(column) / len(known) for column in zip(*known, strict=True))
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in known) / sum((x - mean_x) ** 2 for x, _ in known)
+    mean_x, mean_y = sum(x for x, _ in known) / len(known), sum(y for _, y in known) / len(known)
+    slope: float = sum((x - mean_x) * (y - mean_y) for x, y in known) / sum((x - mean_x) ** 2 for x, _ in known)
     return round(slope, 2)

@@ -100,23 +100,12 @@ class Purposes:
         places = np.unique(pairs[rows], return_inverse=True)[1]  # in the order of those that are wanted
         for place, own in rows_of_each(places):
             stream, file = wanted[place]
-            self._look_for_checkpointer(block, rows[own], file_names[file], stream_names[stream], (stream, file))
-
-    def _look_for_checkpointer(
-        self, block: Requests, rows: NDArray[np.int64], file: str, stream: str, pair: tuple[int, int]
-    ) -> None:
-        """Look at the *rows* of a stream in a file."""
-        writes = rows[block.op[rows] == WRITE]
-        unwaited = np.count_nonzero(block.flags[writes] & FLAG_SYNC == 0)
-        if unwaited < CHECKPOINT_WRITES or 2 * unwaited < len(rows):
-            return
-        ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
-        if ascending >= ASCENDING_SHARE:
-            self._checkpointers.add(pair)
-            self._said.append(
-                f"{file}: writes of {stream} are taken for checkpoint writes ({unwaited:,} that "
-                f"nobody waits for, {ascending:.0%} in ascending order, then flushes)"
-            )
+            why = looks_like_checkpoint(block, rows[own])
+            if why:
+                self._checkpointers.add((stream, file))
+                self._said.append(
+                    f"{file_names[file]}: writes of {stream_names[stream]} are taken for checkpoint writes ({why})"
+                )
 
 
 def _pair(stream: int, file: int) -> int:
@@ -150,6 +139,18 @@ def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]
         f"{share:.0%} go on where the one before stopped"
     )
     return is_log, why
+
+
+def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
+    """Return what says that *rows* of a block, a stream's in a file that it flushes, are those of a checkpointer; nothing where they are not."""
+    writes = rows[block.op[rows] == WRITE]
+    unwaited = np.count_nonzero(block.flags[writes] & FLAG_SYNC == 0)
+    if unwaited < CHECKPOINT_WRITES or 2 * unwaited < len(rows):
+        return ""
+    ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
+    if ascending < ASCENDING_SHARE:
+        return ""
+    return f"{unwaited:,} that nobody waits for, {ascending:.0%} in ascending order, then flushes"
 
 
 def _commands(commands: NDArray[np.int64]) -> int:
