@@ -86,7 +86,7 @@ def _queries(_: int) -> Sequence[Step]:
         ("import", _tiersim("import", "before", "after", "-o", "queries.trace", "--force")),
         ("describe, with its page", _tiersim("describe", "queries.trace", "-o", "page.html", "--force", "--json")),
         ("replay", _replayed("queries.trace", on="sessions-scenario.toml")),
-        ("page", _tiersim("report", "out", "-o", "replayed.html", "--force")),
+        ("page", _tiersim("report", "out/sessions-scenario.result", "-o", "replayed.html", "--force")),
     ]
 
 
