@@ -1,14 +1,10 @@
 """The harness that measures growth: exponents of known laws, and a page that says what was measured."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.load.growth import exponent
 from benchmarks.load.results import read_results
-from benchmarks.load.table import table_of
-
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+from benchmarks.load.table import table_of, table_on_page
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -22,6 +18,4 @@ def test_nothing_is_told_of_what_costs_no_more_than_the_start() -> None:
 
 
 def test_the_page_has_the_table_of_what_was_measured() -> None:
-    begin, end = "<!-- load: begin -->\n", "\n<!-- load: end -->"
-    table = PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
-    assert table.splitlines() == table_of(read_results())
+    assert table_on_page() == table_of(read_results())

@@ -7,8 +7,8 @@ from tests.recordings import rows_of
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import sessions
 from tiersim.scenarios.placement import Home
-from tiersim.scenarios.replay import addresses
 from tiersim.scenarios.recorded import Recorded
+from tiersim.scenarios.replay import addresses
 from tiersim.scenarios.sessions import WRITER, find_owners
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.traces.bundle import Requests

@@ -1,7 +1,7 @@
 """Measure how cost grows with size: ``python -m benchmarks.load`` for all cases, or for those that are named.
 
-Each command is a process of its own, in a folder that is gone afterwards; what it cost is kept in results.json beside this, and drawn as a
-table by --table. About an hour and 15 GB of memory for all; --largest adds the sizes that take long by themselves.
+Each command is a process of its own, in a folder that is gone afterwards; what it cost is kept in results.json beside this, and put as a
+table into docs/performance.md by --table. About an hour and 15 GB of memory for all; --largest adds the sizes that take long by themselves.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.load.cases import CASES, MADE, TIERSIM, Case
 from benchmarks.load.measure import Cost, measured
 from benchmarks.load.results import keep, read_results
-from benchmarks.load.table import table_of
+from benchmarks.load.table import write_on_page
 
 
 def main() -> int:
@@ -26,11 +26,15 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(case.name for case in CASES)}; all by default")
     parser.add_argument("--largest", action="store_true", help="a billion generated requests, too")
     parser.add_argument("--most", type=int, default=sys.maxsize, help="leave out sizes above this")
-    parser.add_argument("--table", action="store_true", help="measure nothing: print the table of what was measured")
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="measure nothing: write the table of what was measured into docs/performance.md",
+    )
     parser.add_argument("--scratch", type=Path, help="where inputs and outputs lie meanwhile")
     arguments = parser.parse_args()
     if arguments.table:
-        print("\n".join(table_of(read_results())))
+        write_on_page(read_results())
         return 0
     known = {case.name: case for case in CASES}
     unknown = [name for name in arguments.cases if name not in known]

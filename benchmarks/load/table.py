@@ -1,10 +1,13 @@
 """The table of docs/performance.md, from what was measured."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.load.growth import exponent
 
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+_BEGIN, _END = "<!-- load: begin -->\n", "\n<!-- load: end -->"
 _HEAD = ("what", "step", "size", "CPU", "clock", "peak memory", "growth of CPU", "of memory")
 
 
@@ -15,6 +18,18 @@ def table_of(results: Mapping[str, Any]) -> list[str]:
         for step, runs in case["steps"].items():
             lines += _rows(case["unit"], step, runs, case["start"])
     return lines
+
+
+def table_on_page() -> list[str]:
+    """Return the lines of the table that the page has."""
+    return PAGE.read_text(encoding="utf-8").partition(_BEGIN)[2].partition(_END)[0].splitlines()
+
+
+def write_on_page(results: Mapping[str, Any]) -> None:
+    """Put the table into the page, in place of the one that is there."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    behind = rest.partition(_END)[2]
+    PAGE.write_text(before + _BEGIN + "\n".join(table_of(results)) + _END + behind, encoding="utf-8")
 
 
 def _rows(unit: str, step: str, runs: Sequence[Mapping[str, Any]], start: int) -> list[str]:
@@ -33,7 +48,7 @@ def _rows(unit: str, step: str, runs: Sequence[Mapping[str, Any]], start: int) -
 
 def _growth(runs: Sequence[Mapping[str, Any]], key: str, start: float) -> str:
     found = exponent([run["size"] for run in runs], [float(run[key]) for run in runs], start)
-    return "constant" if found is None else f"{found:.2f}"
+    return "–" if found is None else f"{found:.2f}"
 
 
 def _seconds(seconds: float) -> str:
