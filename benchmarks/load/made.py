@@ -207,7 +207,8 @@ buffer_pool = "{pool} B"
 duration = "10 s"
 
 [relations.orders]
-pages = {pages}
+rows = {pages}
+rows_per_page = 1
 
 [statements.look]
 does = [{{ compute = "50 us" }}, {{ lookup = "orders", rows = 10 }}]
