@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.grouping import rows_of_each
 from tiersim.operations import FLUSH
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.recorded import Recorded
@@ -74,9 +75,10 @@ def _elsewhere(part: Recorded, span_ns: int, files: Sequence[FileUse], seed: int
     gathered = part.time_ns - part.intended_ns
     time_ns = (part.time_ns + shift_ns) % span_ns
     offset = part.offset_bytes.copy()
-    for code, use in enumerate(files):
-        rows = (part.file == code) & (part.op != FLUSH) & (part.purpose != LOG_WRITE)
-        if rows.any() and len(use.extents):
+    moves = np.flatnonzero((part.op != FLUSH) & (part.purpose != LOG_WRITE))
+    for code, own in rows_of_each(part.file[moves]):
+        rows, use = moves[own], files[code]
+        if len(use.extents):
             turn = random_below(len(use.extents), seed, CLONES, copy, 1 + code)
             place = (np.searchsorted(use.extents, part.offset_bytes[rows] // EXTENT_BYTES) + turn) % len(use.extents)
             moved = use.extents[place] * EXTENT_BYTES + part.offset_bytes[rows] % EXTENT_BYTES

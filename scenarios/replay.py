@@ -13,6 +13,7 @@ from tiersim.devices.measured import RECORDED, Measured, add_measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.grouping import rows_of_each
 from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
@@ -205,11 +206,13 @@ def addresses(
     length_bytes: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Addresses on the volumes; what has no length (a flush) keeps its offset."""
-    address = offset_bytes.copy()
-    for code, home in enumerate(homes):
-        own = (file == code) & (length_bytes > 0)
-        if own.any():
-            address[own] = home.place(offset_bytes[own])
+    base_bytes = np.array([home.base_bytes for home in homes], np.int64)
+    data = length_bytes > 0
+    address = np.where(data, offset_bytes + base_bytes[file], offset_bytes)
+    if any(home.packed is not None for home in homes):
+        rows = np.flatnonzero(data)
+        for code, own in rows_of_each(file[rows]):
+            address[rows[own]] = homes[code].place(offset_bytes[rows[own]])
     return address
 
 

@@ -45,6 +45,9 @@ _MANY = 4
 _READ_AHEAD_BYTES = 128 << 10
 #: More would not be sessions but a measure of something else.
 _MOST_SESSIONS = 1024
+#: Where nobody recorded who writes, each file has a writer of its own; more files than this share them. A run looks at all writers
+#: each time that the foreground has come to where one of them waits for it.
+_MOST_WRITERS = 1024
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,10 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
             waited[:] = True
         deal_out(unknown[waited], clients or session_count(trace.take(unknown[waited])))
         others = unknown[~waited]
-        stream[others] = len(roles) + trace.file[others]
-        files = int(trace.file.max()) + 1
-        roles += [WRITER] * files
-        labels += [""] * files
+        writers = min(int(trace.file.max()) + 1, _MOST_WRITERS)
+        stream[others] = len(roles) + trace.file[others] % writers
+        roles += [WRITER] * writers
+        labels += [""] * writers
     used = np.unique(stream)
     role = np.array(roles, np.uint8)[used]
     if not (role == SESSION).any():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.grouping import rows_of_each
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.operations import OPERATIONS
 from tiersim.scenarios.checkpoints import Checkpoint, Checkpoints
@@ -94,11 +95,9 @@ class _Files:
         self._touched: dict[int, NDArray[np.int64]] = {}
 
     def add(self, block: Requests) -> None:
-        data = block.length_bytes > 0
-        for code in (int(found) for found in np.unique(block.file)):
-            rows = data & (block.file == code)
-            if not rows.any():
-                continue
+        data = np.flatnonzero(block.length_bytes > 0)
+        for code, own in rows_of_each(block.file[data]):
+            rows = data[own]
             first, end = block.offset_bytes[rows], block.offset_bytes[rows] + block.length_bytes[rows]
             self._ends[code] = max(self._ends.get(code, 0), int(end.max()))
             touched = self._touched.get(code, np.zeros(0, np.int64))
@@ -115,8 +114,7 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
     """Measured latencies by file code: histograms (operations, fine bins)."""
     found: dict[int, NDArray[np.int64]] = {}
     for block in bundle.blocks():
-        for code in (int(code) for code in np.unique(block.file)):
-            own = block.file == code
+        for code, own in rows_of_each(block.file):
             histograms = found.setdefault(code, np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64))
             count_durations(histograms, np.zeros(len(OPERATIONS), np.int64), block.op[own], block.latency_ns[own])
     return found

@@ -270,12 +270,13 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
     place = np.arange(len(load)) - np.repeat(found.first_row, found.rows)
     tables = len(load.fitted.tables)
     sums, counts = np.zeros(tables), np.zeros(tables)
+    calls = np.bincount(load.query, minlength=len(load.asked))
+    places = np.bincount(load.query, weights=place, minlength=len(load.asked))
     for code, asked in enumerate(load.asked):
-        used = np.array(asked.lookups) + np.array(asked.again) > 0
-        if asked.locks and used.any():
-            rows = load.query == code
-            sums[used] += place[rows].sum()
-            counts[used] += rows.sum()
+        if asked.locks:
+            used = np.array(asked.lookups) + np.array(asked.again) > 0
+            sums[used] += places[code]
+            counts[used] += calls[code]
     order = np.argsort(sums / np.maximum(counts, 1), kind="stable")
     ranks: list[int] = np.argsort(order, kind="stable").tolist()
     return ranks

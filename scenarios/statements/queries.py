@@ -4,7 +4,6 @@ Which tables: those that its text names. How many rows: its pages, divided among
 lookup, and so that all queries together look up as many rows as the tables' own counters say.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.named_tables import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.scenarios.calibration.popularity.tables import levels
@@ -27,6 +27,9 @@ MOST_ROWS = 120
 #: Of these, the words of statements that lock the rows that they change: an INSERT's are new.
 _LOCKS = frozenset(["update", "delete", "merge"])
 _CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
+
+
+Amounts = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Means of one query's executions."""
+    """Means of the executions of each query, by code."""
 
-    calls: int
-    logical: float
-    physical: float
-    dirtied: float | None
-    log_bytes: float
+    calls: NDArray[np.int64]
+    logical: Amounts
+    physical: Amounts
+    dirtied: Amounts  # 0 where nobody counted
+    log_bytes: Amounts
 
 
 def pages_of(table: AccessedTable) -> int:
@@ -80,15 +83,17 @@ def asked_of(
 
     *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where images were told apart.
     """
-    relations = differences(read_snapshots(path)).of("relation")
     counted = _counted(len(queries), columns, dirtied)
-    pages = [_shares(one, texts.get(query, ""), relations, fitted) for query, one in zip(queries, counted, strict=True)]
+    relations = differences(read_snapshots(path)).of("relation")
+    pages = _pages_by_table([texts.get(query, "") for query in queries], counted, relations, fitted)
     lookups, again = np.zeros((len(queries), len(fitted.tables))), np.zeros((len(queries), len(fitted.tables)))
+    calls = np.maximum(counted.calls, 1)
     said: list[str] = []
     for place, table in enumerate(fitted.tables):
-        weights = np.array([own[place] * one.calls / pages_of(table) for own, one in zip(pages, counted, strict=True)])
-        calls = np.array([max(one.calls, 1) for one in counted])
-        finds = _find(table, weights > 0, counted)
+        weights = np.zeros(len(queries))
+        for code, asked in pages[place]:
+            weights[code] = asked * counted.calls[code] / pages_of(table)
+        finds = _find(table, weights > 0, counted.physical)
         for rows, which, into in (
             (table.accesses, ~finds, lookups),
             (table.accesses * (table.touches - 1), finds, again),
@@ -103,73 +108,67 @@ def asked_of(
             )
     lookups, again = _bounded(lookups, again, queries, said)
     return tuple(
-        _asked(one, texts.get(query), lookups[code], again[code], fitted, record_bytes.get(query, one.log_bytes))
-        for code, (query, one) in enumerate(zip(queries, counted, strict=True))
+        _asked(counted, code, texts.get(query), lookups[code], again[code], fitted, record_bytes.get(query))
+        for code, query in enumerate(queries)
     ), said
 
 
-def _counted(queries: int, columns: Mapping[str, NDArray[np.int64]], dirtied: NDArray[np.int64]) -> list[_Counted]:
+def _counted(queries: int, columns: Mapping[str, NDArray[np.int64]], dirtied: NDArray[np.int64]) -> _Counted:
     code = columns["query"]
     calls = np.bincount(code, minlength=queries)
 
-    def mean(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    def mean(values: NDArray[np.int64]) -> Amounts:
         sums = np.bincount(code, weights=np.maximum(values, 0), minlength=queries)
         return np.asarray(sums / np.maximum(calls, 1))
 
     logical, physical, log = (mean(columns[name]) for name in ("logical_reads", "physical_reads", "log_bytes"))
-    changed = mean(dirtied)
-    known = np.bincount(code, weights=dirtied >= 0, minlength=queries) > 0
-    return [
-        _Counted(int(calls[q]), logical[q], physical[q], changed[q] if known[q] else None, log[q])
-        for q in range(queries)
-    ]
+    return _Counted(calls, logical, physical, mean(dirtied), log)
 
 
-def _shares(counted: _Counted, text: str, relations: Mapping[str, Change], fitted: Fitted) -> list[float]:
-    """Divide the pages of a call among the tables that its text names, in proportion to what was asked of each; by fitted table."""
-    named = {
-        name: _asked_pages(name, relations)
-        for name, change in relations.items()
-        if change.last.get("kind") == "table" and _names(text, name)
-    }
-    total = sum(named.values())
-    return [
-        counted.logical * named[table.name] / total if total and table.name in named else 0.0 for table in fitted.tables
-    ]
+def _pages_by_table(
+    texts: Sequence[str], counted: _Counted, relations: Mapping[str, Change], fitted: Fitted
+) -> list[list[tuple[int, float]]]:
+    """Divide the pages of a call of each query among the tables that its text names, in proportion to what was asked of each.
+
+    By fitted table, those that name it: their codes, and the pages of a call.
+    """
+    asked = _asked_pages(relations)
+    tables = NamedTables(name for name, change in relations.items() if change.last.get("kind") == "table")
+    places = {table.name: place for place, table in enumerate(fitted.tables)}
+    found: list[list[tuple[int, float]]] = [[] for _ in fitted.tables]
+    for code, text in enumerate(texts):
+        named = tables.within(text)
+        total = sum(asked[name] for name in named)
+        for name in named:
+            if total and name in places:
+                found[places[name]].append((code, float(counted.logical[code]) * asked[name] / total))
+    return found
 
 
-def _names(text: str, relation: str) -> bool:
-    bare = re.escape(relation.rpartition(".")[2])
-    return re.search(rf"\b{bare}\b", text, re.IGNORECASE) is not None
+def _asked_pages(relations: Mapping[str, Change]) -> dict[str, float]:
+    """Return the pages that were asked for of each relation, those of its indexes included."""
+    asked = dict.fromkeys(relations, 0.0)
+    for name, change in relations.items():
+        pages = sum(float(change.number(counter) or 0) for counter in ("pages_hit", "pages_read"))
+        for one in {name, str(change.last.get("table"))} & asked.keys():
+            asked[one] += pages
+    return asked
 
 
-def _asked_pages(name: str, relations: Mapping[str, Change]) -> float:
-    own = [name, *(other for other, change in relations.items() if change.last.get("table") == name)]
-    return sum(
-        float(relations[one].number(counter) or 0)
-        for one in own
-        for counter in ("pages_hit", "pages_read")
-        if one in relations
-    )
-
-
-def _find(table: AccessedTable, uses: NDArray[np.bool_], counted: Sequence[_Counted]) -> NDArray[np.bool_]:
+def _find(table: AccessedTable, uses: NDArray[np.bool_], missed: Amounts) -> NDArray[np.bool_]:
     """Tell which queries look up rows that others of the transaction have: those that miss next to nothing beside them."""
-    missed = np.array([one.physical for one in counted])
     if table.touches < 2 or not uses.any():
-        return np.zeros(len(counted), np.bool_)
+        return np.zeros(len(missed), np.bool_)
     finds: NDArray[np.bool_] = uses & (missed < FINDS * missed[uses].max())
     return finds
 
 
-def _whole(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _whole(rows: Amounts) -> Amounts:
     near = np.rint(rows)
     return np.where(np.abs(rows - near) <= _NEAR * np.maximum(near, 1), near, rows)
 
 
-def _bounded(
-    lookups: NDArray[np.float64], again: NDArray[np.float64], queries: Sequence[str], said: list[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bounded(lookups: Amounts, again: Amounts, queries: Sequence[str], said: list[str]) -> tuple[Amounts, Amounts]:
     rows = lookups.sum(axis=1) + again.sum(axis=1)
     for code in np.flatnonzero(rows > MOST_ROWS).tolist():
         said.append(
@@ -181,24 +180,26 @@ def _bounded(
 
 def _asked(
     counted: _Counted,
+    code: int,
     text: str | None,
-    lookups: NDArray[np.float64],
-    again: NDArray[np.float64],
+    lookups: Amounts,
+    again: Amounts,
     fitted: Fitted,
-    record_bytes: float,
+    record_bytes: float | None,
 ) -> Asked:
     pages = sum(pages_of(table) * (a + b) for table, a, b in zip(fitted.tables, lookups, again, strict=True))
     rows = float(lookups.sum() + again.sum())
-    durable = changes_rows(text) if text is not None else counted.log_bytes > 0
-    changes = 1.0 if durable else float(min((counted.dirtied or 0.0) / rows, 1.0)) if rows else 0.0
+    log_bytes = float(counted.log_bytes[code])
+    durable = changes_rows(text) if text is not None else log_bytes > 0
+    changes = 1.0 if durable else float(min(counted.dirtied[code] / rows, 1.0)) if rows else 0.0
     return Asked(
         lookups=tuple(lookups.tolist()),
         again=tuple(again.tolist()),
         changes=changes,
         locks=text is not None and _has_word(text, _LOCKS),
         durable=durable,
-        record_bytes=record_bytes,
-        other_pages=max(float(counted.logical - pages), 0.0),
+        record_bytes=log_bytes if record_bytes is None else record_bytes,
+        other_pages=max(float(counted.logical[code] - pages), 0.0),
     )
 
 

@@ -1,5 +1,6 @@
 """What a run of statements says: latency of transactions, commits and queries, where their time went, what bounds them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def summarise_statements(
     first = -(-from_ns // interval_ns)  # that is counted
     figures = latencies(metrics, judged, [*names, *own])
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
+    sums = _by_name(assembled)
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
@@ -111,8 +113,10 @@ def summarise_statements(
         "throughput_shortfall_pct": judged.shortfall_pct,
         "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
-        "commit_breakdown_ns": _breakdown(assembled, COMMIT, figures.get(COMMIT)),
-        "queries": {name: _query(assembled, name, found) for name, found in queries.items() if found is not None},
+        "commit_breakdown_ns": _breakdown(sums[COMMIT], figures.get(COMMIT)),
+        "queries": {
+            name: _query(assembled, name, sums[name], found) for name, found in queries.items() if found is not None
+        },
         "stations": figures_of_stations,
         "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
         "engine": {**assembled.settings.engine, "frames": assembled.frames},
@@ -253,16 +257,29 @@ def _hit_ratio(assembled: Assembled) -> float | None:
     return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
 
 
-def _classes(assembled: Assembled, name: str) -> Column:
-    return np.flatnonzero(np.array(assembled.program.category) == assembled.program.names.index(name))
+@dataclass(frozen=True)
+class _Sums:
+    """What the statements counted under one name spent, by part, and the pages that they read."""
+
+    spent_ns: Column
+    pages_read: int
 
 
-def _breakdown(assembled: Assembled, name: str, found: dict[str, Any] | None) -> dict[str, float]:
+def _by_name(assembled: Assembled) -> dict[str, _Sums]:
+    """Add up what the classes that are counted under each name did."""
+    program, database = assembled.program, assembled.database
+    category = np.array(program.category)
+    spent_ns, pages_read = np.zeros((len(program.names), len(SPENT)), np.int64), np.zeros(len(program.names), np.int64)
+    np.add.at(spent_ns, category, database.spent)
+    np.add.at(pages_read, category, database.pages_read)
+    return {name: _Sums(spent_ns[place], int(pages_read[place])) for place, name in enumerate(program.names)}
+
+
+def _breakdown(sums: _Sums, found: dict[str, Any] | None) -> dict[str, float]:
     """Return where the time of a call of a query goes, or of a commit, on average; nothing of what was never called."""
     if found is None:
         return {}
-    spent = assembled.database.spent[_classes(assembled, name)].sum(axis=0)
-    return {part: float(spent[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
+    return {part: float(sums.spent_ns[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
 
 
 def _os_hit_ratio(assembled: Assembled) -> float | None:
@@ -272,13 +289,13 @@ def _os_hit_ratio(assembled: Assembled) -> float | None:
     return None
 
 
-def _query(assembled: Assembled, name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _query(assembled: Assembled, name: str, sums: _Sums, found: dict[str, Any]) -> dict[str, Any]:
     """Add to the latency of a query where its time went, what it read, and what it is."""
-    load, read = assembled.load, assembled.database.pages_read[_classes(assembled, name)]
+    load = assembled.load
     return {
         **found,
-        "breakdown_ns": _breakdown(assembled, name, found),
-        "physical_reads_per_call": float(read.sum()) / max(found["count"], 1),
+        "breakdown_ns": _breakdown(sums, found),
+        "physical_reads_per_call": float(sums.pages_read) / max(found["count"], 1),
         "text": None if name == OTHERS else load.texts.get(name),
         "executions": "synthesised from counters" if load.synthetic else _basis(load),
         "cpu": load.cpu_basis.get(name, "described" if load.described else "recorded"),

@@ -99,7 +99,7 @@ class StreamModel(StrictModel):
     mix: dict[str, float] | None = Field(default=None, min_length=1)  # shares in their place; a pass is one statement
     order: Literal["written", "shuffled"] = "written"
     transaction: bool = False  # a pass is one transaction; if not, each statement is
-    clients: int | None = Field(default=None, ge=1, le=4096)
+    clients: int | None = Field(default=None, ge=1, le=65_536)
     rate: float | None = Field(default=None, gt=0, le=1e6)  # passes a second, by the clock
     count: int | None = Field(default=None, ge=1)  # passes of each client
     think: Nanoseconds = Field(default=0, ge=0)  # before each pass but the first

@@ -5,7 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description.missing import missing
 from tiersim.traces.differences import Change, Differences, differences
@@ -137,21 +139,27 @@ def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]
     """Return executions that were recorded one by one, by query, those with most time first."""
     groups = []
     marks, durations = statements.columns["query"], statements.columns["duration_ns"]
-    for code in np.unique(marks).tolist():
-        rows = marks == code
-        took = durations[rows & (durations >= 0)]
-        mark = statements.words["query"][code] if code >= 0 else None
+    queries = [*statements.words["query"], None]  # the last is that of executions whose query is not known
+    for code, rows in rows_of_each(np.where(marks >= 0, marks, len(queries) - 1)):
+        took = durations[rows]
+        took = took[took >= 0]
+        mark = queries[code]
         groups.append({
             "query": mark,
             "text": texts.get(mark or "", {}).get("text"),
-            "count": int(np.count_nonzero(rows)),
+            "count": len(rows),
             "duration_ns": int(took.sum()) if len(took) else None,
             "mean_ns": float(took.mean()) if len(took) else None,
             **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
             **{name: _sum(statements.columns[name][rows]) for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes")},
-            "sessions": len(np.unique(statements.columns["session"][rows & (statements.columns["session"] >= 0)])),
+            "sessions": _distinct(statements.columns["session"][rows]),
         })  # fmt: skip
     return sorted(groups, key=lambda group: (-(group["duration_ns"] or 0), group["query"] or ""))
+
+
+def _distinct(codes: NDArray[np.int32]) -> int:
+    """Count the different codes of what is known."""
+    return len(np.unique(codes[codes >= 0]))
 
 
 def _sum(values: Any) -> int | None:

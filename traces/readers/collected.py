@@ -20,7 +20,7 @@ Progress = Callable[[int, int], None]
 #: Larger times, offsets and lengths are mistakes.
 MOST = 1 << 60
 #: More files or streams are a column that is something else.
-MOST_NAMES = 1 << 16
+MOST_NAMES = 1 << 20
 _LONGEST_NAME = 200
 
 DAMAGED = "damaged lines"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Requests
 from tiersim.traces.schema import (
     CHECKPOINT_WRITE,
@@ -30,60 +31,99 @@ CHECKPOINT_WRITES = 64
 ASCENDING_SHARE = 0.95
 
 
+#: Of so many files of a kind it is said one by one why they are taken for that.
+_SAID_EACH = 20
+_LOG, _DATA = "the log", "data"
+
+
 class Purposes:
     """Gives each file its purpose once, from the first block in which it is written, and keeps to it."""
 
     def __init__(self) -> None:
         """Know nothing of any file."""
-        self.inferred: list[str] = []
+        self._said: list[str] = []
+        self._files = {_LOG: 0, _DATA: 0}
         self._is_log: dict[int, bool] = {}
         self._checkpointers: set[tuple[int, int]] = set()  # stream and file
+
+    @property
+    def inferred(self) -> list[str]:
+        """Return sentences of what was concluded up to now; of many files one together."""
+        more = {what: count - _SAID_EACH for what, count in self._files.items()}
+        return [
+            *self._said,
+            *(
+                f"writes of {count:,} more files are taken for writes of {what}, for like reasons"
+                for what, count in more.items()
+                if count > 0
+            ),
+        ]
 
     def fill(self, block: Requests, file_names: Sequence[str], stream_names: Sequence[str] = ()) -> None:
         """Set the column ``purpose`` of *block*: reads are data reads, writes and flushes of a log are log writes, writes of
         a checkpointer checkpoint writes, other writes data writes; other flushes, and discards, stay as they are.
         """
         block.purpose[block.op == READ] = DATA_READ
-        for file in map(int, np.flatnonzero(np.bincount(block.file[block.op == WRITE]))):
-            if file not in self._is_log:
-                self._is_log[file], why = looks_like_log(block, file)
-                what = "the log" if self._is_log[file] else "data"
-                self.inferred.append(f"{file_names[file]}: writes are taken for writes of {what} ({why})")
+        self._tell_logs(block, file_names)
         logs = np.array([file for file, is_log in self._is_log.items() if is_log], np.int32)
         of_log = np.isin(block.file, logs)
         block.purpose[block.op == WRITE] = DATA_WRITE
         block.purpose[of_log & ((block.op == WRITE) | (block.op == FLUSH))] = LOG_WRITE
         self._find_checkpointers(block, np.flatnonzero((block.op == FLUSH) & ~of_log), file_names, stream_names)
-        for stream, file in self._checkpointers:
-            own = (block.stream == stream) & (block.file == file) & (block.op == WRITE)
-            block.purpose[own] = CHECKPOINT_WRITE
+        if self._checkpointers:
+            own = np.isin(_pairs(block), [_pair(stream, file) for stream, file in self._checkpointers])
+            block.purpose[own & (block.op == WRITE)] = CHECKPOINT_WRITE
+
+    def _tell_logs(self, block: Requests, file_names: Sequence[str]) -> None:
+        """Look at the files that *block* is the first to write to."""
+        written = np.flatnonzero(np.bincount(block.file[block.op == WRITE]))
+        new = np.array([file for file in written.tolist() if file not in self._is_log], np.int32)
+        if not len(new):
+            return
+        rows = np.flatnonzero(np.isin(block.file, new) & ((block.op == WRITE) | (block.op == FLUSH)))
+        for file, own in rows_of_each(block.file[rows]):
+            self._is_log[file], why = looks_like_log(block, rows[own])
+            what = _LOG if self._is_log[file] else _DATA
+            self._files[what] += 1
+            if self._files[what] <= _SAID_EACH:
+                self._said.append(f"{file_names[file]}: writes are taken for writes of {what} ({why})")
 
     def _find_checkpointers(
         self, block: Requests, flushes: NDArray[np.int64], file_names: Sequence[str], stream_names: Sequence[str]
     ) -> None:
         flushed = {(int(block.stream[row]), int(block.file[row])) for row in flushes if block.stream[row] >= 0}
-        for stream, file in sorted(flushed - self._checkpointers):
-            own = (block.stream == stream) & (block.file == file)
-            writes = own & (block.op == WRITE)
-            unwaited = np.count_nonzero(writes & (block.flags & FLAG_SYNC == 0))
-            if unwaited < CHECKPOINT_WRITES or 2 * unwaited < np.count_nonzero(own):
-                continue
-            ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
-            if ascending >= ASCENDING_SHARE:
+        wanted = sorted(flushed - self._checkpointers)
+        if not wanted:
+            return
+        pairs = _pairs(block)
+        rows = np.flatnonzero(np.isin(pairs, [_pair(stream, file) for stream, file in wanted]))
+        places = np.unique(pairs[rows], return_inverse=True)[1]  # in the order of those that are wanted
+        for place, own in rows_of_each(places):
+            stream, file = wanted[place]
+            why = looks_like_checkpoint(block, rows[own])
+            if why:
                 self._checkpointers.add((stream, file))
-                self.inferred.append(
-                    f"{file_names[file]}: writes of {stream_names[stream]} are taken for checkpoint writes ({unwaited:,} that "
-                    f"nobody waits for, {ascending:.0%} in ascending order, then flushes)"
+                self._said.append(
+                    f"{file_names[file]}: writes of {stream_names[stream]} are taken for checkpoint writes ({why})"
                 )
 
 
-def looks_like_log(block: Requests, file: int) -> tuple[bool, str]:
-    """Tell whether the writes of *file* in *block* are those of a log, and the numbers that say so."""
-    here = block.file == file
-    writes = here & (block.op == WRITE)
+def _pair(stream: int, file: int) -> int:
+    """Return one number for a stream in a file."""
+    return stream << 32 | file
+
+
+def _pairs(block: Requests) -> NDArray[np.int64]:
+    """Return the stream and file of each request as one number; it is negative where the stream is not known."""
+    return block.stream.astype(np.int64) << 32 | block.file
+
+
+def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]:
+    """Tell whether *rows* of a block, writes and flushes of one file, are those of a log, and the numbers that say so."""
+    writes = rows[block.op[rows] == WRITE]
     offsets, lengths = block.offset_bytes[writes], block.length_bytes[writes]
     commands = _commands(block.command[writes])
-    flushes = int(np.count_nonzero(here & (block.op == FLUSH)))
+    flushes = len(rows) - len(writes)
     typical_bytes = float(np.median(lengths))
     # A log goes on behind its last write, or writes its last page anew.
     appending = (offsets[1:] >= offsets[:-1]) & (offsets[1:] <= offsets[:-1] + lengths[:-1])
@@ -99,6 +139,18 @@ def looks_like_log(block: Requests, file: int) -> tuple[bool, str]:
         f"{share:.0%} go on where the one before stopped"
     )
     return is_log, why
+
+
+def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
+    """Return what says that *rows* of a block, a stream's in a file that it flushes, are those of a checkpointer; nothing where they are not."""
+    writes = rows[block.op[rows] == WRITE]
+    unwaited = np.count_nonzero(block.flags[writes] & FLAG_SYNC == 0)
+    if unwaited < CHECKPOINT_WRITES or 2 * unwaited < len(rows):
+        return ""
+    ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
+    if ascending < ASCENDING_SHARE:
+        return ""
+    return f"{unwaited:,} that nobody waits for, {ascending:.0%} in ascending order, then flushes"
 
 
 def _commands(commands: NDArray[np.int64]) -> int:

@@ -1,7 +1,7 @@
 """From a bundle's counters to the tables that were accessed, and the pool that was asked for their pages."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,18 +41,20 @@ def recorded_accesses(path: Path) -> Accesses:
     texts = _texts(path)
     said: list[str] = []
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
+    indexes = _indexes(found)
     tables = [
         table
         for name, change in sorted(found.of("relation").items())
-        if change.last.get("kind") == "table" and (table := _table(name, change, least, found, texts, said)) is not None
+        if change.last.get("kind") == "table"
+        and (table := _table(name, change, indexes.get(name), least, found, texts, said)) is not None
     ]
     if not tables:
         raise TraceError(
             f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables, "
             "pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
-    tables = [_with_pages_held(table, found) for table in tables]
-    tables += _changed(found, {table.name for table in tables}, said)
+    tables = [_with_pages_held(table, indexes.get(table.name), found) for table in tables]
+    tables += _changed(found, indexes, {table.name for table in tables}, said)
     others = _pages_of_others(found, {table.name for table in tables})
     frames = max(pool_bytes // page_bytes - others, 1)
     unused = min(unused_frames(read_snapshots(path)), frames)
@@ -87,11 +89,17 @@ def _texts(path: Path) -> dict[str, str]:
 
 
 def _table(
-    name: str, change: Change, least: float, found: Differences, texts: dict[str, str], said: list[str]
+    name: str,
+    change: Change,
+    of_index: str | None,
+    least: float,
+    found: Differences,
+    texts: dict[str, str],
+    said: list[str],
 ) -> AccessedTable | None:
     """Return a table that more than *least* pages were missed of; None for others, and where its size is not known."""
     rows, heap_pages = _count(change, "rows"), _count(change, "pages")
-    index = _index_of(name, found)
+    index = None if of_index is None else found.of("relation")[of_index]
     index_pages = 0 if index is None else _count(index, "pages")
     heap_missed = _count(change, "pages_read")
     index_missed = 0 if index is None else _count(index, "pages_read")
@@ -141,7 +149,7 @@ def _lookups(index: Change, pages: int) -> float:
     return _asked(index) / len(levels(pages))
 
 
-def _changed(found: Differences, fitted: set[str], said: list[str]) -> list[AccessedTable]:
+def _changed(found: Differences, indexes: Mapping[str, str], fitted: set[str], said: list[str]) -> list[AccessedTable]:
     """Return the tables that hardly a page was missed of and whose rows were changed: who changes one keeps it from others."""
     changes = {
         name: _count(change, "rows_updated") + _count(change, "rows_deleted")
@@ -151,7 +159,7 @@ def _changed(found: Differences, fitted: set[str], said: list[str]) -> list[Acce
     least = _MATTERS * max(changes.values(), default=0)
     tables = []
     for name, count in changes.items():
-        index = _index_of(name, found)
+        index = found.of("relation")[indexes[name]] if name in indexes else None
         rows, pages = (_count(found.of("relation")[name], counter) for counter in ("rows", "pages"))
         if name in fitted or count <= least or rows < 1 or pages < 1:
             continue
@@ -184,9 +192,8 @@ def _missed_by_scans(name: str, change: Change, scans: float, found: Differences
     return round(missed * min(scans * pages / asked, 1))
 
 
-def _with_pages_held(table: AccessedTable, found: Differences) -> AccessedTable:
-    """Return a table with the pages of it and of its index that the pool holds."""
-    index = _index_name(table.name, found)
+def _with_pages_held(table: AccessedTable, index: str | None, found: Differences) -> AccessedTable:
+    """Return a table with the pages of it and of its *index* that the pool holds."""
     of_index = () if index is None else _by_usage(index, found)
     return replace(table, heap_held=_by_usage(table.name, found), index_held=of_index)
 
@@ -203,22 +210,14 @@ def _by_usage(name: str, found: Differences) -> tuple[int, ...]:
     return tuple(counts) if any(counts) else ()
 
 
-def _index_of(name: str, found: Differences) -> Change | None:
-    """Return the index of a table that most pages were asked for of."""
-    index = _index_name(name, found)
-    return None if index is None else found.of("relation")[index]
-
-
-def _index_name(name: str, found: Differences) -> str | None:
-    """Return its name."""
-    indexes = {
-        other: change
-        for other, change in found.of("relation").items()
-        if change.last.get("kind") == "index" and change.last.get("table") == name and _asked(change)
-    }
-    if not indexes:
-        return None
-    return max(indexes, key=lambda other: (_asked(indexes[other]), other))
+def _indexes(found: Differences) -> dict[str, str]:
+    """Return by table the index that most pages were asked for of."""
+    most: dict[str, tuple[int, str]] = {}
+    for name, change in found.of("relation").items():
+        table, asked = change.last.get("table"), _asked(change)
+        if change.last.get("kind") == "index" and isinstance(table, str) and asked:
+            most[table] = max(most.get(table, (0, "")), (asked, name))
+    return {table: name for table, (_, name) in most.items()}
 
 
 def _asked(change: Change) -> int:

@@ -1,9 +1,9 @@
 """In which order the statements of a transaction come, as far as that is told."""
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+from tiersim.scenarios.calibration.named_tables import NamedTables
 from tiersim.scenarios.calibration.synthesis.selection import Names
 from tiersim.traces.differences import Change, Differences
 
@@ -22,7 +22,8 @@ def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping
     """
     script = _script(found)
     rows = {name: change.number("rows") or Decimal(0) for name, change in _tables(found).items()}
-    named = {entity: _named(names.texts.get(entity, ""), rows) for entity in entities}
+    tables = NamedTables(rows)
+    named = {entity: _named(names.texts.get(entity, ""), tables, rows) for entity in entities}
     missed = {entity: _missed(found.of("query").get(entity)) for entity in entities}
     most: dict[str, float] = {}
     for entity, table in named.items():
@@ -48,11 +49,9 @@ def _tables(found: Differences) -> dict[str, Change]:
     return {name: change for name, change in found.of("relation").items() if change.last.get("kind") == "table"}
 
 
-def _named(text: str, tables: Mapping[str, Decimal]) -> str:
+def _named(text: str, tables: NamedTables, rows: Mapping[str, Decimal]) -> str:
     """Return the largest table that a text names, '' for none."""
-    words = set(re.findall(r"\w+", text.lower()))
-    there = [name for name in tables if name.rpartition(".")[2].lower() in words]
-    return max(there, key=lambda name: (tables[name], name), default="")
+    return max(tables.within(text), key=lambda name: (rows[name], name), default="")
 
 
 def _missed(change: Change | None) -> float:

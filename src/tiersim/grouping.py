@@ -1,0 +1,27 @@
+"""Rows that belong together: those of each file, each query, each stream."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: numpy sorts integers of 16 bits by their digits, a tenth of the time of others.
+_SHORT = 1 << 16
+
+
+def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield each of *codes* (from 0 on) that occurs, ascending, with its rows in their order.
+
+    It takes one sort, however many codes there are: a mask for each would go through all rows as often as there are codes.
+
+    >>> [(code, rows.tolist()) for code, rows in rows_of_each(np.array([3, 0, 3]))]
+    [(0, [1]), (3, [0, 2])]
+    """
+    if not len(codes):
+        return
+    order = np.argsort(codes.astype(np.uint16) if codes.max() < _SHORT else codes, kind="stable")
+    ordered = codes[order]
+    firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    for first, behind in zip(firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):
+        yield int(ordered[first]), order[first:behind]
