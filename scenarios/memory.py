@@ -1,11 +1,9 @@
 """How much memory there is, or may be taken, and whether a replay that holds its trace fits there."""
 
 import os
-import sys
-from pathlib import Path
 
-from tiersim import operating_system
 from tiersim.errors import ScenarioError
+from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
 from tiersim.units import format_bytes
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2 GB
@@ -34,52 +32,23 @@ def workers_that_fit(requests: int, workers: int, free_bytes: int | None = None)
     return min(workers, fit)
 
 
-def available_bytes() -> int:
-    """Memory that can be had without swapping, and within the limit."""
-    free, most = operating_system.available_bytes(), _limit_bytes()
-    return free if most is None else max(min(free, most - _taken_bytes()), 0)
-
-
 def limit(most_bytes: int) -> None:
     """Let the system give this process no more than *most_bytes*: whatever asks for more raises MemoryError.
 
-    What counts is what was asked for, used or not (RLIMIT_DATA: the heap, and all that is private and can be written). Raises ValueError when
-    so little cannot be, or the system knows no such limit.
+    What counts is what was asked for, used or not. Raises ValueError when so little cannot be, or the system knows no such limit.
     """
-    if sys.platform != "linux":
-        raise ValueError("this system cannot bound the memory of a process; leave it out")
-    import resource
-
     if most_bytes < _LEAST_BYTES:
         raise ValueError(
             f"{format_bytes(most_bytes)} are not enough to begin with; give {format_bytes(_LEAST_BYTES)} or more"
         )
-    os.environ.setdefault(
-        "ARROW_DEFAULT_MEMORY_POOL", "system"
-    )  # its own pool asks for 1 GiB at once, and uses what it needs
-    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    limit_memory(most_bytes)
+    # its own pool asks for 1 GiB at once, and uses what it needs
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def lift() -> int | None:
     """Take the limit away and return what it was, None if there was none."""
-    most = _limit_bytes()
+    most = memory_limit_bytes()
     if most is not None:
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+        limit_memory(None)
     return most
-
-
-def _limit_bytes() -> int | None:
-    if sys.platform != "linux":
-        return None
-    import resource
-
-    most = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    return None if most == resource.RLIM_INFINITY else most
-
-
-def _taken_bytes() -> int:
-    """What counts against the limit now: proc(5), statm, data and stacks."""
-    return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")

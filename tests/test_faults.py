@@ -429,7 +429,7 @@ def test_a_limit_that_cannot_be_is_a_wrong_use(tmp_path: Path, most: str) -> Non
 @linux
 def test_what_is_free_is_within_the_limit(tmp_path: Path) -> None:
     code = (
-        "from tiersim.scenarios.memory import available_bytes, lift, limit\n"
+        "from tiersim.operating_system import available_bytes\nfrom tiersim.scenarios.memory import lift, limit\n"
         "before = available_bytes(); limit(600 << 20); assert 300 << 20 < available_bytes() < 600 << 20\n"
         "assert lift() == 600 << 20 and lift() is None and available_bytes() > before / 2"
     )

@@ -12,7 +12,40 @@ def processors() -> int:
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping; all of the machine's where the system does not say."""
+    """Memory that can be had without swapping and within the limit; all of the machine's where the system does not say."""
+    free, most = _free_bytes(), memory_limit_bytes()
+    return free if most is None else max(min(free, most - _taken_bytes()), 0)
+
+
+def memory_limit_bytes() -> int | None:
+    """How much memory the system gives this process at most, None: as much as there is."""
+    if sys.platform != "linux":
+        return None
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return None if most == resource.RLIM_INFINITY else most
+
+
+def limit_memory(most_bytes: int | None) -> None:
+    """Let the system give this process no more than *most_bytes*, or with None what it may have had before.
+
+    What counts is the heap, and all that is private and can be written (RLIMIT_DATA). Raises ValueError where no such limit is known.
+    """
+    if sys.platform != "linux":
+        raise ValueError("this system cannot bound the memory of a process; leave it out")
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (hard if most_bytes is None else most_bytes, hard))
+
+
+def _taken_bytes() -> int:
+    """What counts against the limit now: proc(5), statm, data and stacks."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _free_bytes() -> int:
     if sys.platform == "win32":
         import ctypes
 
