@@ -270,7 +270,7 @@ def test_rows_that_move_are_missed_as_where_updates_have_moved_them(exponent: fl
     (expected,) = Pool([table], 1).expected([Law(exponent, moved=len(moved) / pages)], frames)
     assert expected.heap_missed == pytest.approx(counted / 500_000, rel=0.03)
     (stayed,) = Pool([table], 1).expected([Law(exponent)], frames)
-    assert stayed.heap_missed > 1.2 * expected.heap_missed
+    assert stayed.heap_missed > 1.08 * expected.heap_missed
 
 
 @pytest.mark.parametrize("share", [0.4, 1.0])
