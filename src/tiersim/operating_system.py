@@ -14,7 +14,11 @@ def processors() -> int:
 def available_bytes() -> int:
     """Memory that can be had without swapping and within the limit; all of the machine's where the system does not say."""
     free, most = _free_bytes(), memory_limit_bytes()
-    return free if most is None else max(min(free, most - _taken_bytes()), 0)
+    if sys.platform != "linux" or most is None:
+        return free
+    # what counts against the limit: proc(5), statm, data and stacks
+    taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    return max(min(free, most - taken), 0)
 
 
 def memory_limit_bytes() -> int | None:
@@ -38,11 +42,6 @@ def limit_memory(most_bytes: int | None) -> None:
 
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (hard if most_bytes is None else most_bytes, hard))
-
-
-def _taken_bytes() -> int:
-    """What counts against the limit now: proc(5), statm, data and stacks."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _free_bytes() -> int:
