@@ -48,6 +48,7 @@ def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
             _limit(memory)
         return command(*arguments, **options)
 
+    # typer makes the options of a command of its signature; functions have no such attribute for mypy
     signature = inspect.signature(command)
     option = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Memory)
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]

@@ -2,6 +2,8 @@
 
 import re
 
+from sphinx.application import Sphinx
+
 project = "tiersim"
 copyright = "2026, the tiersim authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -16,11 +18,11 @@ autodoc_typehints = "description"
 _OUTSIDE = re.compile(r"\[([^\]]*)\]\(\.\./([^)#]*)[^)]*\)")
 
 
-def _name_what_is_outside(_app: object, _page: str, source: list[str]) -> None:
+def _name_what_is_outside(_app: Sphinx, _page: str, source: list[str]) -> None:
     """What lies elsewhere in the repository is no page of the site: name its place instead of linking to it."""
     source[0] = _OUTSIDE.sub(r"\1 (`\2` in the repository)", source[0])
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
-    app.connect("source-read", _name_what_is_outside)  # type: ignore[attr-defined]
+    app.connect("source-read", _name_what_is_outside)

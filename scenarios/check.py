@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -176,8 +176,8 @@ def _read_bundle(checked: Checked) -> None:
         checked.found += [f"{checked.path}: {sentence}" for sentence in bundle.manifest.warnings[-1:]]
 
 
-def _exhaust(blocks: object) -> None:
-    deque(blocks, 0)  # type: ignore[call-overload]
+def _exhaust(blocks: Iterable[object]) -> None:
+    deque(blocks, 0)
 
 
 def _read_sweep(path: Path) -> None:
