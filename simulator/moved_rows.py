@@ -15,6 +15,8 @@ from tiersim.simulator.popularity import Popularity, scattered
 
 #: Ranks that are looked at; of a larger table colder rows are taken to have stayed.
 _MOST_RANKS = 1 << 24
+#: Of all updates: the least that a row takes, where steep laws leave it no share that a float can hold.
+_HARDLY_EVER = 1e-30
 
 
 class MovedRows(NamedTuple):
@@ -43,14 +45,19 @@ def moved_rows(law: Popularity, rows: int, heap_pages: int, share: float, seed: 
     page = page * heap_pages // rows
     mass = np.diff(np.interp(np.arange(looked_at + 1), law.first, np.concatenate([[0.0], law.reach / law.reach[-1]])))
     waits = np.random.default_rng((seed, table)).exponential(size=looked_at)
-    moved = first_updated(waits / mass, page, round(share * heap_pages))
+    moved = first_updated(waits, mass, page, round(share * heap_pages))
     by_rank = np.argsort(moved)
     return MovedRows(moved[by_rank], by_rank // max(rows // heap_pages, 1))
 
 
-def first_updated(time: NDArray[np.float64], page: NDArray[np.int64], pages: int) -> NDArray[np.int64]:
-    """Return the row of each of the first *pages* pages that see an update, in that order; rows are updated at *time* first and lie on *page*."""
-    order = np.argsort(time)
+def first_updated(
+    waits: NDArray[np.float64], mass: NDArray[np.float64], page: NDArray[np.int64], pages: int
+) -> NDArray[np.int64]:
+    """Return the row of each of the first *pages* pages that see an update, in that order; rows lie on *page*.
+
+    A row that takes the share *mass* of all updates is updated first after *waits* / *mass*: *waits* are drawn from an exponential distribution of mean 1.
+    """
+    order = np.argsort(waits / np.maximum(mass, _HARDLY_EVER))
     _, first = np.unique(page[order], return_index=True)
     return order[np.sort(first)[:pages]]
 

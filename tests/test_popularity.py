@@ -29,7 +29,7 @@ from tiersim.scenarios.calibration.popularity.references import missed_of, refer
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.pages import page_at
-from tiersim.simulator.moved_rows import first_updated
+from tiersim.simulator.moved_rows import first_updated, moved_rows
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
@@ -101,11 +101,22 @@ def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -
 
 
 def test_of_each_page_the_row_that_is_updated_first_moves() -> None:
-    time = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 9.0])
+    waits = np.array([2.5, 0.5, 3.0, 1.0, 4.0, 9.0])
+    mass = np.array([0.5, 0.5, 1.0, 0.5, 1.0, 0.0])
     page = np.array([0, 0, 1, 2, 2, 1])
-    assert first_updated(time, page, 3).tolist() == [1, 3, 2]
-    assert first_updated(time, page, 2).tolist() == [1, 3]
-    assert first_updated(time, page, 0).tolist() == []
+    assert first_updated(waits, mass, page, 3).tolist() == [1, 3, 2]
+    assert first_updated(waits, mass, page, 2).tolist() == [1, 3]
+    assert first_updated(waits, mass, page, 0).tolist() == []
+
+
+@needs_jit
+def test_rows_that_hardly_anybody_updates_move_last() -> None:
+    steep = Law(2.5, moved=1.0)
+    (expected,) = Pool([replace(MADE_UP, accesses=1)], 1).expected([steep], 800)
+    assert 0 < expected.heap_missed < 0.01
+    moved = moved_rows(steep.table(MADE_UP.rows), MADE_UP.rows, MADE_UP.heap_pages, 1.0, 1, 0)
+    assert len(moved.ranks) == MADE_UP.heap_pages
+    assert moved.pages[0] == 0
 
 
 def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:

@@ -162,7 +162,7 @@ class _Sample:
     def _with_moved(self, heap: NDArray[np.int64], mass: NDArray[np.float64], share: float) -> NDArray[np.int64]:
         """Return the pages of the heap by rank, behind them those of the rows that moved when a *share* of them had seen an update."""
         pages = self._counts[-1]
-        moved = first_updated(self._waits / mass, heap, round(share * pages))
+        moved = first_updated(self._waits, mass, heap, round(share * pages))
         heap = heap.copy()
         heap[moved] = pages + np.arange(len(moved)) // max(self._looked_at // pages, 1)
         return heap
