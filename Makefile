@@ -1,7 +1,7 @@
 # Everything is set up from here: a virtual environment, hashed packages, the project itself.
 PYTHON ?= python3
 VENV := .venv
-COMPILE := uv pip compile --quiet pyproject.toml --generate-hashes --no-header --python-version 3.11
+COMPILE := uv pip compile --quiet --generate-hashes --no-header --python-version 3.11
 # Benchmarks measure one at a time; their fixture is not for tests.
 TESTS := $(VENV)/bin/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=worksteal -p no:benchmark
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
@@ -34,8 +34,9 @@ benchmark: $(VENV)/installed-dev
 
 # Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
 lock:
-	$(COMPILE) --group build --output-file requirements.lock
-	$(COMPILE) --group build --group dev --group docs --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) pyproject.toml --group build --output-file requirements.lock
+	$(COMPILE) pyproject.toml --group build --group dev --group docs --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --group fuzz --output-file requirements-fuzz.lock
 
 clean:
 	rm -rf $(VENV) build demo
@@ -48,4 +49,9 @@ $(VENV)/installed: requirements.lock pyproject.toml
 
 $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
 	$(PIP) --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+# Not for every developer: it has wheels for Linux alone.
+$(VENV)/installed-fuzz: requirements-fuzz.lock $(VENV)/installed-dev
+	$(PIP) --require-hashes --requirement requirements-fuzz.lock
 	@touch $@

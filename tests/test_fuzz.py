@@ -1,7 +1,12 @@
 """A little of the damage of :mod:`tests.fuzz`, in every run; what was found by it once; and that it finds faults."""
 
+import json
+import os
 import random
 import struct
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +15,7 @@ from tests.fuzz import run
 from tests.fuzz.corpus import corpus
 from tests.fuzz.counts import Noted, summed
 from tests.fuzz.damage import Drawn, damaged, words_of
+from tests.fuzz.faults import Faults
 from tests.fuzz.grow import Reach, smaller
 from tests.fuzz.run import Execution, fuzz, reading
 from tests.fuzz.structure import xel_changed
@@ -114,3 +120,28 @@ def test_counts_of_several_processes_are_summed(tmp_path: Path) -> None:
     (found,) = summed([path]).values()
     assert (found.all.executions, found.all.refused, found.all.faults, found.seeds) == (6, 2, 2, {1, 2})
     assert found.by_version["v1"].executions == 6
+
+
+def test_the_first_file_with_a_fault_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    faults = Faults(tmp_path / "faults")
+    assert faults.report() == 0
+    for data in (b"first", b"second"):
+        faults.take(Execution("clock", data, refused=True, fault="KeyError in clock.py:1: 'x'", trace="how"), seed=1)
+    faults.take(Execution("clock", b"read", refused=False, fault=""), seed=1)
+    assert faults.report() == 1
+    assert capsys.readouterr().out == "2 × KeyError in clock.py:1: 'x'\n"
+    assert sorted(path.read_bytes() for path in (tmp_path / "faults").iterdir()) == [
+        b"KeyError in clock.py:1: 'x'\nhow", b"first"
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed: make .venv/installed-fuzz")
+def test_libfuzzer_keeps_files_that_reach_more(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.fuzz.guided", "--format", "scenario", "--executions", "400"]
+    places = {"counts": tmp_path / "counts", "found": tmp_path / "found", "faults": tmp_path / "faults"}
+    options = [text for name, path in places.items() for text in (f"--{name}", str(path))]
+    subprocess.run([*command, *options], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True)
+    noted = json.loads(places["counts"].read_text())
+    assert (noted["executions"], noted["faults"], noted["jit"]) == (400, 0, False)
+    assert len(list(places["found"].iterdir())) > len(corpus("scenario"))
+    assert not places["faults"].exists()

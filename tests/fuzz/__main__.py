@@ -2,11 +2,11 @@
 
 import argparse
 import faulthandler
-import hashlib
 import sys
 from pathlib import Path
 
 from tests.fuzz.counts import Noted
+from tests.fuzz.faults import Faults
 from tests.fuzz.run import fuzz, limit_memory
 from tests.fuzz.targets import TARGETS
 
@@ -24,29 +24,15 @@ def main() -> int:
     options = parser.parse_args()
     limit_memory()
     faulthandler.enable()  # of a crash nothing else would tell; the file is left in /dev/shm
-    found: dict[str, int] = {}
+    faults = Faults(options.faults)
     for key in options.format or sorted(TARGETS):
-        _run(key, options.executions, options.seed, options.counts, options.faults, found)
-    for fault, count in sorted(found.items()):
-        print(f"{count:,} × {fault}")
-    return 1 if found else 0
-
-
-def _run(key: str, executions: int, seed: int, counts: Path | None, faults: Path, found: dict[str, int]) -> None:
-    noted = Noted(TARGETS[key].version(), key, seed, counts)
-    for execution in fuzz([key], executions, seed):
-        noted.add(execution)
-        if not execution.fault:
-            continue
-        if execution.fault not in found:
-            name = f"{key}-{hashlib.blake2b(execution.fault.encode(), digest_size=4).hexdigest()}"
-            faults.mkdir(parents=True, exist_ok=True)
-            (faults / name).write_bytes(execution.data)
-            (faults / f"{name}.txt").write_text(f"{execution.fault}\n{execution.trace}", encoding="utf-8")
-            print(f"{key}, seed {seed}, kept as {faults / name}: {execution.fault}", file=sys.stderr, flush=True)
-        found[execution.fault] = found.get(execution.fault, 0) + 1
-    noted.write()
-    print(f"{key}: {noted.total}, seed {seed}", file=sys.stderr, flush=True)
+        noted = Noted(TARGETS[key].version(), key, options.seed, options.counts)
+        for execution in fuzz([key], options.executions, options.seed):
+            noted.add(execution)
+            faults.take(execution, options.seed)
+        noted.write()
+        print(f"{key}: {noted.total}, seed {options.seed}", file=sys.stderr, flush=True)
+    return faults.report()
 
 
 if __name__ == "__main__":

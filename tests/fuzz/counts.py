@@ -44,6 +44,11 @@ class Noted:
         self._new = Count()
         self._begun_s, self._noted_s = time.process_time(), time.monotonic()
 
+    @property
+    def executions(self) -> int:
+        """How many were counted."""
+        return self.total.executions + self._new.executions
+
     def add(self, execution: Execution) -> None:
         """Count one."""
         self._new.executions += 1

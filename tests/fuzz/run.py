@@ -95,14 +95,16 @@ def fuzz(keys: Sequence[str], executions: int, seed: int) -> Iterator[Execution]
             known = corpus(key)
             other = chance.choice(known if chance.randrange(_FOREIGN) else foreign)
             drawn = Drawn(chance, other, words[key])
-            data = chance.choice(known)
-            if key in CHANGED and chance.randrange(2):
-                data = CHANGED[key](data, drawn)
-                if chance.randrange(2):
-                    data = damaged(data, drawn)
-            else:
-                data = damaged(data, drawn)
+            data = changed(key, chance.choice(known), drawn)
             yield place.execute(key, data, through=number % THROUGH == 0)
+
+
+def changed(key: str, data: bytes, drawn: Drawn) -> bytes:
+    """Return *data* with damage that knows a format's structure, with any damage, or with both."""
+    if key in CHANGED and drawn.chance.randrange(2):
+        data = CHANGED[key](data, drawn)
+        return damaged(data, drawn) if drawn.chance.randrange(2) else data
+    return damaged(data, drawn)
 
 
 def limit_memory() -> None:
