@@ -65,7 +65,7 @@ def _table(path: Path) -> list[dict[str, Any]] | None:
         return list(reader) if set(COLUMNS) <= set(reader.fieldnames or ()) else None
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter where it is nested without end
         return None
     if isinstance(values, list) and all(isinstance(row, dict) and "statistic" in row for row in values):
         return values

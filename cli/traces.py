@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiersim.cli import terminal
 from tiersim.cli.warmup import compile_if_cold
-from tiersim.errors import ScenarioError
+from tiersim.errors import ScenarioError, TraceError
 
 if TYPE_CHECKING:
     from tiersim.traces.bundle import Bundle
@@ -18,26 +18,29 @@ if TYPE_CHECKING:
 def open_trace(path: Path) -> "Iterator[Bundle]":
     """Yield the bundle at *path*, or one that is imported from the file there and forgotten afterwards.
 
-    What is known to be wrong with the recording is said on standard error.
+    What is known to be wrong with the recording is said on standard error. A TraceError about the bundle names *path*.
     """
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import holds_requests, import_trace
 
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        if (path / "requests.parquet").exists():
+        target = path if (path / "requests.parquet").exists() else Path(folder) / f"{path.name}.trace"
+        if target is path:
             bundle = Bundle(path)
             if bundle.rows:
                 compile_if_cold()
         else:
             if holds_requests([path]):
                 compile_if_cold()
-            target = Path(folder) / f"{path.name}.trace"
             with terminal.progress_bar(f"importing {path.name}") as progress:
                 import_trace([path], target, progress=progress)
             bundle = Bundle(target)
         for sentence in bundle.manifest.warnings:
             terminal.notice(f"warning: {sentence}")
-        yield bundle
+        try:
+            yield bundle
+        except TraceError as error:
+            raise TraceError(str(error).replace(str(target), str(path))) from error
 
 
 def workload_of(trace: Path, option: str | None) -> Path | None:

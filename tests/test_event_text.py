@@ -368,3 +368,11 @@ def test_the_format_is_told_from_the_first_lines(tmp_path: Path, printed: str, f
     path = tmp_path / "x"
     path.write_text(CSV if printed == "csv" else text(LINES, printed))
     assert detect_format(path) == (format or ("blkparse" if printed == "blkparse" else "ftrace"))
+
+
+def test_a_completion_decades_later_is_left_out(tmp_path: Path) -> None:
+    century_us = 100 * 365 * 86_400 * 1_000_000
+    lines = [Line(0, "Q", "R", 8, 8), Line(1, "D", "R", 8, 8), Line(century_us, "C", "R", 8, 8)]
+    rows, manifest, _ = import_text(tmp_path, text(lines, "blkparse"))
+    assert rows.latency_ns.tolist() == [-1]
+    assert manifest.dropped["events 36 years or more after the first"] == 1

@@ -293,3 +293,11 @@ def test_xz_that_says_it_needs_gigabytes_is_refused(tmp_path: Path) -> None:
     with Opened(tmp_path / "file.xz") as source:
         assert source.read() == b""
         assert source.damage == "its compressed data are damaged (Memory usage limit exceeded)"
+
+
+def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    column = pa.array([1, 2])
+    pq.write_table(pa.Table.from_arrays([column, column], names=["time_ns", "time_ns"]), path)
+    with pytest.raises(TraceError, match=r"twice\.parquet: has more than one column 'time_ns'"):
+        import_trace([path], tmp_path / "bundle.trace")

@@ -127,3 +127,8 @@ def test_an_import_says_it_once_and_the_next_import_not_again(tmp_path: Path) ->
     assert len(first.warnings) == 1
     assert "time resolution is 1 s" in first.warnings[0]
     assert again.warnings == first.warnings
+
+
+def test_lengths_that_cannot_be_added_are_refused() -> None:
+    with pytest.raises(TraceError, match=r"x\.csv: its requests together are longer than 2\^60 bytes"):
+        said(block(2, length_bytes=1 << 60))

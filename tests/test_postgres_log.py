@@ -361,3 +361,9 @@ def test_the_recorded_logs(tmp_path: Path) -> None:
     manifest = Bundle(tmp_path / "a.trace").manifest
     assert (manifest.snapshots, manifest.statements) == (21, 1)
     assert manifest.source_format == "postgresql-log"
+
+
+def test_a_plan_with_a_number_without_end_is_left_out(tmp_path: Path) -> None:
+    plan = '{"Query Text": "select 1", "Plan": {"Node Type": "Result", "WAL Bytes": 1e999999999}}'
+    recorded = read_text(tmp_path, f"{AT}LOG:  duration: 2.000 ms  plan:\n\t{plan}\n")
+    assert all(row.get("log_bytes") is None for row in statements(recorded))

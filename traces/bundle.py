@@ -17,7 +17,7 @@ from tiersim import __version__
 from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import whole_file, whole_folder
-from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet
 from tiersim.traces.parts import part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
@@ -236,7 +236,7 @@ class Bundle:
         """Yield the requests in blocks of at most *rows*; raises TraceError naming the first bad column and row."""
         first_row, last_ns = 0, -(2**63)
         try:
-            for batch in self._file.iter_batches(rows, use_threads=False):
+            for batch in batches(self._file, rows):
                 block = self._convert(batch, first_row)
                 times = block.time_ns
                 if len(times):

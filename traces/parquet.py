@@ -1,5 +1,7 @@
 """Opens Parquet files that may be damaged, or made by anybody."""
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,4 +31,17 @@ def open_parquet(path: Path, again: str) -> pq.ParquetFile:
         raise
     except DAMAGE:
         raise TraceError(f"{path}: is not a whole Parquet file; {again}") from None
+    twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
+    if twice:
+        raise TraceError(f"{path}: has more than one column {twice[0]!r}; {again}")
     return file
+
+
+def batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield *file* in pieces of at most *rows*.
+
+    Raises what is in DAMAGE, also for what pyarrow itself would pass on: indices that lie beyond their words.
+    """
+    for batch in file.iter_batches(rows, use_threads=False):
+        batch.validate(full=True)
+        yield batch

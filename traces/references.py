@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet
 from tiersim.traces.parts import part_of
 from tiersim.traces.schema import NOT_KNOWN, REFERENCE_COLUMNS, REFERENCE_KINDS
 
@@ -130,7 +130,7 @@ class ReferenceTable:
     def blocks(self, rows: int = ROWS_PER_GROUP) -> Iterator[References]:
         """Yield the references in blocks of at most *rows*; raises TraceError naming a column that cannot be used."""
         try:
-            for batch in self._file.iter_batches(rows, use_threads=False):
+            for batch in batches(self._file, rows):
                 columns: dict[str, Any] = {}
                 for column in REFERENCE_COLUMNS:
                     found = batch.column(column.name) if column.name in batch.schema.names else None

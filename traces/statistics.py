@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, open_parquet
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet
 from tiersim.traces.parts import part_of
 from tiersim.traces.schema import STATISTICS_COLUMNS
 
@@ -120,9 +120,14 @@ def _row_groups(parts: Sequence[Path]) -> Iterator[pa.Table]:
         yield pa.concat_tables(gathered)
 
 
+def is_storable(value: Decimal) -> bool:
+    """Tell whether the table can hold a number: it is one, and has no more than 19 digits before the point."""
+    return value.is_finite() and -_MOST < value < _MOST
+
+
 def storable(value: Decimal) -> Decimal | None:
-    """Return a number as the table holds it: 18 digits behind the point; None for what is no number, or beyond int64."""
-    if not value.is_finite() or abs(value) >= _MOST:
+    """Return a number as the table holds it, with 18 digits behind the point; None for one that it cannot hold."""
+    if not is_storable(value):
         return None
     return value.quantize(_LEAST, context=_ROUNDING)
 
@@ -166,7 +171,7 @@ def _grouped(file: pq.ParquetFile, path: Path) -> Iterator[Snapshot]:
 def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
     plain = pa.schema([pa.field(f.name, pa.string() if f.type == _TEXT else f.type) for f in _SCHEMA])
     try:
-        for batch in file.iter_batches(1 << 16, use_threads=False):
+        for batch in batches(file, 1 << 16):
             table = pa.Table.from_batches([batch])
             arrays: dict[str, Any] = {
                 f.name: table[f.name].cast(f.type) if f.name in table.column_names else None for f in plain

@@ -118,6 +118,7 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
     wanted = [column.name for column in columns if column.name in file.schema_arrow.names]
     try:
         found = file.read(columns=wanted, use_threads=False)
+        found.validate(full=True)  # indices beyond their words are passed on by pyarrow
     except MemoryError:
         raise
     except DAMAGE:

@@ -17,6 +17,8 @@ from tests.fuzz.targets import TARGETS, refused
 
 #: An execution that takes more processor time hangs.
 MOST_S = 5.0
+#: One that does not even come back from C to be told so ends the process: SIGVTALRM.
+_LAST_S = 60.0
 #: One that takes so much more memory than any before it, for so small a file, would take all of it for a large one.
 MOST_BYTES = 256 << 20
 #: And one that asks for more than this is stopped.
@@ -119,10 +121,12 @@ def _most_memory() -> int:
 @contextmanager
 def _limited() -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, MOST_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _LAST_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def _hangs(*_: object) -> NoReturn:

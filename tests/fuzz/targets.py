@@ -13,6 +13,7 @@ from tiersim import kernel_cache
 from tiersim.cli import measured, report_inputs
 from tiersim.devices import catalogue
 from tiersim.errors import ScenarioError, TraceError
+from tiersim.kernel import jit_enabled
 from tiersim.scenarios import loading
 from tiersim.scenarios.sizing import candidates
 from tiersim.scenarios.workloads import model as workloads
@@ -29,6 +30,8 @@ from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES
 from tiersim.traces.statements import read_queries, read_statements
 from tiersim.traces.statistics import read_snapshots
 
+#: What is touched is gone through page by page: of so much, what a kernel does in a moment takes Python minutes.
+_MOST_TOUCHED_BYTES = 1 << 34
 #: What a reader or loader may raise.
 REFUSALS = (TraceError, ScenarioError)
 
@@ -122,14 +125,17 @@ def _import(key: str, path: Path, folder: Path) -> None:
     import_trace([path], target, format=key)
     try:
         written = Bundle(target)
-        assert len(written.requests()) == written.rows
+        requests = written.requests()
+        assert len(requests) == written.rows
+        touched_bytes = float(requests.length_bytes.astype(np.float64).sum())
         table = read_statements(target)
         assert (np.diff(table.columns["time_ns"]) >= 0).all()
         assert {query for query in table.texts("query") if query} <= set(read_queries(target).texts("query"))
         list(read_snapshots(target))
         if (target / references.NAME).exists():
             list(ReferenceTable(target).blocks())
-        if written.rows or written.manifest.statements or written.manifest.snapshots:
+        is_described = written.rows or written.manifest.statements or written.manifest.snapshots
+        if is_described and (jit_enabled() or touched_bytes < _MOST_TOUCHED_BYTES):
             describe(written)
     except REFUSALS as error:
         raise AssertionError(f"what was imported cannot be read: {error}") from error

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel
-from tiersim.traces.bundle import ROWS_PER_GROUP, Requests
-from tiersim.traces.readers.blktrace_kernels import ACTION, NAME
+from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Requests
+from tiersim.traces.readers.blktrace_kernels import ACTION, NAME, TIME_NS
 from tiersim.traces.readers.blktrace_pairing import (
     EMPTY,
     FAILED,
@@ -215,6 +215,8 @@ class Window:
         self.counts = np.zeros(PAIR_COUNTS, np.int64)
         self.given_up = 0  # requests whose completion should have come
         self.in_flight = 0  # requests that the recording's end cut off
+        self.decades_late = 0  # events so long after the first that no bundle holds their time
+        self._latest_ns = -1  # what it holds
         self.issues_only = not bios  # no queue event is recorded: then a request begins when it is issued
         self._decided = not bios  # whether that is known
         self._longest_ns = 0
@@ -254,6 +256,7 @@ class Window:
     def add(self, events: Table, order: NDArray[np.intp]) -> Iterator[Requests]:
         """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before going on."""
         self._make_room_for_names(events)
+        order = self._within_decades(events, order)
         at = 0
         while at < len(order):
             at = pair(events, order, at, self._rows, self._ends, self._names, self._scalars, self.counts)
@@ -291,10 +294,13 @@ class Window:
             "in flight when the recording began": orphans_of_start,
             "in flight when the recording ended": self.in_flight,
             "commands without data": int(self.counts[EMPTY]),
+            "events 36 years or more after the first": self.decades_late,
         }
         warnings = []
         if self.counts[FAILED]:
             warnings.append(f"{self.counts[FAILED]:,} completions report an error of the device")
+        if self.decades_late:
+            warnings.append(f"{self.decades_late:,} events are 36 years or more after the first and were left out")
         if self.given_up:
             warnings.append(f"{self.given_up:,} requests never completed; their latency is not known")
         return orphans + self.given_up, dropped, warnings
@@ -307,6 +313,18 @@ class Window:
 
     def _cut_off_ns(self) -> int:
         return max(2 * self._longest_ns, CUT_OFF_NS)
+
+    def _within_decades(self, events: Table, order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the part of *order* whose times a bundle holds, and count the others."""
+        if not len(order):
+            return order
+        if self._latest_ns < 0:
+            self._latest_ns = min(int(events[order[0], TIME_NS]), 2**62) + MOST
+        if events[order[-1], TIME_NS] <= self._latest_ns:
+            return order
+        kept = int(np.searchsorted(events[order, TIME_NS], self._latest_ns, "right"))
+        self.decades_late += len(order) - kept
+        return order[:kept]
 
     def _make_room_for_names(self, events: Table) -> None:
         known = np.count_nonzero(self._names[:, 0])

@@ -96,7 +96,7 @@ def import_trace(
                 recorded = read_sources(
                     found.others, keep_literals=keep_literals, scratch=Path(scratch), progress=progress
                 )
-                _join(fields, recorded, writer)
+                _join(paths[0], fields, recorded, writer)
         fields["warnings"] = [*fields.get("warnings", ()), *found.warnings, *watched.changes()]
         if amend is not None:
             amend(fields)
@@ -166,7 +166,7 @@ def _holds_requests(path: Path) -> bool:
         return False
 
 
-def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> None:
+def _join(path: Path, fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> None:
     """Write what was recorded besides requests, on the clock of the requests if both clocks are known."""
     if recorded.requests is not None:
         if writer.rows:
@@ -182,6 +182,9 @@ def _join(fields: dict[str, Any], recorded: Recorded, writer: RequestWriter) -> 
             "when the requests began is not known beside the clock of the statements and counters: both begin at 0"
         )
     found = write_recorded(recorded, writer.folder, zero_unix_ns)
+    if recorded.dropped and not (writer.rows or found["statements"] or found["snapshots"] or recorded.queries):
+        lost = "; ".join(f"{count:,} {why}" for why, count in recorded.dropped.items())
+        raise TraceError(f"{path}: nothing in it can be imported ({lost})")
     fields["source_format"] = ", ".join(
         [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
     )

@@ -97,7 +97,7 @@ class _Asked(NamedTuple):
 
 def _asked(target: Element) -> _Asked | None:
     block_bytes, writes_pct = _number(target, "BlockSize"), _number(target, "WriteRatio")
-    if not block_bytes or writes_pct is None or writes_pct > 100:
+    if block_bytes is None or block_bytes < 1 or writes_pct is None or writes_pct > 100:
         return None
     is_random = target.find("Random") is not None
     ratio = _number(target, "RandomRatio")

@@ -51,6 +51,7 @@ class Plausibility:
         self._latency_ns = 0
         self._transfers = self._transferred_bytes = self._unaligned = 0
         self._end_bytes = 0
+        self._length_bytes = 0.0
         self._clock, self._latency_clock = _Clock(), _Clock()
 
     def see(self, block: Requests) -> None:
@@ -96,6 +97,11 @@ class Plausibility:
                     f"{self._source}: request {self._rows + int(bad[0]):,}: {name} {int(column[bad[0]])} is not between 0 and "
                     f"2^60; the file is damaged, or of another format"
                 )
+        self._length_bytes += float(block.length_bytes.sum(dtype=np.float64))
+        if self._length_bytes > MOST:
+            raise TraceError(
+                f"{self._source}: its requests together are longer than 2^60 bytes; is the unit of lengths right?"
+            )
 
     def _about_time(self) -> list[str]:
         said = []

@@ -28,6 +28,7 @@ _IO_TIMES = [
     for way in ("Read", "Write")
 ]
 
+_MOST_DIGITS = 40
 #: Columns of a statement, without its time, duration and session.
 Counts = dict[str, int]
 
@@ -51,13 +52,21 @@ def plan_of(text: str) -> Plan | None:
 
 def _of_json(text: str) -> Plan | None:
     try:
-        document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+        document = json.loads(text, parse_float=_bounded, parse_int=_bounded)
         query, root = document["Query Text"], document["Plan"]
         if not isinstance(query, str) or not isinstance(root, dict):
             return None
         return Plan(query, _counts_of_json(root))
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return None
+
+
+def _bounded(digits: str) -> Decimal:
+    """Return a number of no more digits than a sum needs; raises ValueError: 1e999999999 takes hours to write out."""
+    number = Decimal(digits)
+    if number.adjusted() > _MOST_DIGITS:
+        raise ValueError(digits)
+    return number
 
 
 def _counts_of_json(root: Mapping[str, Any]) -> Counts:

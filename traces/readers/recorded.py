@@ -19,7 +19,7 @@ from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered_statements import OrderedStatements
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.statistics import Snapshot, Values
+from tiersim.traces.statistics import Snapshot, Values, is_storable
 from tiersim.traces.tables import table_of
 
 #: A file that is read whole is refused beyond this, unpacked.
@@ -99,9 +99,10 @@ class Recorded:
         return kept
 
     def add(self, moment: str, unix_ns: int | None, values: Mapping[Key, Values]) -> None:
-        """Take in what a file says of one moment."""
-        if values:
-            self.pieces.append(Piece(moment, unix_ns, values))
+        """Take in what a file says of one moment, as far as a table can hold it."""
+        kept = {key: found for key, said in values.items() if (found := self._storable(said))}
+        if kept:
+            self.pieces.append(Piece(moment, unix_ns, kept))
 
     def guess(self, moment: str, unix_ns: int, source: str) -> None:
         """Take in what time a moment has if no file tells it, and where that is from."""
@@ -131,6 +132,11 @@ class Recorded:
         """Count what could not be imported."""
         if count:
             self.dropped[why] = self.dropped.get(why, 0) + count
+
+    def _storable(self, said: Values) -> Values:
+        beyond = [name for name, value in said.items() if not isinstance(value, str) and not is_storable(value)]
+        self.lose("numbers of 20 digits or more", len(beyond))
+        return {name: value for name, value in said.items() if name not in beyond} if beyond else said
 
     def snapshots(self) -> list[Snapshot]:
         """Join the pieces of each moment and put them in order of time, ns since 1970."""
