@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.real_postgres.accuracy import PLANS, recordings_first
-from benchmarks.real_postgres.figures import Figures, slow_share
 from benchmarks.real_postgres.plan import Cell, cells, read_plan
-from benchmarks.real_postgres.runs import Conditions, Measured, keep_runs, read_runs
+from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, table, verdicts
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs, slow_share
+from tiersim.traces.samples import CELLS
 
 BENCH = Path(__file__).parents[1] / "benchmarks" / "real_postgres"
 KNOWN = Figures(transactions_per_s=400, mean_ms=20, p50_ms=1, p95_ms=90, p99_ms=100, slow_share=0.2, misses=0.5)
@@ -38,7 +39,7 @@ def test_the_measurement_meets_what_it_is_for() -> None:
     every = planned()
     assert {cell.settings["debug_io_direct"] for cell in every} == {"data,wal"}
     assert Counter(cell.script for cell in every if cell.iops is None) == {"reads": 1, "updates": 1}
-    repeats = Counter(Conditions.of(cell) for cell in every if cell.iops is not None)
+    repeats = Counter(conditions_of(cell) for cell in every if cell.iops is not None)
     assert len(repeats) >= 12
     assert min(repeats.values()) >= 3
     assert len({cell.name for cell in every}) == len(every)
@@ -135,8 +136,8 @@ def test_runs_are_kept_small(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_what_was_measured_is_kept(name: str) -> None:
-    asked = Counter(Conditions.of(cell) for together in cells(read_plan(BENCH / f"{name}.toml")) for cell in together)
-    runs = read_runs(BENCH / "results" / name)
+    asked = Counter(conditions_of(cell) for together in cells(read_plan(BENCH / f"{name}.toml")) for cell in together)
+    runs = read_runs(CELLS / name)
     assert Counter(run.conditions for run in runs) == asked
     for run in runs:
         if run.conditions.iops is not None and run.conditions.script == "reads":  # what the cap allows is used

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.real_postgres.campaign import campaign
-from benchmarks.real_postgres.figures import Figures
-from benchmarks.real_postgres.foresight import foresee
 from benchmarks.real_postgres.plan import Cell, cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once
-from benchmarks.real_postgres.runs import Conditions, Measured, keep_runs, read_runs
+from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, scatters, table, verdicts
 from tiersim.errors import TiersimError
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
+from tiersim.scenarios.validation.cells import foresee
+from tiersim.traces.samples import CELLS
 
 _HERE = Path(__file__).parent
 #: Folders of what is kept, each with a plan of that name beside this.
@@ -36,7 +37,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.out is None:
-            compared = [one for name in PLANS for one in _compared(_HERE / "results" / name)]
+            compared = [one for name in PLANS for one in _compared(CELLS / name)]
         else:
             compared = _measure(arguments.out, arguments.scratch.resolve(), _SHORT if arguments.short else PLANS)
     except TiersimError as error:
@@ -65,7 +66,7 @@ def _measure(out: Path, scratch: Path, names: Sequence[str]) -> list[Compared]:
         with campaign(out.resolve() / name, scratch, plan, _say) as measure_cells:
             for together in recordings:
                 measure_cells(together)
-            wanted = [Conditions.of(cell) for together in to_predict for cell in together]
+            wanted = [conditions_of(cell) for together in to_predict for cell in together]
             predictions = _predict(keep_runs(out / name, out / "results" / name), wanted)
             _say(f"{name}: predicted {len(predictions)} cells; now they are measured")
             for together in to_predict:

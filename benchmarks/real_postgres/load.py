@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
-from benchmarks.real_postgres.plan import Cell, Load, Script
+from benchmarks.real_postgres.plan import Cell, Load
 from benchmarks.real_postgres.server import DATABASE, EXTENSIONS, Server
+from tiersim.scenarios.validation.cell_figures import Script
 
 _ROWS_PER_SCALE = 100_000  # of pgbench_accounts
 #: Rows by Zipf's law, hot ones scattered over all pages.

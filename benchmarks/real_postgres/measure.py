@@ -17,12 +17,12 @@ from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
-from benchmarks.real_postgres.figures import slow_share
 from benchmarks.real_postgres.load import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.results import COUNTERS
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
+from tiersim.scenarios.validation.cell_figures import slow_share
 
 VIEWS = {
     "pg_stat_statements": "SELECT * FROM pg_stat_statements",

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from benchmarks.real_postgres.dips import WINDOW_S
+from tiersim.scenarios.validation.cell_figures import Script
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
-
-#: What a transaction does: a lookup of a row by its key, or an update of a row and a lookup of it.
-Script = Literal["reads", "updates"]
 
 
 class Load(StrictModel):

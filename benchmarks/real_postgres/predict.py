@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
-from benchmarks.real_postgres.results import unpack
-from benchmarks.real_postgres.simulation import simulate
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import load_of
+from tiersim.scenarios.validation.cell_simulation import simulate
 from tiersim.simulator.database.tables import Database
 from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import CELLS, unpack
 
 _HERE = Path(__file__).parent
 HOST = _HERE / "host"
@@ -112,7 +112,7 @@ def _scenarios(
     folder: Path, recorded: Mapping[str, Any], document: Mapping[str, Any]
 ) -> tuple[NamedScenario, NamedScenario]:
     """Return the recorded host, and that with the cap, as long as it was measured."""
-    for file in HOST.iterdir():
+    for file in (*(CELLS / "host").iterdir(), *HOST.iterdir()):
         (folder / file.name).write_text(file.read_text())
     cell = document["cell"]
     cache_mb = mean(recorded["device"]["page_cache_mb"])

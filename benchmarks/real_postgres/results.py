@@ -4,8 +4,10 @@ import shutil
 import tarfile
 from pathlib import Path
 
-#: Folder of a cell with what a recording needs, and the archive of those of all cells without a cap.
-COUNTERS, RECORDINGS = "counters", "recordings.tar.xz"
+from tiersim.traces.samples import RECORDINGS
+
+#: Folder of a cell with what a recording needs.
+COUNTERS = "counters"
 
 
 def keep(out: Path) -> Path:
@@ -23,12 +25,6 @@ def pack(out: Path, target: Path) -> None:
     with tarfile.open(target / RECORDINGS, "w:xz", preset=9) as archive:
         for folder in sorted(out.glob(f"*-free/{COUNTERS}")):
             archive.add(folder, folder.parent.name, filter=_nobodys)
-
-
-def unpack(results: Path, folder: Path) -> None:
-    """Unpack the recordings into *folder*, each into one with the name of its cell."""
-    with tarfile.open(results / RECORDINGS) as archive:
-        archive.extractall(folder, filter="data")
 
 
 def _nobodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:

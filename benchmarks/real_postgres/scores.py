@@ -6,8 +6,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.real_postgres.dips import scatter
-from benchmarks.real_postgres.figures import Figures
-from benchmarks.real_postgres.runs import Conditions
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures
 
 #: Throughput and mean: of all cells the median, and the worst. 95th percentile, or else points of the share of slow transactions. Misses.
 _MEDIAN, _WORST, _P95, _SHARE, _MISSES = 0.10, 0.20, 0.25, 0.02, 0.10
@@ -32,14 +31,12 @@ class Compared:
     @property
     def name(self) -> str:
         """What was asked for, in short."""
-        pool = self.conditions.shared_buffers.replace("MB", " MiB")
-        return f"{self.conditions.script}, {pool}, {self.conditions.iops:,}/s"
+        return self.conditions.name
 
     @property
     def place(self) -> tuple[str, int, int]:
         """Where it stands in a table: by load, cap and pool."""
-        conditions = self.conditions
-        return conditions.script, conditions.iops or 0, int(conditions.shared_buffers.removesuffix("MB"))
+        return self.conditions.place
 
     @property
     def share_off(self) -> float:

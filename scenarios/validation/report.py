@@ -7,6 +7,7 @@ from typing import Any
 from tiersim.scenarios.validation import (
     backup,
     ceilings,
+    cells,
     checkpoint_arithmetic,
     checkpoint_bursts,
     commits,
@@ -53,6 +54,7 @@ NAMES = (
     "commits",
     "point-reads",
     "updates",
+    "pools-and-caps",
     "start",
     "shared-spindles",
     "log-volume",
@@ -81,6 +83,7 @@ SECONDS: Mapping[str, int] = {
     "warming": 16,
     "orders": 115,
     "point-reads": 16,
+    "pools-and-caps": 32,
     "start": 15,
     "shared-spindles": 225,
     "log-volume": 1,
@@ -97,6 +100,7 @@ _LONG = (
     "checkpoint-bursts",
     "write-amplification",
     "updates",
+    "pools-and-caps",
     "drives",
 )
 
@@ -122,6 +126,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "commits": commits.experiment,
         "point-reads": point_reads.experiment,
         "updates": updates.experiment,
+        "pools-and-caps": cells.experiment,
         "start": start.experiment,
         "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,

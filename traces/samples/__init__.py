@@ -6,6 +6,11 @@ import tarfile
 from importlib.resources import files
 from pathlib import Path
 
+#: Runs of a real PostgreSQL, a folder a load: what was measured of each (``runs.json``), and the counters of those without a cap; ``host`` is what they ran on.
+#: Measured for this project by ``benchmarks/real_postgres``, whose README says how.
+CELLS = Path(__file__).parent / "cells"
+RECORDINGS = "recordings.tar.xz"
+
 
 def pgbench() -> bytes:
     """A recorded pgbench run as a blktrace stream; ``README.md`` beside it says how it was made."""
@@ -40,6 +45,12 @@ def start(folder: Path) -> Path:
     ``host/recorded.toml`` is a scenario of the hardware, tables and log on a device each. Recorded for this project.
     """
     return _unpacked("start", folder)
+
+
+def unpack(folder: Path, target: Path) -> None:
+    """Unpack the recordings of a folder of :data:`CELLS` into *target*, each into one with the name of its run."""
+    with tarfile.open(folder / RECORDINGS) as archive:
+        archive.extractall(target, filter="data")
 
 
 def _unpacked(name: str, folder: Path) -> Path:

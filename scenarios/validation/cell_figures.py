@@ -1,12 +1,17 @@
-"""What is compared of a cell, measured or predicted."""
+"""Runs of a real PostgreSQL with one pool and one cap each, cells of a measurement: what was asked for, and what is compared of them, measured or predicted."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+#: A lookup of a row by its key; an update of one, and a lookup.
+Script = Literal["reads", "updates"]
+RUNS = "runs.json"
 #: A transaction above this has waited for an allowance: a tenth of the 100 ms for which the kernel's cap gives one.
 SLOW_MS = 10.0
 #: So far apart are the median and the 99th percentile of a distribution with two humps: those that waited, and those that did not.
@@ -57,3 +62,42 @@ class Figures:
 def slow_share(latency_ms: NDArray[np.float64]) -> float:
     """Return the share of transactions that took longer than ``SLOW_MS``."""
     return float((latency_ms > SLOW_MS).mean())
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a run was asked for; without *iops* the device had no cap."""
+
+    script: Script
+    shared_buffers: str  # as PostgreSQL writes it
+    iops: int | None
+    run_s: float
+
+    @property
+    def name(self) -> str:
+        """Return it in short, for tables; it has a cap."""
+        return f"{self.script}, {self.shared_buffers.replace('MB', ' MiB')}, {self.iops:,}/s"
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Return where it stands in a table: by load, cap and pool."""
+        return self.script, self.iops or 0, int(self.shared_buffers.removesuffix("MB"))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run; when it began, the last checkpoint had begun ``since_checkpoint_s`` ago."""
+
+    name: str
+    conditions: Conditions
+    since_checkpoint_s: float
+    device_latency_ns: int  # of a read without a cap, before the run
+    figures: Figures
+
+
+def read_runs(results: Path) -> list[Measured]:
+    """Read the runs that are kept in a folder."""
+    return [
+        Measured(**one | {"conditions": Conditions(**one["conditions"]), "figures": Figures(**one["figures"])})
+        for one in json.loads((results / RUNS).read_text(encoding="utf-8"))
+    ]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres.dips import WINDOW_S
-from benchmarks.real_postgres.errors import BenchError
 from tiersim.devices.tables import RESOURCES
+from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble
@@ -16,6 +15,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.tables import COUNTED_FROM, Database
 from tiersim.simulator.metrics import new_metrics
+from tiersim.units import NS_PER_S
 
 _SLOTS = 1024  # for requests, to begin with
 
@@ -30,17 +30,16 @@ class Simulated:
 
 
 def simulate(load: Load, scenario: NamedScenario, processor: ProcessorCosts, run_s: float) -> Simulated:
-    """Run *load* on *scenario* for *run_s*; raises BenchError when it has too few transactions for that."""
+    """Run *load* on *scenario* for *run_s*; raises ScenarioError when it has too few transactions for that."""
     assembled = assemble(load, scenario, processor)
     columns = FIRST_CLASS + len(assembled.program.names)
-    windows = round(run_s / WINDOW_S)
-    metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, windows + 1, round(WINDOW_S * 1e9))
+    metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, 2, round(run_s * NS_PER_S))
     engine.run_database(assembled.builder.build(_SLOTS), assembled.database, metrics)
     database, statements = assembled.database, assembled.program.statements
     ends = np.flatnonzero(statements.ends)
     done_ns = database.done_ns[ends]
-    if done_ns.min() > 0 and done_ns.max() < 1e9 * run_s:
-        raise BenchError(
+    if done_ns.min() > 0 and done_ns.max() < NS_PER_S * run_s:
+        raise ScenarioError(
             f"{scenario.name}: the {len(ends)} recorded transactions do not last for {run_s:g} s; record for longer"
         )
     session = np.searchsorted(statements.session_ends, ends, side="right")
