@@ -1,0 +1,40 @@
+"""Cells of a real PostgreSQL as an experiment: what is claimed of them, and that what was measured moves no prediction."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.runs import needs_jit
+from tiersim.scenarios.validation import cells
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
+from tiersim.traces.samples import CELLS
+
+pytestmark = [pytest.mark.long, needs_jit]
+
+
+def recorded() -> Measured:
+    (found,) = (run for run in read_runs(CELLS / "reads") if run.conditions.iops is None)
+    return found
+
+
+def test_each_cell_that_was_measured_is_claimed() -> None:
+    found = cells.experiment()
+    figures = Counter(claim.figure for claim in found.claims)
+    assert set(figures.values()) == {14}
+    assert {claim.what.split(":")[0] for claim in found.claims} >= {"reads, 256 MiB, 700/s", "updates, 32 MiB, 300/s"}
+    assert not any(claim.fitted for claim in found.claims)
+
+
+def test_what_was_measured_of_the_recorded_run_moves_no_prediction() -> None:
+    wanted = [Conditions("reads", "64MB", 300, 20.0)]
+    known = recorded()
+    wrong = replace(known, figures=Figures(*[9.0] * 7))
+    assert list(cells.foresee(known, wanted, CELLS / "reads")) == list(cells.foresee(wrong, wanted, CELLS / "reads"))
+
+
+def test_more_requests_a_second_and_a_larger_pool_are_faster() -> None:
+    wanted = [Conditions("reads", pool, iops, 20.0) for pool, iops in (("64MB", 300), ("64MB", 700), ("256MB", 300))]
+    slow, more, larger = (found for _, found in cells.foresee(recorded(), wanted, CELLS / "reads"))
+    assert min(more.transactions_per_s, larger.transactions_per_s) > slow.transactions_per_s
+    assert larger.misses < slow.misses
