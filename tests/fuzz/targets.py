@@ -31,7 +31,7 @@ from tiersim.traces.statements import read_queries, read_statements
 from tiersim.traces.statistics import read_snapshots
 
 #: What is touched is gone through page by page: of so much, what a kernel does in a moment takes Python minutes.
-_MOST_TOUCHED_BYTES = 1 << 34
+_MOST_TOUCHED_BYTES = 1 << 29
 #: What a reader or loader may raise.
 REFUSALS = (TraceError, ScenarioError)
 
