@@ -171,7 +171,9 @@ def test_parameters_of_disksim_name_files_beside_them_alone(tmp_path: Path, name
 DEEP = 20_000
 
 
-@pytest.mark.parametrize("value", ["[" * DEEP, "[" * DEEP + "]" * DEEP, "{a=" * DEEP, "9" * 10_000])
+@pytest.mark.parametrize(
+    "value", ["[" * DEEP, "[" * DEEP + "]" * DEEP, "{a=" * DEEP, "9" * 10_000, "[{a = 9223372036854775808}]"]
+)
 def test_toml_without_end_is_refused(tmp_path: Path, value: str) -> None:
     path = tmp_path / "scenario.toml"
     path.write_text(f"kind = {value}\n")

@@ -19,6 +19,8 @@ from benchmarks.load.measure import Cost, measured
 from benchmarks.load.results import keep, read_results
 from benchmarks.load.table import write_on_page
 
+_ROOT = Path(__file__).parents[2]
+
 
 def main() -> int:
     """Measure what the arguments ask for; returns the exit code."""
@@ -41,6 +43,8 @@ def main() -> int:
     if unknown:
         print(f"error: {unknown[0]}: is no case; choose of {', '.join(known)}", file=sys.stderr)
         return 2
+    # What is started in that folder is to find these modules.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         measured((*TIERSIM, "warmup"), Path(folder))
         for name in arguments.cases or known:

@@ -40,7 +40,9 @@ def read_text(path: Path) -> str:
 def parse_toml(text: str, path: str) -> dict[str, Any]:
     """Parse TOML; raises ScenarioError naming *path* and the line."""
     try:
-        return tomllib.loads(text)
+        values = tomllib.loads(text)
+        _refuse_huge(values)
+        return values
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+), column \d+", str(error))
         line = place[1] if place else str(text.count("\n") + 1)
@@ -49,6 +51,14 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, tables thousands deep
         what = "values are nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
         raise ScenarioError(f"{path}: is not valid TOML: {what}") from None
+
+
+def _refuse_huge(value: object) -> None:
+    """Raise ValueError for an integer beyond TOML's 64 bits, which Python's reader does not mind."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(value)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_huge(inner)
 
 
 def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) -> M:
