@@ -21,6 +21,7 @@ from tiersim.traces.samples import CELLS, unpack
 _LOADS = ("reads", "updates")
 _NO_CAP = 10_000_000  # a second: as device.toml has it
 _SEED = 1
+#: How far the worst cell may be off, as benchmarks/real_postgres set it before anything was measured.
 _RATE_PCT, _P95_PCT, _MISSES_PCT = 20, 25, 10
 
 

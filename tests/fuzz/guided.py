@@ -1,4 +1,4 @@
-"""Lets libFuzzer look for files that reach more of a reader, or fault it (atheris, which ``pip install atheris`` brings, on Linux).
+"""Lets libFuzzer look for files that reach more of a reader, or fault it (atheris, which ``make .venv/installed-fuzz`` installs; it has wheels for Linux alone).
 
     NUMBA_DISABLE_JIT=1 python -m tests.fuzz.guided --format msr --executions 100000 --seed 1 --found found/msr
     python -m tests.fuzz.grow --format msr --executions 0 found/msr/*

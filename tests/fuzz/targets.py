@@ -127,7 +127,7 @@ def _import(key: str, path: Path, folder: Path) -> None:
         written = Bundle(target)
         requests = written.requests()
         assert len(requests) == written.rows
-        touched_bytes = float(requests.length_bytes.astype(np.float64).sum())
+        touched_bytes = float(requests.length_bytes.sum(dtype=np.float64))
         table = read_statements(target)
         assert (np.diff(table.columns["time_ns"]) >= 0).all()
         assert {query for query in table.texts("query") if query} <= set(read_queries(target).texts("query"))
