@@ -378,6 +378,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
     if p.links[best]["next"] != NONE and now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
         begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
         angle = angle_at(begun, d["revolution_ps"], d["phase_ps"])
+        # The search of the drive without a buffer, with other costs: code that is given a function is compiled in each process anew.
         least = _cost(p, drive, best, angle)
         previous = best
         candidate = p.links[best]["next"]

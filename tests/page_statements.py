@@ -40,6 +40,15 @@ TEXTS = {
     "902": "SELECT count(*)\n  FROM pgbench_history h\n  JOIN pgbench_tellers t USING (tid)\n WHERE h.mtime > $1",
 }
 
+#: Texts of queries that a page might run, or break at.
+HOSTILE_TEXTS = {
+    "script": "</script><script>alert(1)</script><img src=x onerror=alert(2)> SELECT '\"&amp;%{x}'",
+    "right to left": "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1",
+    "emoji": "SELECT '\U0001f468\u200d\U0001f469\u200d\U0001f467' " * 60,
+    "=1+2": "\ud800 broken \x00 bytes",
+    "long": "SELECT " + "x" * 1_000_000,
+}
+
 
 COMMIT_SHARES = {
     "cpu": 0.05, "cpu queue": 0.05, "data read": 0.0, "eviction": 0.0, "log": 0.9, "lock": 0.0, "temp": 0.0, "copy": 0.0,

@@ -2,27 +2,10 @@
 
 from pathlib import Path
 
+from tests.made_up_devices import token_bucket
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
 
-_DEVICE = """
-kind = "token-bucket"
-name = "made up"
-capacity = "4 TB"
-latency = "{latency}"
-refill_interval = "1 ms"
-carry_over = "1 ms"
-iops = 10000000
-flush = "1 us"
-
-[sources]
-capacity = "document: made up"
-latency = "document: made up"
-refill_interval = "document: made up"
-carry_over = "document: made up"
-iops = "document: made up"
-flush = "document: made up"
-"""
 _SCENARIO = """
 [host]
 cores = {cores}
@@ -57,7 +40,9 @@ def sql_server_scenario(
     """Return a host whose data files answer in *read* and whose log in *log*; written to *folder*."""
     folder.mkdir(parents=True, exist_ok=True)
     for part, latency in (("data", read), ("log", log)):
-        (folder / f"{name}-{part}.toml").write_text(_DEVICE.format(latency=latency))
+        (folder / f"{name}-{part}.toml").write_text(
+            token_bucket(capacity="4 TB", latency=latency, iops=10_000_000, flush="1 us")
+        )
     path = folder / f"{name}.toml"
     path.write_text(_SCENARIO.format(name=name, cores=cores, engine=engine, placement=placement))
     return load_scenario(str(path), settings)

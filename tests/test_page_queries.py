@@ -11,7 +11,7 @@ import pytest
 
 from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
-from tests.page_statements import MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
+from tests.page_statements import HOSTILE_TEXTS, MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
@@ -19,14 +19,6 @@ from tiersim.cli.page.pools import tier_name
 from tiersim.cli.page.queries import LABEL, MOST_TEXT
 from tiersim.simulator.database.tables import SPENT
 from tiersim.simulator.result import Result
-
-HOSTILE = {
-    "script": "</script><script>alert(1)</script><img src=x onerror=alert(2)> SELECT '\"&amp;%{x}'",
-    "right to left": "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1",
-    "emoji": "SELECT '\U0001f468\u200d\U0001f469\u200d\U0001f467' " * 60,
-    "=1+2": "\ud800 broken \x00 bytes",
-    "long": "SELECT " + "x" * 1_000_000,
-}
 
 
 @pytest.fixture(scope="module")
@@ -136,13 +128,13 @@ def test_a_loop_that_was_over_early_completes_what_it_says() -> None:
 
 
 def test_texts_are_cut_and_fit_into_a_page() -> None:
-    payload = page_payload([statement_sample(CARD, texts=HOSTILE)], "x")
+    payload = page_payload([statement_sample(CARD, texts=HOSTILE_TEXTS)], "x")
     embedded_json(payload).encode("utf-8")
     found = {query["id"]: query for query in payload["queries"]}
     assert all(len(query["label"]) <= LABEL for query in payload["queries"])
     assert len(found["long"]["text"]) == MOST_TEXT
-    assert found["long"]["left_out"] == len(HOSTILE["long"]) - MOST_TEXT
-    assert found["script"]["text"] == HOSTILE["script"]
+    assert found["long"]["left_out"] == len(HOSTILE_TEXTS["long"]) - MOST_TEXT
+    assert found["script"]["text"] == HOSTILE_TEXTS["script"]
 
 
 class _Tags(HTMLParser):
@@ -156,7 +148,7 @@ class _Tags(HTMLParser):
 
 
 def test_no_text_breaks_out_of_the_page() -> None:
-    tags = _Tags(build_page([statement_sample(CARD, texts=HOSTILE)], "x")).tags
+    tags = _Tags(build_page([statement_sample(CARD, texts=HOSTILE_TEXTS)], "x")).tags
     assert tags.count("script") == 3
     assert "img" not in tags
 
@@ -345,15 +337,16 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
 @pytest.mark.parametrize("width", [1240, 390])
 def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
     page = open_page(
-        build_page([statement_sample(CARD, texts=HOSTILE), statement_sample(SSDS, texts=HOSTILE)], "x"), width=width
+        build_page([statement_sample(CARD, texts=HOSTILE_TEXTS), statement_sample(SSDS, texts=HOSTILE_TEXTS)], "x"),
+        width=width,
     )
     assert page.locator("img").count() == 0
-    for name in HOSTILE:
+    for name in HOSTILE_TEXTS:
         page.evaluate(f"location.hash = new URLSearchParams({{query: {json.dumps(name)}}})")
         page.locator("#query-text .source", has_text=f"id {name}").wait_for()
         shown = page.locator("#query-text pre").text_content()
         if name != "=1+2":  # what is no text at all is replaced
-            assert shown == HOSTILE[name][:MOST_TEXT]
+            assert shown == HOSTILE_TEXTS[name][:MOST_TEXT]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.locator("#query-text pre").bounding_box()["height"] <= 330
     most = 120 if width > 640 else 220  # on a narrow screen the figures stand below the text

@@ -11,7 +11,7 @@ import pytest
 
 from tests.page_browser import Open, Tabs, browser, drawn, numbers, open_page, tabs, text
 from tests.page_samples import CARD, DISKS, sample
-from tests.page_statements import MIB
+from tests.page_statements import HOSTILE_TEXTS, MIB
 from tests.page_studies import (
     DEVICES,
     LOADS,
@@ -32,14 +32,6 @@ from tiersim.cli.page.study_models import Row
 from tiersim.cli.page.study_points import point_of
 from tiersim.cli.report_inputs import Inputs, open_inputs
 from tiersim.errors import TraceError
-
-HOSTILE = {
-    "script": "</script><script>alert(1)</script><img src=x onerror=alert(2)> SELECT '\"&amp;%{x}'",
-    "right to left": "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1",
-    "emoji": "SELECT '\U0001f468\u200d\U0001f469\u200d\U0001f467' " * 60,
-    "=1+2": "\ud800 broken \x00 bytes",
-    "long": "SELECT " + "x" * 1_000_000,
-}
 
 
 def page_of(paths: list[Path]) -> str:
@@ -444,18 +436,18 @@ def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], op
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", list(HOSTILE))
+@pytest.mark.parametrize("name", list(HOSTILE_TEXTS))
 def test_hostile_text_is_shown_as_text(name: str, open_page: Open, tmp_path: Path) -> None:
-    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts={name: HOSTILE[name]})
+    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts={name: HOSTILE_TEXTS[name]})
     curves = miss_ratio_document()
-    curves["curves"][1]["name"] = HOSTILE[name][:2000]
+    curves["curves"][1]["name"] = HOSTILE_TEXTS[name][:2000]
     sizes = size_document(6)
-    sizes["candidates"][0] |= {"name": HOSTILE[name][:500], "why": [HOSTILE[name][:500]]}
+    sizes["candidates"][0] |= {"name": HOSTILE_TEXTS[name][:500], "why": [HOSTILE_TEXTS[name][:500]]}
     paths = [sweep, write_document(tmp_path, "x", curves), write_document(tmp_path, "x", sizes)]
     page = open_page(page_of(paths))
     page.locator("#study-of").select_option(value=f"query:{name}")
     shown = page.locator("#study-query pre").evaluate("e => e.textContent")
-    assert shown == HOSTILE[name].encode("utf-8", "replace").decode()[:MOST_TEXT]
+    assert shown == HOSTILE_TEXTS[name].encode("utf-8", "replace").decode()[:MOST_TEXT]
     assert page.locator("#study-query pre > *").count() == 0
     assert page.locator("img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.made_up_devices import token_bucket
 from tests.recordings import rows_of, write_recording
 from tests.runs import commands, needs_jit, poisson
 from tiersim.cli.main import app
@@ -35,21 +36,6 @@ from tiersim.traces.schema import DATA_READ, DATA_WRITE
 
 SERVICE_NS = 1_000_000
 DISK, SSD = "seagate-cheetah-15k7-300", "micron-s650dc-800"
-BUCKET = """
-kind = "token-bucket"
-name = "made up"
-capacity = "100 GB"
-latency = "0.1 ms"
-refill_interval = "1 ms"
-carry_over = "0 s"
-iops = {iops}
-[sources]
-capacity = "assumed: 1 .. 2"
-latency = "assumed: 1 .. 2"
-refill_interval = "assumed: 1 .. 2"
-carry_over = "assumed: 1 .. 2"
-iops = "assumed: 1 .. 2"
-"""
 
 
 def queue_at(servers: int, base: float, requests: int = 200_000) -> Any:
@@ -129,7 +115,7 @@ def subject_of(folder: Path, base: str, *settings: str) -> Subject:
 
 def bucket(folder: Path, iops: int) -> str:
     path = folder / f"bucket-{iops}.toml"
-    path.write_text(BUCKET.format(iops=iops))
+    path.write_text(token_bucket(carry_over="0 s", iops=iops))
     return str(path)
 
 

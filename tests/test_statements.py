@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
+from tests.made_up_devices import token_bucket
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.processor import core_speed
 from tiersim.devices.tables import RESOURCES
@@ -31,23 +32,6 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-DEVICE = """
-kind = "token-bucket"
-name = "made up"
-capacity = "100 GB"
-latency = "{latency}"
-refill_interval = "1 ms"
-carry_over = "1 ms"
-iops = 1000000
-
-[sources]
-capacity = "document: made up"
-latency = "document: made up"
-refill_interval = "document: made up"
-carry_over = "document: made up"
-iops = "document: made up"
-"""
-
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
@@ -56,7 +40,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 
 def scenario(folder: Path, *settings: str, latency: str = "200 us", text: str = "") -> Any:
-    (folder / "device.toml").write_text(DEVICE.format(latency=latency))
+    (folder / "device.toml").write_text(token_bucket(latency=latency, iops=1_000_000))
     (folder / "other.toml").write_text('[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n' + text)
     return load_scenario(str(folder / "other.toml"), settings)
 
@@ -436,7 +420,7 @@ def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> 
 
 
 def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Load, tmp_path: Path) -> None:
-    (tmp_path / "device.toml").write_text(DEVICE.format(latency="1 ms"))
+    (tmp_path / "device.toml").write_text(token_bucket(latency="1 ms", iops=1_000_000))
     (tmp_path / "bare.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
     manifest = replace(load.manifest, host={**load.manifest.host, "cores": 6, "version": "18.4"})
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.made_up_devices import token_bucket
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
@@ -19,22 +20,6 @@ from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
 
 MS = 1_000_000
-#: Answers in the same time whatever it is asked, as many requests at once as come.
-DEVICE = """
-kind = "token-bucket"
-name = "made up"
-capacity = "{capacity}"
-latency = "{latency}"
-refill_interval = "1 ms"
-carry_over = "1 ms"
-iops = 100000000
-[sources]
-capacity = "assumed: 1 .. 2"
-latency = "assumed: 1 .. 2"
-refill_interval = "assumed: 1 .. 2"
-carry_over = "assumed: 1 .. 2"
-iops = "assumed: 1 .. 2"
-"""
 HEAD = """
 [workload]
 engine = "{engine}"
@@ -79,8 +64,8 @@ def run(
     settings: tuple[str, ...] = (),
 ) -> Mapping[str, Any]:
     """Run a workload on a volume that takes 3 ms and another of *other_ms*."""
-    (folder / "data.toml").write_text(DEVICE.format(latency="3 ms", capacity="100 GB"))
-    (folder / "other.toml").write_text(DEVICE.format(latency=f"{other_ms} ms", capacity=capacity))
+    (folder / "data.toml").write_text(token_bucket(latency="3 ms"))
+    (folder / "other.toml").write_text(token_bucket(latency=f"{other_ms} ms", capacity=capacity))
     (folder / "two.toml").write_text(SCENARIO.format(placement=placement))
     (folder / "load.toml").write_text(HEAD.format(pool=pool, cache=cache, engine=engine, more=more) + text)
     return run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings)).summary

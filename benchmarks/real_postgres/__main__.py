@@ -10,9 +10,8 @@ from typing import Any
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.dips import scatter
 from benchmarks.real_postgres.plan import cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once
+from benchmarks.real_postgres.processes import interrupt_once, told
 from benchmarks.real_postgres.results import keep
-from tiersim.errors import TiersimError
 
 _HERE = Path(__file__).parent
 
@@ -26,18 +25,12 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()
     cells_file = _HERE / "short.toml" if arguments.short else arguments.cells
-    try:
+    with told():
         plan = read_plan(cells_file)
         interrupt_once()
         with campaign(arguments.out.resolve(), arguments.scratch.resolve(), plan, _say) as measure_cells:
             for together in cells(plan):
                 measure_cells(together)
-    except TiersimError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: servers, devices and groups are gone, finished cells stay", file=sys.stderr)
-        return 130
     print(f"results: {keep(arguments.out)}")
     for line in _dips([json.loads(path.read_text()) for path in sorted(arguments.out.glob("*/result.json"))]):
         print(line)

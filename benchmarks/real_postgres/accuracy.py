@@ -11,10 +11,9 @@ from pathlib import Path
 
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.plan import Cell, cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once
+from benchmarks.real_postgres.processes import interrupt_once, told
 from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, scatters, table, verdicts
-from tiersim.errors import TiersimError
 from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
 from tiersim.scenarios.validation.cells import foresee
 from tiersim.traces.samples import CELLS
@@ -35,17 +34,11 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="a try of a few minutes on a small table")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()
-    try:
+    with told():
         if arguments.out is None:
             compared = [one for name in PLANS for one in _compared(CELLS / name)]
         else:
             compared = _measure(arguments.out, arguments.scratch.resolve(), _SHORT if arguments.short else PLANS)
-    except TiersimError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: servers, devices and groups are gone, finished cells stay", file=sys.stderr)
-        return 130
     compared.sort(key=lambda one: one.place)
     text = "\n".join([*table(compared), "", *verdicts(compared), "", scatters(compared)])
     print(text)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.real_postgres.errors import BenchError
+from tiersim.errors import TiersimError
 
 _CONTEXT = multiprocessing.get_context("fork")
 _CPU = Path("/sys/fs/cgroup/cpu")
@@ -21,6 +22,19 @@ def check() -> None:
     """Raise BenchError where processes cannot be put before others."""
     if not (_CPU / "cpu.shares").exists():
         raise BenchError(f"{_CPU} is no cgroup v1; mount it: mount -t cgroup -o cpu none {_CPU}")
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """End the process with code 1 after an error in one sentence, with 130 after an interrupt; what was measured stays."""
+    try:
+        yield
+    except TiersimError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: servers, devices and groups are gone, finished cells stay\n")
+        sys.exit(130)
 
 
 def together(tasks: Sequence[Callable[[], None]]) -> None:

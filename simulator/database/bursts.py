@@ -22,7 +22,7 @@ from tiersim.devices.children import add_background, add_child
 from tiersim.devices.tables import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.checkpointer import BY_TIME, IDLE, SYNCING, WRITING, checkpoint_row
+from tiersim.simulator.database.checkpointer import BY_TIME, IDLE, SYNCING, checkpoint_row, note_begun
 from tiersim.simulator.database.gathered import GATHERED, gather, last_position
 from tiersim.simulator.database.pages import is_temporary, station_of, volume_of
 from tiersim.simulator.database.tables import AT_LOG, CHECKPOINT_PENDING, FILL, UNUSED, Database
@@ -112,16 +112,9 @@ def resume_burst(p: Plant, d: Database, slot: int, now: int) -> int:
 @kernel
 def _begin(d: Database, now: int) -> None:
     """Note which pages a checkpoint is to write."""
-    c, log = d.checkpointer[0], d.log[0]
+    c = d.checkpointer[0]
     c["begun"] += 1
-    row = checkpoint_row(d)
-    row["start_ns"] = c["started_ns"] = now
-    row["written_ns"] = row["end_ns"] = row["written_pages"] = 0
-    row["log_bytes"] = log["inserted"] - log["redo"]
-    row["trigger"] = BY_TIME
-    log["redo"] = log["inserted"]
-    c["state"] = WRITING
-    c["next"] = 0
+    row = note_begun(d, now, BY_TIME)
     pages = 0
     for frame in range(d.pool_state[UNUSED]):
         if d.dirty[frame] and not is_temporary(d, d.page_of[frame]):

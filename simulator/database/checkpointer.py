@@ -99,14 +99,8 @@ def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
     made = add_background(p, 0, c["station"], FLUSH, c["begun"], 0)
     if log["inserted"] == log["redo"]:
         return made
-    row = checkpoint_row(d)
-    row["start_ns"] = c["started_ns"] = now
-    row["written_ns"] = row["end_ns"] = row["written_pages"] = 0
-    row["log_bytes"] = log["inserted"] - log["redo"]
-    row["trigger"] = trigger
-    log["redo"] = log["inserted"]
-    c["state"] = WRITING
-    c["next"] = c["processed"] = 0
+    row = note_begun(d, now, trigger)
+    c["processed"] = 0
     pages = 0
     for frame in range(len(d.page_of)):
         if d.dirty[frame]:
@@ -159,6 +153,21 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
         if _is_ahead(d, now):
             return add_background(p, made, c["station"], READ, 0, _NAP_NS)
     return _sync_next(p, d, slot, made, now)
+
+
+@kernel
+def note_begun(d: Database, now: int, trigger: int) -> Any:
+    """Note that a checkpoint begins, whose redo position is the end of the log; return where it is noted."""
+    c, log = d.checkpointer[0], d.log[0]
+    row = checkpoint_row(d)
+    row["start_ns"] = c["started_ns"] = now
+    row["written_ns"] = row["end_ns"] = row["written_pages"] = 0
+    row["log_bytes"] = log["inserted"] - log["redo"]
+    row["trigger"] = trigger
+    log["redo"] = log["inserted"]
+    c["state"] = WRITING
+    c["next"] = 0
+    return row
 
 
 @kernel

@@ -61,7 +61,7 @@ CUT_OFF_NS = 1_000_000_000
 
 
 class Columns(NamedTuple):
-    """The columns of a block of requests while it fills: those of :class:`Requests`, in its order."""
+    """The columns of a block of requests while it fills: those of :class:`Requests`, in its order; kernels take no dataclass."""
 
     time_ns: NDArray[np.int64]
     op: NDArray[np.uint8]

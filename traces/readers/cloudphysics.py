@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.readers.collected import MOST, Collected, Progress, read_files
+from tiersim.traces.bundle import MOST, RequestWriter
+from tiersim.traces.readers.collected import Collected, Progress, read_files
 from tiersim.traces.readers.delimited import WHOLE, Field
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered import Rows, new_rows

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import Requests, RequestWriter
+from tiersim.traces.bundle import MOST, RequestWriter
 from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.ordered import OrderedRows, Rows
+from tiersim.traces.readers.ordered import OrderedRows, Rows, requests_of
 from tiersim.traces.readers.purposes import Purposes
-from tiersim.traces.schema import DATA_READ, DATA_WRITE, FLUSH, NOT_MEASURED, READ, UNKNOWN, WRITE
+from tiersim.traces.schema import DATA_READ, DATA_WRITE, FLUSH, READ, WRITE
 
 Progress = Callable[[int, int], None]
 
-#: Larger times, offsets and lengths are mistakes.
-MOST = 1 << 60
 #: More files or streams are a column that is something else.
 MOST_NAMES = 1 << 20
 _LONGEST_NAME = 200
@@ -98,7 +96,7 @@ class Collected:
                     "the times of the first and the last request are more than 36 years apart; is a line damaged, or are "
                     "these several recordings?"
                 )
-            block = _requests(rows, zero_ns)
+            block = requests_of(rows, zero_ns)
             if purposes is not None:
                 purposes.fill(block, self._writer.file_names)
             else:
@@ -173,20 +171,3 @@ def name_of(word: bytes) -> str:
     """Return a name as text that can be printed."""
     text = word[:_LONGEST_NAME].decode(errors="replace")
     return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def _requests(rows: Rows, zero_ns: int) -> Requests:
-    count = len(rows)
-    return Requests(
-        time_ns=rows["time_ns"] - zero_ns,
-        op=rows["op"].copy(),
-        file=rows["file"].copy(),
-        offset_bytes=rows["offset_bytes"].copy(),
-        length_bytes=rows["length_bytes"].copy(),
-        stream=rows["stream"].copy(),
-        purpose=np.full(count, UNKNOWN, np.uint8),
-        issue_ns=np.full(count, NOT_MEASURED, np.int64),
-        command=np.full(count, NOT_MEASURED, np.int64),
-        latency_ns=rows["latency_ns"].copy(),
-        flags=rows["flags"].copy(),
-    )

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.schema import NOT_MEASURED
+from tiersim.traces.bundle import Requests
+from tiersim.traces.schema import NOT_MEASURED, UNKNOWN
 
 #: One request: its time on the source's clock, in ns from any origin, and what the source says of it.
 ROW = np.dtype(
@@ -36,6 +37,24 @@ def new_rows(count: int) -> Rows:
     rows["stream"] = -1
     rows["latency_ns"] = NOT_MEASURED
     return rows
+
+
+def requests_of(rows: Rows, zero_ns: int) -> Requests:
+    """Return *rows* as requests, copied, with times since *zero_ns*; of unknown purpose, and nobody knows when they were issued."""
+    count = len(rows)
+    return Requests(
+        time_ns=rows["time_ns"] - zero_ns,
+        op=rows["op"].copy(),
+        file=rows["file"].copy(),
+        offset_bytes=rows["offset_bytes"].copy(),
+        length_bytes=rows["length_bytes"].copy(),
+        stream=rows["stream"].copy(),
+        purpose=np.full(count, UNKNOWN, np.uint8),
+        issue_ns=np.full(count, NOT_MEASURED, np.int64),
+        command=np.full(count, NOT_MEASURED, np.int64),
+        latency_ns=rows["latency_ns"].copy(),
+        flags=rows["flags"].copy(),
+    )
 
 
 class OrderedRows:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.readers.collected import DAMAGED, MOST, Collected, Progress, name_of, read_files
+from tiersim.traces.bundle import MOST, RequestWriter
+from tiersim.traces.readers.collected import DAMAGED, Collected, Progress, name_of, read_files
 from tiersim.traces.readers.delimited import (
     DECIMAL,
     HEAD_BYTES,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.bundle import Requests, RequestWriter
-from tiersim.traces.readers.ordered import OrderedRows, new_rows
+from tiersim.traces.bundle import RequestWriter
+from tiersim.traces.readers.ordered import OrderedRows, new_rows, requests_of
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.executions import plausible
 from tiersim.traces.schema import DATA_READ, DATA_WRITE, LOG_WRITE, NOT_KNOWN, NOT_MEASURED, READ, TEMP, UNKNOWN, WRITE
@@ -84,26 +84,13 @@ class FileIo:
         zero_ns: int | None = None
         for rows in self._ordered.blocks():
             zero_ns = int(rows["time_ns"][0]) if zero_ns is None else zero_ns
-            is_read = rows["op"] == READ
-            purpose = np.where(is_read, DATA_READ, np.where(np.isin(rows["file"], logs), LOG_WRITE, DATA_WRITE))
-            purpose[is_read & np.isin(rows["file"], logs)] = UNKNOWN
-            purpose[np.isin(rows["file"], temps)] = TEMP
-            nothing = np.full(len(rows), NOT_MEASURED, np.int64)
-            writer.append(
-                Requests(
-                    time_ns=rows["time_ns"] - zero_ns,
-                    op=rows["op"].copy(),
-                    file=rows["file"].copy(),
-                    offset_bytes=rows["offset_bytes"].copy(),
-                    length_bytes=rows["length_bytes"].copy(),
-                    stream=rows["stream"].copy(),
-                    purpose=purpose.astype(np.uint8),
-                    issue_ns=nothing,
-                    command=nothing,
-                    latency_ns=rows["latency_ns"].copy(),
-                    flags=rows["flags"].copy(),
-                )
+            block = requests_of(rows, zero_ns)
+            is_read, is_log = block.op == READ, np.isin(block.file, logs)
+            block.purpose[:] = np.where(
+                is_read, np.where(is_log, UNKNOWN, DATA_READ), np.where(is_log, LOG_WRITE, DATA_WRITE)
             )
+            block.purpose[np.isin(block.file, temps)] = TEMP
+            writer.append(block)
         self._say()
         return zero_ns or 0
 
