@@ -1,8 +1,12 @@
 """Sessions, processors and buffer pool: both engines equal, and as queueing theory and plain counting say."""
 
+from dataclasses import replace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.databases import DatabaseCase, database_cases
 from tests.examples import examples
@@ -17,6 +21,7 @@ from tiersim.simulator.database.pages import draw_row, page_at
 from tiersim.simulator.database.tables import (
     AFTER,
     ASYNC_READ_NS,
+    BETWEEN,
     CHANGE_NS,
     COMPUTE,
     EVICT_CLEAN_NS,
@@ -33,9 +38,12 @@ from tiersim.simulator.database.tables import (
     PAGE_NS,
     READ_NS,
     READ_PAGE_NS,
+    RUNNING,
     SCAN_PAGE_NS,
     SCAN_READ_NS,
     SCAN_ROW_NS,
+    SESSIONS_ACTIVE,
+    SESSIONS_OVER,
     SPENT,
     SWEEP,
     UNUSED,
@@ -73,9 +81,52 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     assert (outcome.left, int(database.done_ns.min(initial=1)) > 0) == (case.sessions, True)
     for name in (
         "page_of", "used", "dirty", "state", "pool_state", "sessions", "ring_of", "ring_length", "times_ns", "writer",
-        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read", "over", "copies", "copied",
+        "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read", "session_counts", "resting", "copies",
+        "copied",
     ):  # fmt: skip
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
+
+
+class Counted(ReferenceEngine):
+    """Counts at each step of a session what the database keeps: who is active, who rests, who helps whom."""
+
+    _woken: ClassVar[set[int]] = set()
+
+    def _go_on_session(self, session: int) -> None:
+        d = self.database
+        resting = {place for place in range(int(d.first_helper[0])) if self._rests(place)}
+        self._woken.clear()
+        super()._go_on_session(session)
+        s = d.sessions
+        active = (s["transaction_ns"] >= 0) & (s["phase"] == RUNNING)
+        assert int(d.session_counts[SESSIONS_ACTIVE]) == int(active.sum())
+        due = {place for place in resting if d.start_ns[s["next"][place]] <= d.session_counts[SESSIONS_OVER]}
+        assert self._woken & resting - {session} == due
+        leaders = d.read_streams["leader"]
+        for leader in range(int(d.first_helper[0])):
+            helpers, following = [], int(d.read_streams["first_helper"][leader])
+            while following > 0:
+                helpers.append(following - 1)
+                following = int(d.read_streams["next_helper"][following - 1])
+            assert sorted(helpers) == np.flatnonzero(leaders == leader + 1).tolist()
+
+    def _wake(self, session: int, at_ns: int, rank: int) -> None:
+        self._woken.add(session)
+        super()._wake(session, at_ns, rank)
+
+    def _rests(self, session: int) -> bool:
+        d, row = self.database, self.database.sessions[session]
+        waits = row["phase"] == BETWEEN and row["next"] < row["end"] and d.waits_for[row["next"]] == AFTER
+        return bool(waits and d.start_ns[row["next"]] > d.session_counts[SESSIONS_OVER])
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(database_cases, st.integers(0, 2))
+def test_what_is_kept_of_sessions_is_what_counting_them_gives(case: DatabaseCase, phased: int) -> None:
+    builder, database, metrics = replace(case, phased=phased).fresh()
+    Counted(builder.build(4), [], metrics, database=database).run()
+    assert int(database.session_counts[SESSIONS_ACTIVE]) == 0
+    assert int(database.session_counts[SESSIONS_OVER]) == case.sessions
 
 
 @settings(max_examples=examples(50), deadline=None)

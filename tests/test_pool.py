@@ -28,7 +28,7 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.warm import Warmed, refer, walk, warm
+from tiersim.simulator.database.warm import Transactions, Warmed, refer, walk, warm
 
 pytestmark = pytest.mark.kernels
 
@@ -206,7 +206,7 @@ _RESIDENT = textwrap.dedent(
     from pathlib import Path
     from tests.test_pool import PLANT, pool
     from tiersim.simulator.database.build import Host, Relation
-    from tiersim.simulator.database.warm import walk
+    from tiersim.simulator.database.warm import Transactions, walk
 
     def resident() -> int:
         fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -216,7 +216,8 @@ _RESIDENT = textwrap.dedent(
         return pool(Host(1, frames, policy=policy), Relation(40 * pages, (1, pages // 250, pages), 1.0))
 
     def touched(database, references: int) -> int:
-        transactions = np.array([0, 1])
+        one = np.array([0, 1])
+        transactions = Transactions(one, one, one)
         walk(PLANT, database, transactions, 0, references, np.zeros(3, np.int64), np.zeros(3, np.int64))
         return int((database.pool_state[1]))
 
@@ -268,7 +269,8 @@ def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
     assert (database.state == VALID).all()
     more, again = np.zeros(3, np.int64), np.zeros(3, np.int64)
     more[:2] = 1 << 40  # what has not been drawn
-    walk(PLANT, database, np.array([0, 1]), 1000, 3 * found.transactions, more, again)
+    one = np.array([0, 1])
+    walk(PLANT, database, Transactions(one, one, one), 1000, 3 * found.transactions, more, again)
     went_on = again.sum() / (more[0] - (1 << 40))
     assert went_on == pytest.approx(found.missed.sum() / found.transactions, rel=0.05)
     assert not warm(pool(Host(1, 100), relation), most_references=20_000).stationary

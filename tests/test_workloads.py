@@ -14,6 +14,9 @@ from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
 from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.workloads import program
+from tiersim.scenarios.workloads import replay as workloads
+from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
 from tiersim.scenarios.workloads.model import find_workload, is_workload, read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
@@ -123,6 +126,68 @@ phase = 2
     assert streams["throughput"]["start_ns"] == streams["power"]["end_ns"]
     assert streams["throughput"]["elapsed_ns"] == pytest.approx(5 * MS, abs=100)
     assert streams["throughput"]["transactions"] == 10
+
+
+THINKERS = """
+[relations.lines]
+pages = 4000
+[statements.look]
+does = [{ lookup = "accounts", rows = 3 }]
+[statements.order]
+does = [{ change = "accounts", log = "300 B" }, { scan = "lines", part = 0.01, degree = 3 }, { commit = "200 B" }]
+[streams.thinking]
+statements = ["look", "order"]
+transaction = true
+clients = 4
+think = "300 ms"
+[streams.drawn]
+mix = { look = 80, order = 20 }
+clients = 2
+think = "200 ms"
+[streams.busy]
+statements = ["order"]
+clients = 2
+[streams.counted]
+statements = ["look", "order", "look"]
+clients = 3
+count = 50
+think = "700 ms"
+"""
+
+
+def test_what_is_run_does_not_depend_on_passes_that_nobody_comes_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients who think have the passes that they may come to; rows are drawn, and the pool is warmed, as if they had all that are planned."""
+    laid: list[int] = []
+    found = []
+
+    def count(*arguments: Any) -> Any:
+        assembled, rows = assemble(*arguments)
+        laid.append(len(assembled.program.statements.classes))
+        return assembled, rows
+
+    monkeypatch.setattr(workloads, "assemble", count)
+    for begun in (program._begun, lambda stream, passes, until_ns: passes):
+        monkeypatch.setattr(program, "_begun", begun)
+        found.append(run(tmp_path, THINKERS, pool="512 KiB", cache="warm", more='duration = "2 s"'))
+    assert found[0] == found[1]
+    assert found[0]["streams"]["thinking"]["transactions"] > 20
+    left_out = [4 * 2 * (256 - 8), 3 * 3 * (50 - 4)]
+    assert laid[len(laid) // 2] - laid[0] == sum(left_out)  # of the first tries
+
+
+def test_no_client_runs_out_of_the_passes_that_it_may_come_to(tmp_path: Path) -> None:
+    """Statements take next to no time, so passes begin just behind their thinking times: at 0, 250, 500 and 750 ms, and none at 1 s."""
+    text = """
+[statements.work]
+does = [{ compute = "0 ms" }]
+[streams.users]
+statements = ["work"]
+clients = 3
+think = "250 ms"
+"""
+    assert run(tmp_path, text, more='duration = "1 s"')["streams"]["users"]["transactions"] == 12
 
 
 def test_clients_go_round_until_the_duration_is_over(tmp_path: Path) -> None:

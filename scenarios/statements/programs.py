@@ -48,7 +48,8 @@ class Program:
     other_pages: tuple[float, ...]
     statements: Statements
     executed: NDArray[np.bool_]
-    length_ns: Column  # of each transaction when it was recorded
+    transactions: int  # of all sessions
+    length_ns: Column  # of each transaction when it was recorded, if it was
 
     @property
     def locks_rows(self) -> bool:
@@ -59,11 +60,6 @@ class Program:
     def sessions(self) -> int:
         """Count the sessions."""
         return len(self.statements.session_ends)
-
-    @property
-    def transactions(self) -> int:
-        """Count the transactions."""
-        return len(self.length_ns)
 
 
 class _Classes:
@@ -168,6 +164,7 @@ def write_program(
             client_ns=client_ns,
         ),
         executed=executed,
+        transactions=len(number),
         length_ns=found.length_ns[number],
     )
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,15 @@ from tiersim.units import NS_PER_S
 
 #: A statement has no more demands: rows that it draws are told apart by so many.
 MOST_DEMANDS = 256
-#: So many statements take a gigabyte.
-_MOST_STATEMENTS = 20_000_000
+#: So many statements take a gigabyte; no more can be told apart by what they draw.
+_MOST_STATEMENTS, _MOST_PLANNED = 20_000_000, 1 << 31
 
-Column = NDArray[np.int64]
+Column = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class StreamRows:
-    """Where the statements of a stream lie among all, and how many clients run them."""
+    """Where the statements of a stream lie among all, and how many clients run them: those that its clients can come to."""
 
     name: str
     first: int
@@ -58,19 +59,26 @@ def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed
     parts: list[dict[str, Column]] = []
     rows: list[StreamRows] = []
     ends: list[int] = []
-    before, earlier, phase = 0, 0, 1
+    planned: list[Column] = []
+    before, earlier, phase, transactions, statements = 0, 0, 1, 0, 0
     for name, stream in workload.ordered_streams():
         if stream.phase != phase:
             phase, earlier = stream.phase, len(ends)
-        part, lengths = _stream(name, stream, names, passes, until_ns, earlier, Draws(seed, "workload", name))
+        made = 1 if stream.rate is not None else stream.count or passes
+        part, clients = _stream(name, stream, names, made, until_ns, earlier, Draws(seed, "workload", name))
         parts.append(part)
         behind = before + len(part["classes"])
-        rows.append(StreamRows(name, before, behind, len(lengths)))
-        ends += (before + np.cumsum(lengths)).tolist()
+        rows.append(StreamRows(name, before, behind, clients))
+        length = (behind - before) // clients
+        ends += range(before + length, behind + 1, length)
         before = behind
-        if before > _MOST_STATEMENTS:
+        length = made * _length(stream)
+        planned.append(np.full(clients, length))
+        statements += clients * length
+        transactions += clients * (made if stream.transaction else length)
+        if before > _MOST_STATEMENTS or statements > _MOST_PLANNED:
             raise ScenarioError(
-                f"streams.{name}: {before:,} statements are too many; write a smaller count or a shorter duration"
+                f"streams.{name}: {statements:,} statements are too many; write a smaller count or a shorter duration"
             )
     column = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     asked = [[pages_of(demand, ground.built) for demand in demands] for demands in classes]
@@ -82,16 +90,18 @@ def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed
         other_pages=(0.0,) * len(classes),
         statements=Statements(
             session_ends=ends,
-            classes=column["classes"].astype(np.int32),
-            waits_for=column["waits_for"].astype(np.uint8),
+            classes=column["classes"],
+            waits_for=column["waits_for"],
             start_ns=column["start_ns"],
             think_ns=column["think_ns"],
             cpu_ns=cpu_ns[column["classes"]],
-            begins=column["begins"].astype(np.uint8),
-            ends=column["ends"].astype(np.uint8),
+            begins=column["begins"],
+            ends=column["ends"],
+            planned=np.concatenate(planned),
         ),
         executed=np.ones(before, np.bool_),
-        length_ns=np.zeros(int(column["ends"].sum()), np.int64),
+        transactions=transactions,
+        length_ns=np.zeros(0, np.int64),
     )
     helpers = max(_helpers(workload, classes, phase) for phase in range(1, phase + 1))
     return Laid(program, tuple(rows), tuple(sum(bulk for _, bulk in one) for one in asked), helpers)
@@ -108,34 +118,52 @@ def _helpers(workload: Workload, classes: Sequence[Sequence[Demand]], phase: int
     )
 
 
+def _length(stream: StreamModel) -> int:
+    """Return how many statements a pass is."""
+    return 1 if stream.mix is not None else len(stream.names)
+
+
+def _begun(stream: StreamModel, passes: int, until_ns: int) -> int:
+    """Return how many of its *passes* a client may begin, and one that it does not: it thinks before each, and begins none at *until_ns* or later.
+
+    Passes that are drawn are all there: they are drawn together.
+    """
+    if stream.think == 0 or stream.mix is not None or stream.order == "shuffled":
+        return passes
+    return min(passes, -(-until_ns // stream.think) + 1)
+
+
 def _stream(
     name: str, stream: StreamModel, names: Sequence[str], passes: int, until_ns: int, earlier: int, draws: Draws
-) -> tuple[dict[str, Column], Column]:
-    """Return the statements of a stream, and how many each of its clients runs; sessions *earlier* than its phase are so many."""
-    clients, each, arrival_ns = stream.clients or 1, stream.count or passes, np.zeros(0, np.int64)
+) -> tuple[dict[str, Column], int]:
+    """Return the statements of a stream each of whose clients makes *passes* until then, and how many clients these are.
+
+    Sessions *earlier* than its phase are so many.
+    """
+    clients, each, arrival_ns = stream.clients or 1, _begun(stream, passes, until_ns), np.zeros(0, np.int64)
     if stream.rate is not None:
         arrival_ns = _arrivals(stream.rate, until_ns, draws)
-        clients, each = len(arrival_ns), 1
+        clients = len(arrival_ns)
         if not clients:
             raise ScenarioError(f"streams.{name}.rate: nothing arrives in the duration; write a higher rate")
-    total = clients * each
-    own = np.array([names.index(one) for one in stream.names])
+    total, length = clients * each, _length(stream)
+    own = np.array([names.index(one) for one in stream.names], np.int32)
     if stream.mix is not None:
         shares = np.cumsum(list(stream.mix.values()))
         chosen = np.searchsorted(shares / shares[-1], draws.uniform(total, "mix"), "right")
-        classes, length = own[np.minimum(chosen, len(own) - 1)], 1
+        classes = own[np.minimum(chosen, len(own) - 1)]
     elif stream.order == "shuffled":
         order = np.argsort(draws.uniform(total * len(own), "order").reshape(total, -1), axis=1, kind="stable")
-        classes, length = own[order].ravel(), len(own)
+        classes = own[order].ravel()
     else:
-        classes, length = np.tile(own, total), len(own)
+        classes = np.tile(own, total)
     rows = total * length
-    begins, ends = np.ones(rows, np.int64), np.ones(rows, np.int64)
+    begins, ends = np.ones(rows, np.uint8), np.ones(rows, np.uint8)
     first = np.arange(0, rows, length)
     if stream.transaction:
         begins[:], ends[:] = 0, 0
         begins[first], ends[first + length - 1] = 1, 1
-    waits_for, starts, think_ns = np.full(rows, OWN), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    waits_for, starts, think_ns = np.full(rows, OWN, np.uint8), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     first_of_client = first[::each]
     think_ns[first] = stream.think
     think_ns[first_of_client] = 0
@@ -143,9 +171,15 @@ def _stream(
         waits_for[first], starts[first] = CLOCK, arrival_ns
     elif stream.phase > 1:
         waits_for[first_of_client], starts[first_of_client] = AFTER, earlier
-    part = {"classes": classes.astype(np.int64), "waits_for": waits_for, "start_ns": starts, "think_ns": think_ns,
-            "begins": begins, "ends": ends}  # fmt: skip
-    return part, np.full(clients, each * length)
+    part: dict[str, Column] = {
+        "classes": classes,
+        "waits_for": waits_for,
+        "start_ns": starts,
+        "think_ns": think_ns,
+        "begins": begins,
+        "ends": ends,
+    }
+    return part, clients
 
 
 def _arrivals(rate: float, until_ns: int, draws: Draws) -> Column:

@@ -45,7 +45,8 @@ def run(
     while block is not None:
         following = next(source, None)
         if keep_done:
-            done = np.concatenate([done, np.full(len(block), NEVER, np.int64)])
+            done = _with_room(done, arrived + len(block))
+            done[arrived : arrived + len(block)] = NEVER
         arrivals = _arrivals(block, done, arrived)
         engine.control[tables.NEXT_ARRIVAL] = 0
         while True:
@@ -60,7 +61,7 @@ def run(
         if len(block):
             last_arrival_ns = int(block.time_ns[-1])
         block = following
-    outcome = _close(plant, engine, metrics, arrived, done if keep_done else None)
+    outcome = _close(plant, engine, metrics, arrived, done[:arrived] if keep_done else None)
     return plant, replace(outcome, last_arrival_ns=last_arrival_ns)
 
 
@@ -158,6 +159,15 @@ def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
     free[slots : slots + free_count] = engine.free[:free_count]
     engine.control[tables.FREE] = slots + free_count
     return plant, engine._replace(calendar=calendar, free=free)
+
+
+def _with_room(column: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return a column for *size* rows at least; it doubles, so that copying it costs no more than filling it."""
+    if size <= len(column):
+        return column
+    longer = np.zeros(max(size, 2 * len(column)), np.int64)  # memory that is not used yet costs nothing
+    longer[: len(column)] = column
+    return longer
 
 
 def _doubled(rows: NDArray[np.void]) -> NDArray[np.void]:

@@ -127,7 +127,11 @@ class Relation:
 
 @dataclass(frozen=True)
 class Statements:
-    """Statements of all sessions, those of a session together and in order; columns of equal length."""
+    """Statements of all sessions, those of a session together and in order; columns of equal length.
+
+    A session that goes through the same pass again and again need have those passes only that it can come to, though more are ``planned``. Rows are drawn,
+    and transactions that warm a pool, as if all that are planned were there.
+    """
 
     session_ends: Sequence[int]  # behind the last statement of each session
     classes: NDArray[np.int32]
@@ -138,6 +142,7 @@ class Statements:
     begins: NDArray[np.uint8]
     ends: NDArray[np.uint8]
     client_ns: NDArray[np.int64] | None = None  # CPU of the host that goes before it, and belongs to its transaction
+    planned: NDArray[np.int64] | None = None  # by session; None: those that are there
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,8 @@ def add_database(
     starts = [0, *statements.session_ends[:-1]]
     clients = len(statements.session_ends)
     sessions = np.zeros(clients + host.helpers, SESSION)
-    sessions["next"][:clients], sessions["end"][:clients] = starts[:clients], statements.session_ends
+    for name, rows in (("first", starts[:clients]), ("next", starts[:clients]), ("end", statements.session_ends)):
+        sessions[name][:clients] = rows
     for name in ("missing", "fetched", "transaction_ns"):
         sessions[name] = -1
     sessions["awaiting"] = NONE
@@ -235,7 +241,9 @@ def add_database(
         io_starts=np.zeros((len(sessions), max(int(demands["depth"].max()), 1)), wide),
         first_helper=np.array([clients], wide),
         idle_helpers=np.array([host.helpers, *range(clients + host.helpers - 1, clients - 1, -1)], wide),
-        over=np.zeros(2, wide),
+        session_counts=np.zeros(2, wide),
+        resting=np.zeros(clients + 1, wide),
+        first_number=_first_numbers(statements),
         **_copies(builder, len(sessions) if len(copying) else 0, len(level_pages)),
         locks=np.zeros(locking * MOST_LOCKS + 1, LOCKED_ROW),
         lock_heads=np.zeros(1 << (2 * locking).bit_length(), wide),
@@ -304,6 +312,13 @@ def add_database(
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
     )
+
+
+def _first_numbers(statements: Statements) -> NDArray[np.int64]:
+    """Return the number of each session's first statement among those that are planned, and of the one behind the last."""
+    if statements.planned is None:
+        return np.array([0, *statements.session_ends], np.int64)
+    return np.concatenate([[0], np.cumsum(statements.planned)]).astype(np.int64)
 
 
 def _refuse(host: Host) -> None:

@@ -33,33 +33,59 @@ def call_helpers(d: Database, leader: int, place: int, now: int) -> None:
         s["asked_ns"] = now
         s["part_ns"] = 0
         open_stream(d, helper, place)
-        d.read_streams[helper]["leader"] = leader + 1
-        d.read_streams[leader]["helpers"] += 1
+        _join(d, leader, helper)
         call(d, helper)
 
 
 @kernel
 def await_helpers(d: Database, leader: int, now: int) -> None:
     """The leader's own part is done: from now on, what its helpers spend their time on may be what it waits for."""
-    for helper in range(d.first_helper[0], len(d.sessions)):
-        if d.read_streams[helper]["leader"] == leader + 1:
-            d.sessions[helper]["asked_ns"] = now
-            for part in range(len(SPENT)):
-                d.spending[helper, part] = 0
+    following = d.read_streams[leader]["first_helper"]
+    while following > 0:
+        helper = following - 1
+        d.sessions[helper]["asked_ns"] = now
+        for part in range(len(SPENT)):
+            d.spending[helper, part] = 0
+        following = d.read_streams[helper]["next_helper"]
 
 
 @kernel
 def rest(d: Database, helper: int) -> bool:
     """A helper finds no more pages: it is free; tell whether it was the last."""
-    r = d.read_streams[helper]
     close_stream(d, helper)
-    leader = r["leader"] - 1
-    r["leader"] = 0
+    leader = leader_of(d, helper)
+    _part(d, leader, helper)
     d.sessions[helper]["phase"] = BETWEEN
     d.idle_helpers[0] += 1
     d.idle_helpers[d.idle_helpers[0]] = helper
-    d.read_streams[leader]["helpers"] -= 1
-    return bool(d.read_streams[leader]["helpers"] == 0)
+    return bool(d.read_streams[leader]["first_helper"] == 0)
+
+
+@kernel
+def _join(d: Database, leader: int, helper: int) -> None:
+    """Put a helper before the others of its leader."""
+    r = d.read_streams[helper]
+    following = d.read_streams[leader]["first_helper"]
+    r["leader"] = leader + 1
+    r["next_helper"] = following
+    r["previous_helper"] = 0
+    if following > 0:
+        d.read_streams[following - 1]["previous_helper"] = helper + 1
+    d.read_streams[leader]["first_helper"] = helper + 1
+
+
+@kernel
+def _part(d: Database, leader: int, helper: int) -> None:
+    """Take a helper from among those of its leader."""
+    r = d.read_streams[helper]
+    before, behind = r["previous_helper"], r["next_helper"]
+    r["leader"] = 0
+    if before > 0:
+        d.read_streams[before - 1]["next_helper"] = behind
+    else:
+        d.read_streams[leader]["first_helper"] = behind
+    if behind > 0:
+        d.read_streams[behind - 1]["previous_helper"] = before
 
 
 @kernel

@@ -30,7 +30,7 @@ from tiersim.simulator.database.tables import (
     AWAIT,
     LOG_IO_NS,
     PREFETCH,
-    RUNNING,
+    SESSIONS_ACTIVE,
     URGENT,
     Database,
 )
@@ -167,11 +167,7 @@ def _delay_ns(d: Database) -> int:
     log = d.log[0]
     if log["commit_delay_ns"] == 0:
         return 0
-    active = 0
-    for session in range(len(d.sessions)):
-        if d.sessions[session]["transaction_ns"] >= 0 and d.sessions[session]["phase"] == RUNNING:
-            active += 1
-    return int(log["commit_delay_ns"]) if active > log["commit_siblings"] else 0
+    return int(log["commit_delay_ns"]) if d.session_counts[SESSIONS_ACTIVE] > log["commit_siblings"] else 0
 
 
 @kernel

@@ -48,9 +48,9 @@ from tiersim.simulator.database.tables import (
     ON_CPU,
     PAGE_NS,
     RAMP_PAGES,
-    RESTING,
     RUNNING,
     SCAN,
+    SESSIONS_ACTIVE,
     SESSIONS_OVER,
     SLICE_NS,
     SPENT,
@@ -135,7 +135,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)
         elif kind in (SCAN, LOOKUPS):
-            answer = _go_through(d, session, leader, place, statement, now)
+            answer = _go_through(d, session, leader, place, now)
             if answer == REFERRED:
                 referred += 1
             elif answer == PACED:
@@ -143,7 +143,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                     return _ask_processor(d, session)
                 s["waits"] = FOR_READ
                 return int(d.read_streams[session]["due_ns"])
-            elif answer == NO_MORE and (session != leader or d.read_streams[session]["helpers"] > 0):
+            elif answer == NO_MORE and (session != leader or d.read_streams[session]["first_helper"] > 0):
                 s["streamed"] = 1
             elif answer == NO_MORE:
                 close_stream(d, session)
@@ -172,7 +172,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 return _ask(d, session, waits, AT_COPIES, READ, 0, open_copy(d, session, place), category)
             return _ask_log(d, session, demand["log_bytes"])
         else:
-            referred += _refer(d, session, place, statement, now)
+            referred += _refer(d, session, place, now)
 
 
 @kernel
@@ -197,25 +197,22 @@ def _account(d: Database, session: int, now: int) -> None:
 def _rests(d: Database, session: int) -> bool:
     """Tell whether a session's next statement has to wait until more sessions are over: it is called then."""
     s = d.sessions[session]
-    if d.waits_for[s["next"]] != AFTER or d.over[SESSIONS_OVER] >= d.start_ns[s["next"]]:
+    wanted = d.start_ns[s["next"]]
+    if d.waits_for[s["next"]] != AFTER or d.session_counts[SESSIONS_OVER] >= wanted:
         return False
-    s["rests"] = 1
-    d.over[RESTING] += 1
+    s["next_waiter"] = d.resting[wanted]
+    d.resting[wanted] = session + 1
     return True
 
 
 @kernel
 def _note_over(d: Database) -> None:
     """One more session is over: those that rested until then go on."""
-    d.over[SESSIONS_OVER] += 1
-    if d.over[RESTING] == 0:
-        return
-    for session in range(d.first_helper[0]):
-        s = d.sessions[session]
-        if s["rests"] and d.over[SESSIONS_OVER] >= d.start_ns[s["next"]]:
-            s["rests"] = 0
-            d.over[RESTING] -= 1
-            call(d, session)
+    d.session_counts[SESSIONS_OVER] += 1
+    following = d.resting[d.session_counts[SESSIONS_OVER]]
+    while following > 0:
+        call(d, following - 1)
+        following = d.sessions[following - 1]["next_waiter"]
 
 
 @kernel
@@ -249,6 +246,8 @@ def _begin(d: Database, session: int, now: int) -> None:
     s["started_ns"] = _NOT_SERVED
     s["part_ns"] = 0
     s["charge_ns"] = 1  # nothing takes no time
+    if s["transaction_ns"] >= 0:
+        d.session_counts[SESSIONS_ACTIVE] += 1
 
 
 @kernel
@@ -262,6 +261,8 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     if counted:
         record_sync(m, STATEMENT, interval, now - s["started_ns"])
         record_sync(m, FIRST_CLASS + d.category[kind], interval, now - s["started_ns"])
+    if s["transaction_ns"] >= 0:
+        d.session_counts[SESSIONS_ACTIVE] -= 1
     for part in range(len(SPENT)):
         if counted:
             d.spent[kind, part] += d.spending[session, part]
@@ -286,10 +287,18 @@ def _next_demand(d: Database, session: int) -> None:
 
 
 @kernel
-def _go_through(d: Database, session: int, leader: int, place: int, statement: int, now: int) -> int:
+def _counter(d: Database, session: int) -> int:
+    """Return by what a session draws the rows of its demand: another one for each demand of each statement."""
+    s = d.sessions[session]
+    number = d.first_number[session] + np.int64(s["next"]) - np.int64(s["first"])
+    return int(number * _MOST_DEMANDS + s["demand"])
+
+
+@kernel
+def _go_through(d: Database, session: int, leader: int, place: int, now: int) -> int:
     """Go on with a demand of many pages; returns NO_MORE, WANTS, REFERRED or PACED."""
     demand = d.demands[place]
-    counter = np.int64(statement) * _MOST_DEMANDS + d.sessions[leader]["demand"]
+    counter = _counter(d, leader)
     opened = d.read_streams[session]["open"]
     if demand["kind"] == LOOKUPS:
         through_index = not opened and d.sessions[session]["reference"] + 1 < references(d, demand["table"])
@@ -307,7 +316,7 @@ def _leaves_scan(d: Database, session: int, leader: int, now: int) -> bool:
     """A session has gone through its part of a scan that several share; tell whether it rests now, or is a leader that goes on."""
     s = d.sessions[leader]
     if session == leader:
-        if d.read_streams[leader]["helpers"] > 0:
+        if d.read_streams[leader]["first_helper"] > 0:
             s["streamed"] = 2
             await_helpers(d, leader, now)
             return True
@@ -323,14 +332,14 @@ def _leaves_scan(d: Database, session: int, leader: int, now: int) -> bool:
 
 
 @kernel
-def _refer(d: Database, session: int, place: int, statement: int, now: int) -> int:
+def _refer(d: Database, session: int, place: int, now: int) -> int:
     """Refer to the next page of a lookup; returns how many pages that were: 1."""
     s = d.sessions[session]
     demand = d.demands[place]
     table = demand["table"]
     if s["reference"] == 0:
         if demand["kind"] == LOOKUP:
-            s["looked_up"] = draw_row(d, table, table, np.int64(statement) * _MOST_DEMANDS + s["demand"])
+            s["looked_up"] = draw_row(d, table, table, _counter(d, session))
         s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
         s["charge_ns"] += d.costs[LOOKUP_NS]
     page = page_at(d, table, s["row"], s["reference"])

@@ -61,7 +61,8 @@ def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
 
 
 SESSION = _record(
-    "next",  # statement that it runs, or will
+    "first",  # of its statements
+    "next",  # that it runs, or will
     "end",  # behind its last
     "phase",
     "demand",  # of the running statement
@@ -88,9 +89,8 @@ SESSION = _record(
     "streamed",  # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
     "spill_bytes",  # where its temp blocks begin
     "locks",  # rows that it has locked
-    "next_waiter",  # session + 1 behind it that waits for the same row
-    "rests",  # until sessions before it are over
-    indices=("next", "end", "awaiting"),
+    "next_waiter",  # session + 1 behind it that waits for the same row, or rests until as many are over
+    indices=("first", "next", "end", "awaiting"),
 )
 
 #: The background writer, see tiersim.simulator.database.background_writer; averages in 2^-16.
@@ -265,7 +265,9 @@ READ_STREAM = _record(
     "first_io",  # place of the oldest in `io_starts`
     "in_hand",  # a page was taken and its rows are not looked at yet
     "leader",  # of a helper: session + 1 whose scan it shares
-    "helpers",  # of a leader: how many share its scan
+    "first_helper",  # of a leader: session + 1 of those that share its scan; 0: nobody does
+    "next_helper",  # of a helper: session + 1 of the next one of its leader, and of the one before
+    "previous_helper",
     "allotted",  # of a leader: pages that have been given to somebody
     "chunk_pages",  # so many are given at a time
     "due_ns",  # when the pages of the next read may be taken
@@ -301,8 +303,8 @@ TEMP_POSITION, TEMP_BYTES = range(2)
 COUNTED_FROM, UNTIL = range(2)
 #: Temp files are written and read in blocks of this length.
 TEMP_BLOCK_BYTES = 128 << 10
-#: Places in ``over``: sessions that are, and those that rest until more are.
-SESSIONS_OVER, RESTING = range(2)
+#: Places in ``session_counts``: those that are over, and those that run a statement of a transaction.
+SESSIONS_OVER, SESSIONS_ACTIVE = range(2)
 #: Places in ``stations``.
 AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION = range(7)
 
@@ -320,7 +322,11 @@ class Database(NamedTuple):
     ]  # (sessions, most reads ahead): first page of each read that was started and not waited for
     first_helper: NDArray[np.int64]  # (1,): sessions from here on have no statements, but share the scans of others
     idle_helpers: NDArray[np.int64]  # how many there are, and which
-    over: NDArray[np.int64]  # SESSIONS_OVER, RESTING
+    session_counts: NDArray[np.int64]  # SESSIONS_OVER, SESSIONS_ACTIVE
+    resting: NDArray[np.int64]  # (clients + 1,): session + 1 of those that rest until so many are over; 0: nobody does
+    first_number: NDArray[
+        np.int64
+    ]  # (clients + 1,): of the first statement of each, see Statements.planned; its rows are drawn by it
     copies: NDArray[Any]  # COPY_ROW, one for each session; none: nobody copies
     copied: NDArray[np.int64]  # (copies, levels): pages
     locks: NDArray[Any]  # LOCKED_ROW

@@ -124,29 +124,49 @@ def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: in
     return int(_read(p, d, page, _fetch(d, page, dirties, now), was_extended))
 
 
+class Transactions(NamedTuple):
+    """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first, and which of all that are planned."""
+
+    begins: NDArray[np.int64]  # (transactions + 1,)
+    first: NDArray[np.int64]  # (sessions + 1,)
+    first_planned: NDArray[np.int64]  # (sessions + 1,)
+
+
+@kernel
+def _there(transactions: Transactions, planned: int) -> int:
+    """Return which transaction is one of all that are planned: a session goes through those that it has again and again."""
+    session, behind = 0, len(transactions.first) - 1
+    while behind - session > 1:
+        middle = (session + behind) // 2
+        if transactions.first_planned[middle] <= planned:
+            session = middle
+        else:
+            behind = middle
+    first = transactions.first[session]
+    turn = transactions.first[session + 1] - first
+    return int(first + (planned - transactions.first_planned[session]) % turn)
+
+
 @kernel
 def walk(
     p: Plant,
     d: Database,
-    transactions: NDArray[np.int64],
+    transactions: Transactions,
     transaction_ns: int,
     enough: int,
     counted: NDArray[np.int64],
     missed: NDArray[np.int64],
 ) -> None:
-    """Draw transactions until they have made *enough* references, or are as many themselves.
-
-    ``transactions`` is where in the statements each begins, and where the last ends.
-    """
-    count = len(transactions) - 1
+    """Draw transactions until they have made *enough* references, or are as many themselves."""
+    count = transactions.first_planned[-1]
     drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
     row = 0
     while referred < end and drawn < last:
-        chosen = random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn)
+        chosen = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn))
         now = drawn * transaction_ns
         drawn += 1
-        for statement in range(transactions[chosen], transactions[chosen + 1]):
+        for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
                 demand = d.demands[place]
@@ -238,9 +258,14 @@ def clean_all(d: Database) -> None:
     d.pool_state[DIRTY_PAGES] = 0
 
 
-def _transactions(d: Database) -> NDArray[np.int64]:
-    """Return where transactions begin, statements outside of any by themselves, and the end of the last."""
+def _transactions(d: Database) -> Transactions:
+    """Return the transactions of all sessions, and statements outside of any by themselves."""
+    clients = d.sessions[: d.first_helper[0]]
     begins = d.begins.astype(np.bool_)
     begins[1:] |= d.ends[:-1].astype(np.bool_)
-    begins[d.sessions["next"][d.sessions["next"] < d.sessions["end"]]] = True
-    return np.append(np.flatnonzero(begins), len(begins))
+    begins[clients["first"][clients["first"] < clients["end"]]] = True
+    places = np.append(np.flatnonzero(begins), len(begins))
+    first = np.searchsorted(places, np.append(clients["first"], len(begins)))
+    there = np.maximum(clients["end"].astype(np.int64) - clients["first"], 1)
+    planned = np.diff(first) * np.diff(d.first_number) // there
+    return Transactions(places, first, np.concatenate([[0], np.cumsum(planned)]))

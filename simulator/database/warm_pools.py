@@ -13,7 +13,7 @@ from tiersim.simulator.database.warm import Warmed
 #: What decides how a pool is filled, and what is filled then.
 _ASKED = (
     "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "first_level", "level_pages", "law", "reach", "first_rank",
-    "first_moved", "moved_rank", "moved_page", "replacement", "seed",
+    "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
 )  # fmt: skip
 _HELD = (
     "frame_of", "page_of", "state", "used", "dirty", "chain", "newer", "older", "times_ns", "heap", "heap_ns", "heap_place", "placed",
