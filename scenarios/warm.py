@@ -18,6 +18,9 @@ from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
+from tiersim.scenarios.calibration.synthesis.apportion import scattered as scattered_misses
+from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
+from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
@@ -76,6 +79,7 @@ def compile_for_commands() -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
     _run(reference=False)
     _count_distances()
+    _synthesise()
     fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
     _import_describe_and_replay()
 
@@ -172,6 +176,12 @@ def _count_distances() -> None:
     keys, sizes = np.arange(64, dtype=np.int64) % 24, size_grid()
     for curve in (ExactCurve(sizes), Shards(sizes, most_pages=16, samples=1)):
         curve.add(keys, np.zeros(64, np.int32))
+
+
+def _synthesise() -> None:
+    for lookups in (1, 1000):  # drawn one by one, and not
+        scattered_misses(3, np.full(4, lookups), Draws(1))
+    bounded_sample(np.arange(4.0), 0.5, 0.1, 0.0, 1.0)
 
 
 def _import_describe_and_replay() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.counters import read_counters
+from tiersim.scenarios.calibration.synthesis import Evidence, Synthesis, synthesise
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values
@@ -91,3 +93,9 @@ def bundle(
     if statements:
         write_table(folder / STATEMENTS, STATEMENT_COLUMNS, table_of(STATEMENT_COLUMNS, statements))
     return folder
+
+
+def synthesised(path: Path, seed: int) -> Synthesis:
+    """Executions from the counters of a bundle."""
+    evidence = Evidence(path)
+    return synthesise(read_counters(path, evidence), evidence, seed)

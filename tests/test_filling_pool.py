@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.counted_bundles import synthesised
 from tests.counted_databases import FRAMES, TRANSACTIONS, counted_database, law
 from tests.test_statements import scenario
+from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import loop_sessions
-from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.curve import curve
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.kernels
 @pytest.fixture(scope="module")
 def filling(tmp_path_factory: pytest.TempPathFactory) -> Load:
     path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace", unused=90)
-    return read_load(path, synthesise(path, 1), replace(law(), unused=90))
+    return read_load(read_counters(path), synthesised(path, 1), replace(law(), unused=90))
 
 
 def test_a_pool_begins_as_it_was_recorded_if_it_was_filling(filling: Load, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.row_sweep import ACCESSES, HEAP, INDEX, shape_of, walked
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
@@ -40,6 +41,10 @@ from tiersim.traces.statistics import Values
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LAB = DATA / "postgres" / "lab"
 OLTP = DATA / "traces" / "arc" / "OLTP.lis.zst"
+
+
+def accesses_of(path: Path) -> Accesses:
+    return recorded_accesses(read_counters(path))
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.05, 1.8])
@@ -491,7 +496,7 @@ def test_tables_are_found_in_what_was_counted(tmp_path: Path) -> None:
         "public.accounts_pkey": PRIMARY,
         "public.calm": {**ACCOUNTS, "pages_read": 1},
     }
-    found = recorded_accesses(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, host=POOL))
+    found = accesses_of(counted(tmp_path, relations, {"select a from accounts": (1000, 340)}, host=POOL))
     assert found.frames == 80 - 30
     assert found.tables == (AccessedTable("public.accounts", 1000, 100, 9, 1000, 300, 40),)  # two levels
 
@@ -502,7 +507,7 @@ def test_scans_of_an_index_that_find_a_row_are_its_lookups(tmp_path: Path) -> No
     ranges = PRIMARY | {"pages_hit": 4960, "index_scans": 1000, "index_rows": 9000}
     for number, (index, accesses) in enumerate(((pages, 1000), (ranges, 2500))):
         relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": index}
-        found = recorded_accesses(counted(tmp_path / str(number), relations, {}, host=POOL))
+        found = accesses_of(counted(tmp_path / str(number), relations, {}, host=POOL))
         assert found.tables[0].accesses == accesses
 
 
@@ -519,7 +524,7 @@ def test_tables_that_are_changed_and_never_missed_are_asked_for_alike(tmp_path: 
         "public.tellers_pkey": index | {"table": "public.tellers", "index_scans": 1000},
         "public.calm": changed | {"rows_updated": 2},
     }
-    found = recorded_accesses(counted(tmp_path, relations, {}, host=POOL))
+    found = accesses_of(counted(tmp_path, relations, {}, host=POOL))
     assert [table.name for table in found.tables] == ["public.accounts", "public.branches", "public.tellers"]
     assert found.tables[1:] == (
         AccessedTable("public.branches", 50, 1, 0, 1000, 0, 0, even=True),  # found by scans
@@ -530,10 +535,10 @@ def test_tables_that_are_changed_and_never_missed_are_asked_for_alike(tmp_path: 
 
 def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:
     relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
-    filling = recorded_accesses(counted(tmp_path / "a", relations, {}, pool={"//unused": 35}, host=POOL))
+    filling = accesses_of(counted(tmp_path / "a", relations, {}, pool={"//unused": 35}, host=POOL))
     assert (filling.frames, filling.unused) == (50, 35)
     assert "35 of its 50 pages" in filling.inferred[-1]
-    full = recorded_accesses(counted(tmp_path / "b", relations, {}, pool={"//unused": 0}, host=POOL))
+    full = accesses_of(counted(tmp_path / "b", relations, {}, pool={"//unused": 0}, host=POOL))
     assert full.unused == 0
 
 
@@ -544,7 +549,7 @@ def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) 
         "select a from accounts": (500, 2),
         "select b from accounts_old": (500, 900),
     }
-    found = recorded_accesses(counted(tmp_path, relations, queries, host=POOL))
+    found = accesses_of(counted(tmp_path, relations, queries, host=POOL))
     assert (found.tables[0].accesses, found.tables[0].touches) == (500, 2)
     assert "2 statements in turn" in found.inferred[0]
 
@@ -556,18 +561,18 @@ def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
     path = counted(
         tmp_path, held, {}, pool={"accounts/1/clean": 30, "accounts/2/dirty": 10, "accounts_pkey/5/clean": 8}, host=POOL
     )
-    (table,) = recorded_accesses(path).tables
+    (table,) = accesses_of(path).tables
     assert table.heap_missed == 420 - 2 * (100 - 40)
     assert table.accesses == 1000
     assert table.heap_held == (0, 30, 10, 0, 0, 0)
     assert table.index_held == (0, 0, 0, 0, 0, 8)
-    assert "2.0 scans of the whole table" in recorded_accesses(path).inferred[0]
+    assert "2.0 scans of the whole table" in accesses_of(path).inferred[0]
 
 
 def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
     scanned = {**ACCOUNTS, "sequential_scans": 10, "sequential_rows": 10_000}
     relations = {"public.read": scanned, "public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
-    found = recorded_accesses(counted(tmp_path, relations, {}, host=POOL))
+    found = accesses_of(counted(tmp_path, relations, {}, host=POOL))
     assert [table.name for table in found.tables] == ["public.accounts"]
     assert any("public.read: is scanned and nothing else" in line for line in found.inferred)
 
@@ -575,13 +580,13 @@ def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
 def test_scans_that_end_early_count_by_their_rows(tmp_path: Path) -> None:
     begun = {**ACCOUNTS, "sequential_scans": 50, "sequential_rows": 1000}  # the rows of one
     relations: dict[str, dict[str, int | str]] = {"public.accounts": begun, "public.accounts_pkey": PRIMARY}
-    (table,) = recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables
+    (table,) = accesses_of(counted(tmp_path, relations, {}, host=POOL)).tables
     assert table.heap_missed == 300 - 30  # a tenth of its pages were a scan's
 
 
 def test_a_table_that_rows_were_inserted_into_grows(tmp_path: Path) -> None:
     relations = {"public.accounts": {**ACCOUNTS, "rows_inserted": 3}, "public.accounts_pkey": PRIMARY}
-    assert recorded_accesses(counted(tmp_path, relations, {}, host=POOL)).tables[0].grows
+    assert accesses_of(counted(tmp_path, relations, {}, host=POOL)).tables[0].grows
 
 
 def test_references_say_what_pools_of_any_size_would_have_missed(tmp_path: Path) -> None:
@@ -603,16 +608,16 @@ def test_a_bundle_s_references_are_those_of_its_relations(tmp_path: Path) -> Non
 
 
 def test_rows_that_no_index_leads_to_are_found_by_themselves(tmp_path: Path) -> None:
-    found = recorded_accesses(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, host=POOL))
+    found = accesses_of(counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, host=POOL))
     assert (found.tables[0].index_pages, found.tables[0].accesses, found.tables[0].touches) == (0, 1000, 1)
     assert "no index" in found.inferred[0]
 
 
 def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="how large the buffer pool was"):
-        recorded_accesses(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
+        accesses_of(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
     with pytest.raises(TraceError, match="has no table that pages were missed of"):
-        recorded_accesses(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, host=POOL))
+        accesses_of(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, host=POOL))
 
 
 @needs_jit
@@ -623,7 +628,7 @@ def test_pools_of_other_sizes_miss_what_a_real_server_missed(tmp_path: Path) -> 
 
     def accesses(name: str) -> Accesses:
         import_trace([LAB / name], tmp_path / f"{name}.trace", force=True)
-        return recorded_accesses(tmp_path / f"{name}.trace")
+        return accesses_of(tmp_path / f"{name}.trace")
 
     was = accesses("select_zipf_sb256_free")
     found = fit(was.tables, was.frames)
@@ -648,7 +653,7 @@ def test_pools_of_other_sizes_miss_what_a_real_server_missed(tmp_path: Path) -> 
 @pytest.mark.skipif(not LAB.is_dir(), reason="the recordings are not beside this checkout")
 def test_an_update_and_the_look_at_what_it_did_are_one_access(tmp_path: Path) -> None:
     import_trace([LAB / "update_zipf_sb512_free"], tmp_path / "update.trace")
-    was = recorded_accesses(tmp_path / "update.trace")
+    was = accesses_of(tmp_path / "update.trace")
     assert was.tables[0].touches == 2
     found = fit(was.tables, was.frames)
     assert found.exponents[0] == pytest.approx(1.05, abs=0.02)

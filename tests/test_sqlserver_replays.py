@@ -17,6 +17,7 @@ from tests.sqlserver_hours import LOG_NS, READ_NS, SCAN, Truth, sql_server_hour
 from tests.sqlserver_scenarios import sql_server_scenario
 from tests.sqlserver_trace_files import write_file_stats, write_trc
 from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
@@ -130,7 +131,9 @@ def test_counters_of_a_longer_time_are_taken_in_proportion(tmp_path: Path) -> No
     assert table is not None
     early = table.columns["time_ns"] < table.columns["time_ns"].max() // 2
     half = Table({name: values[early] for name, values in table.columns.items()}, table.words)
-    found = recorded_files(truth.path, in_sessions(half, {}), np.zeros(int(early.sum()), np.bool_), 1 << 26, 8192)
+    found = recorded_files(
+        read_counters(truth.path), in_sessions(half, {}), np.zeros(int(early.sum()), np.bool_), 1 << 26, 8192
+    )
     assert found.share_of_time == pytest.approx(0.5, abs=0.02)
     assert any("in that proportion" in sentence for sentence in found.accesses.inferred)
 

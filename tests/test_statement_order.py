@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.counted_bundles import bundle
+from tests.counted_bundles import bundle, synthesised
 from tests.recorded_files import read_files, values
-from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.calibration.synthesis.order import places
 from tiersim.scenarios.calibration.synthesis.selection import Names
 from tiersim.scenarios.statements.programs import spread
@@ -41,7 +40,7 @@ def counted(folder: Path, *, since: dict[str, str] | None = None) -> list[str]:
         of["client", "pgbench"] = {"clients": Decimal(1), "seconds": Decimal(1)}
         snapshots.append((share * 10**9, of))
     path = bundle(folder, snapshots, texts)
-    table = synthesise(path, 1).executions
+    table = synthesised(path, 1).executions
     first = table.columns["transaction"] == table.columns["transaction"][0]
     names = {f"print of {text}": text for text in texts.values()}
     return [names[table.words["query"][code]] for code in table.columns["query"][first].tolist()]

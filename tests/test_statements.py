@@ -6,21 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from tests.counted_bundles import synthesised
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.made_up_devices import token_bucket
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.processor import core_speed
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import synthesise
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
-from tiersim.scenarios.statements.replay import load_of, refuse_keys_of_statements, replay_statements, runs_statements
+from tiersim.scenarios.statements.replay import (
+    load_of,
+    refuse_keys_of_statements,
+    replay_statements,
+    replay_statements_all,
+    runs_statements,
+)
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -29,14 +37,16 @@ from tiersim.simulator.database.tables import AGAIN, CLOCK, LOCK, LOG, LOOKUP, S
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
+from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
     path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace")
-    return read_load(path, synthesise(path, 1), law())
+    return read_load(read_counters(path), synthesised(path, 1), law())
 
 
 def scenario(folder: Path, *settings: str, latency: str = "200 us", text: str = "") -> Any:
@@ -142,7 +152,7 @@ def test_a_cold_pool_misses_more_than_a_warm_one(load: Load, tmp_path: Path) -> 
 
 def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", unused=70)
-    found = read_load(path, synthesise(path, 1), law())
+    found = read_load(read_counters(path), synthesised(path, 1), law())
     assembled = assemble(found, scenario(tmp_path, "replay.cache_state=recorded"))
     assert np.count_nonzero(assembled.database.frame_of) == FRAMES - 70
     assert np.count_nonzero(assemble(found, scenario(tmp_path)).database.frame_of) == FRAMES
@@ -221,7 +231,7 @@ def test_open_transactions_come_at_their_times(load: Load, tmp_path: Path) -> No
 
 def test_sessions_that_nobody_saw_start_by_the_clock(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", clients=None)
-    found = read_load(path, synthesise(path, 1), law())
+    found = read_load(read_counters(path), synthesised(path, 1), law())
     assert found.pooled
     assembled = assemble(found, scenario(tmp_path, "replay.cache_state=cold"))
     assert assembled.program.sessions == assembled.program.transactions
@@ -322,7 +332,7 @@ def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:
 
 def test_statements_that_were_recorded_one_by_one_need_no_synthesis(load: Load, tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", statements=statements_of(load))
-    found = read_load(path, None, law())
+    found = read_load(read_counters(path), None, law())
     assert (len(found), found.synthetic, found.closed, found.pooled) == (90, False, False, False)
     summary = run(found, tmp_path).summary
     assert summary["verdict"]["arrivals"] == "recorded"
@@ -373,15 +383,38 @@ def test_what_a_bundle_lacks_is_a_sentence(load: Load, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="has no table that pages were missed of"):
         load_of(path, 1)
     with pytest.raises(TraceError, match="holds no statements with their pages"):
-        read_load(counted_database(tmp_path / "b.trace"), None, law())
+        read_load(read_counters(counted_database(tmp_path / "b.trace")), None, law())
 
 
 def test_assembling_again_with_other_costs_needs_no_other_load(load: Load, tmp_path: Path) -> None:
-    made = assemble(read_load(load.path, synthesise(load.path, 1), law()), scenario(tmp_path))
+    made = assemble(read_load(read_counters(load.path), synthesised(load.path, 1), law()), scenario(tmp_path))
     again = assemble(load, scenario(tmp_path))
     for name in ("page_of", "used", "dirty"):
         np.testing.assert_array_equal(getattr(made.database, name), getattr(again.database, name))
     np.testing.assert_array_equal(made.program.statements.cpu_ns, again.program.statements.cpu_ns)
+
+
+def test_a_replay_reads_the_counters_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = counted_database(tmp_path / "a.trace")
+    opened: list[Path] = []
+    real = open_parquet
+
+    def counting(table: Path, remedy: str) -> pq.ParquetFile:
+        opened.append(table)
+        return real(table, remedy)
+
+    monkeypatch.setattr(statistics, "open_parquet", counting)
+    scenarios = [
+        scenario(tmp_path, "replay.cache_state=cold"),
+        scenario(tmp_path, "replay.cache_state=cold", "host.cores=1"),
+    ]
+    text = '[placement]\n"relation:ghost" = "data"\n'
+    with pytest.raises(ScenarioError, match="relation:ghost"):
+        replay_statements_all(Bundle(path), [scenario(tmp_path, "replay.cache_state=cold", text=text)])
+    assert len(opened) == 1
+    first, second = replay_statements_all(Bundle(path), scenarios)
+    assert len(opened) == 2
+    assert first.summary["trace"]["hash"] == second.summary["trace"]["hash"]
 
 
 def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:

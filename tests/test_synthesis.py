@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.counted_bundles import Row, Truth, bundle, executions, simple
+from tests.counted_bundles import Row, Truth, bundle, executions, simple, synthesised
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.synthesis import Synthesis, synthesise
+from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
 from tiersim.traces.statistics import Values
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -82,7 +82,7 @@ def test_what_was_counted_comes_out_exactly(
         tmp_path_factory.mktemp("drawn") / "a.trace", [(0, first), (3600 * S, {ONE: whole.values(), TWO: simple(1)})]
     )
 
-    made = synthesise(path, seed)
+    made = synthesised(path, seed)
 
     found = of_query(made, ONE[1])
     sums = {name: int(values.sum()) for name, values in found.items()}
@@ -120,7 +120,7 @@ def test_durations_have_the_recorded_spread_least_and_most(
         tmp_path_factory.mktemp("drawn") / "a.trace",
         [(0, {TWO: simple(1)}), (600 * S, {ONE: now.values(), TWO: simple(1)})],
     )
-    made = synthesise(path, 1)
+    made = synthesised(path, 1)
     duration_ns = of_query(made, ONE[1])["duration_ns"]
     assert duration_ns.max() == now.duration_ns.max()
     assert duration_ns.min() == now.duration_ns.min()
@@ -132,14 +132,14 @@ def test_durations_have_the_recorded_spread_least_and_most(
 def test_the_spread_of_an_interval_is_not_that_of_the_life_of_the_entry(tmp_path: Path) -> None:
     slow, fast = executions(500, 1, mean_us=50_000, reads=0), executions(500, 2, mean_us=100, reads=0)
     path = bundle(tmp_path / "a.trace", [(0, {ONE: slow.values()}), (60 * S, {ONE: slow.and_then(fast).values()})])
-    made = synthesise(path, 1)
+    made = synthesised(path, 1)
     assert made.queries[0].stddev_ns == pytest.approx(fast.duration_ns.std(), rel=1e-3)
     assert made.executions.columns["duration_ns"].std() == pytest.approx(fast.duration_ns.std(), rel=0.1)
 
 
 def test_executions_that_read_take_longer(tmp_path: Path) -> None:
     path = pair(tmp_path, {ONE: executions(2000, 3, reads=0.5).values()})
-    found = of_query(synthesise(path, 1), ONE[1])
+    found = of_query(synthesised(path, 1), ONE[1])
     reading = found["physical_reads"] > 0
     assert found["duration_ns"][reading].mean() > 2 * found["duration_ns"][~reading].mean()
     assert (found["io_wait_ns"][~reading] == 0).all()
@@ -147,7 +147,7 @@ def test_executions_that_read_take_longer(tmp_path: Path) -> None:
 
 def test_a_query_that_reads_a_third_of_a_page_on_average_reads_none_or_some(tmp_path: Path) -> None:
     path = pair(tmp_path, {ONE: executions(3000, 3, reads=0.3).values()})
-    counts = np.bincount(of_query(synthesise(path, 1), ONE[1])["physical_reads"])
+    counts = np.bincount(of_query(synthesised(path, 1), ONE[1])["physical_reads"])
     assert counts[0] > 2000
     assert counts[1] > 400
     assert len(counts) > 2
@@ -157,14 +157,14 @@ def test_a_query_that_reads_ranges_reads_as_differently_as_it_takes_long(tmp_pat
     luck = np.random.default_rng(5)
     reads = luck.lognormal(5, 1, 400).astype(np.int64)
     now = Truth(reads * 200_000 + 50_000, reads * 200_000, reads, {"pages_hit": 0})
-    found = of_query(synthesise(pair(tmp_path, {ONE: now.values()}, 3600), 1), ONE[1])
+    found = of_query(synthesised(pair(tmp_path, {ONE: now.values()}, 3600), 1), ONE[1])
     assert found["physical_reads"].std() == pytest.approx(reads.std(), rel=0.5)
     assert np.corrcoef(found["physical_reads"], found["duration_ns"])[0, 1] > 0.9
 
 
 def test_the_same_seed_gives_the_same_and_another_does_not(tmp_path: Path) -> None:
     path = pair(tmp_path, {ONE: executions(300, 3).values(), TWO: executions(200, 4).values()})
-    first, again, other = (synthesise(path, seed) for seed in (1, 1, 2))
+    first, again, other = (synthesised(path, seed) for seed in (1, 1, 2))
     for column in STATEMENT_COLUMNS:
         assert np.array_equal(first.executions.columns[column.name], again.executions.columns[column.name])
     assert np.array_equal(first.pages_dirtied, again.pages_dirtied)
@@ -180,7 +180,7 @@ def test_a_series_keeps_its_shape_over_time(tmp_path: Path) -> None:
         total += more
         values = {ONE: simple(total, str(total))} if total else {}
         snapshots.append(((number + 1) * 60 * S, {TWO: simple(1), **values}))
-    columns = synthesise(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
+    columns = synthesised(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
     ended = (columns["time_ns"] + columns["duration_ns"] - 1) // (60 * S)
     assert np.bincount(ended, minlength=5).tolist() == calls
 
@@ -191,7 +191,7 @@ def test_what_is_longer_than_its_interval_reaches_back_and_keeps_its_session(tmp
         (60 * S, {TWO: simple(100, "55000")}),
         (120 * S, {TWO: simple(101, "55001"), ONE: simple(1, "110000")}),
     ]
-    made = synthesise(bundle(tmp_path / "a.trace", snapshots), 1)
+    made = synthesised(bundle(tmp_path / "a.trace", snapshots), 1)
     report = of_query(made, ONE[1])
     assert report["duration_ns"].tolist() == [110 * S]
     assert 0 <= report["time_ns"][0] <= 10 * S
@@ -200,7 +200,7 @@ def test_what_is_longer_than_its_interval_reaches_back_and_keeps_its_session(tmp
 
 def test_sessions_are_raised_when_the_work_does_not_fit_and_it_is_said(tmp_path: Path) -> None:
     client: Values = {"clients": Decimal(2), "seconds": Decimal(60)}
-    made = synthesise(pair(tmp_path, {ONE: simple(1000, "300000"), ("client", "load"): client}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(1000, "300000"), ("client", "load"): client}), 1)
     assert made.sessions >= 5
     assert overlaps(made) == 0
     assert any("instead of 2" in sentence for sentence in made.inferred)
@@ -208,7 +208,7 @@ def test_sessions_are_raised_when_the_work_does_not_fit_and_it_is_said(tmp_path:
 
 def test_a_closed_loop_has_its_clients_and_no_pauses(tmp_path: Path) -> None:
     client: Values = {"clients": Decimal(4), "seconds": Decimal(60)}
-    made = synthesise(pair(tmp_path, {ONE: simple(1000, "230000"), ("client", "load"): client}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(1000, "230000"), ("client", "load"): client}), 1)
     assert made.closed
     assert made.sessions == 4
     assert made.think_ns == 0
@@ -217,7 +217,7 @@ def test_a_closed_loop_has_its_clients_and_no_pauses(tmp_path: Path) -> None:
 
 def test_a_paced_generator_pauses(tmp_path: Path) -> None:
     client: Values = {"clients": Decimal(4), "seconds": Decimal(60), "rate_per_s": Decimal(20)}
-    made = synthesise(pair(tmp_path, {ONE: simple(1200, "60000"), ("client", "load"): client}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(1200, "60000"), ("client", "load"): client}), 1)
     assert not made.closed
     assert made.sessions == 4
     assert made.think_ns == pytest.approx((240 - 60) * S / 1200, rel=1e-6)
@@ -225,16 +225,18 @@ def test_a_paced_generator_pauses(tmp_path: Path) -> None:
 
 def test_a_load_that_ran_for_a_part_of_the_interval_is_not_stretched(tmp_path: Path) -> None:
     client: Values = {"clients": Decimal(4), "seconds": Decimal(20)}
-    columns = synthesise(pair(tmp_path, {ONE: simple(1000, "60000"), ("client", "load"): client}), 1).executions.columns
+    columns = synthesised(
+        pair(tmp_path, {ONE: simple(1000, "60000"), ("client", "load"): client}), 1
+    ).executions.columns
     assert columns["time_ns"].min() >= 20 * S
     assert (columns["time_ns"] + columns["duration_ns"]).max() <= 40 * S
 
 
 def test_numbers_of_sessions_that_cannot_be_take_no_memory(tmp_path: Path) -> None:
     client: Values = {"clients": Decimal(10**12), "seconds": Decimal(60)}
-    assert len(synthesise(pair(tmp_path, {ONE: simple(3), ("client", "load"): client}), 1).executions) == 3
+    assert len(synthesised(pair(tmp_path, {ONE: simple(3), ("client", "load"): client}), 1).executions) == 3
     many = pair(tmp_path, {ONE: simple(3, "1e12")}, 1)
-    assert overlaps(synthesise(many, 1)) == 0
+    assert overlaps(synthesised(many, 1)) == 0
 
 
 def test_sessions_as_sampled(tmp_path: Path) -> None:
@@ -247,7 +249,7 @@ def test_sessions_as_sampled(tmp_path: Path) -> None:
         }
         snapshots.append((second * S, {("session", key): {"sessions": value} for key, value in states.items()}))
     snapshots.append((60 * S, {TWO: simple(1001, "60010")}))
-    made = synthesise(bundle(tmp_path / "a.trace", snapshots), 1)
+    made = synthesised(bundle(tmp_path / "a.trace", snapshots), 1)
     assert made.sessions == 8
     assert any("59 samples" in sentence for sentence in made.inferred)
 
@@ -265,7 +267,7 @@ def test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_not
         }
         snapshots.append((second * S, sampled))
     snapshots.append((60 * S, {TWO: simple(1001, "100010")}))
-    columns = synthesise(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
+    columns = synthesised(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
     assert columns["lock_wait_ns"].sum() == columns["client_wait_ns"].sum() == 0
     assert columns["cpu_ns"].sum() == pytest.approx((100 - 60 * 30 / 59) * S, rel=1e-6)
 
@@ -275,21 +277,21 @@ def test_transactions_of_others_are_not_taken_for_single_statements(tmp_path: Pa
         {BEGIN: 500, END: 499, FIRST: 499, SECOND: 501}, 520
     )  # 20 of maintenance; some were cut by the ends
     values["client", "load"] = {"clients": Decimal(4), "seconds": Decimal(60)}
-    found = transactions_of(synthesise(pair(tmp_path, values, texts=TEXTS), 1))
+    found = transactions_of(synthesised(pair(tmp_path, values, texts=TEXTS), 1))
     assert len(found) == 500
     assert found.count([BEGIN, FIRST, SECOND, END]) > 490
 
 
 def test_a_snapshot_or_two_of_sessions_say_nothing(tmp_path: Path) -> None:
     quiet: Values = {"sessions": Decimal(1)}
-    made = synthesise(pair(tmp_path, {ONE: simple(1000, "600000"), ("session", "active//"): quiet}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(1000, "600000"), ("session", "active//"): quiet}), 1)
     assert made.sessions == 20  # 10 busy on average, and 3 √10
     assert any("Little" in sentence for sentence in made.inferred)
 
 
 def test_sessions_by_what_databases_say_of_their_activity(tmp_path: Path) -> None:
     database: Values = {"active_ms": Decimal(200_000), "idle_in_transaction_ms": Decimal(40_000)}
-    made = synthesise(pair(tmp_path, {ONE: simple(1000, "600"), ("database", "a"): database}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(1000, "600"), ("database", "a"): database}), 1)
     assert made.sessions == 10  # 4 on average, and 3 √4
 
 
@@ -325,7 +327,7 @@ def transactions_of(made: Synthesis) -> list[list[str]]:
 
 def test_begin_tells_transactions_and_the_others_stand_alone(tmp_path: Path) -> None:
     values = counted({BEGIN: 50, END: 50, FIRST: 50, SECOND: 100, REPORT: 30}, 80)
-    made = synthesise(pair(tmp_path, values, texts=TEXTS), 1)
+    made = synthesised(pair(tmp_path, values, texts=TEXTS), 1)
     found = transactions_of(made)
     assert found.count([BEGIN, FIRST, SECOND, SECOND, END]) == 50
     assert found.count([REPORT]) == 30
@@ -336,14 +338,14 @@ def test_statements_of_a_transaction_are_in_the_order_in_which_queries_were_firs
     values = counted(
         {BEGIN: 50, END: 50, FIRST: 50, SECOND: 50}, 50, **{BEGIN: "t3", END: "t0", FIRST: "t2", SECOND: "t1"}
     )
-    found = transactions_of(synthesise(pair(tmp_path, values, texts=TEXTS), 1))
+    found = transactions_of(synthesised(pair(tmp_path, values, texts=TEXTS), 1))
     assert found == [[BEGIN, SECOND, FIRST, END]] * 50
 
 
 def test_commits_tell_transactions_where_prepared_begins_were_counted_once_a_session(tmp_path: Path) -> None:
     values = counted({BEGIN: 8, END: 8, FIRST: 1000, SECOND: 1000, REPORT: 2}, 1004)
     values["client", "load"] = {"clients": Decimal(8), "seconds": Decimal(60)}
-    made = synthesise(pair(tmp_path, values, texts=TEXTS), 1)
+    made = synthesised(pair(tmp_path, values, texts=TEXTS), 1)
     statements = [[name for name in of if name not in (BEGIN, END)] for of in transactions_of(made)]
     assert statements.count([FIRST, SECOND]) == 1000
     assert statements.count([REPORT]) == 2
@@ -351,7 +353,7 @@ def test_commits_tell_transactions_where_prepared_begins_were_counted_once_a_ses
 
 
 def test_without_begin_or_commits_each_statement_is_a_transaction(tmp_path: Path) -> None:
-    made = synthesise(pair(tmp_path, counted({FIRST: 20, SECOND: 30}, None), texts=TEXTS), 1)
+    made = synthesised(pair(tmp_path, counted({FIRST: 20, SECOND: 30}, None), texts=TEXTS), 1)
     assert len(transactions_of(made)) == 50
     kinds = {query.entity: query for query in made.queries}
     assert set(kinds) == {FIRST, SECOND}
@@ -361,11 +363,11 @@ def test_databases_that_do_not_count_commits_say_nothing_of_transactions(tmp_pat
     values = counted({FIRST: 20, SECOND: 30}, None)
     gauge: dict[tuple[str, str], Values] = {("database", "a"): {"backends": Decimal(3)}}
     path = bundle(tmp_path / "a.trace", [(0, {TWO: simple(1), **gauge}), (60 * S, {**values, **gauge})], TEXTS)
-    assert len(transactions_of(synthesise(path, 1))) == 50
+    assert len(transactions_of(synthesised(path, 1))) == 50
 
 
 def test_kinds_are_told_by_the_text(tmp_path: Path) -> None:
-    made = synthesise(pair(tmp_path, counted({BEGIN: 5, FIRST: 5}, 5), texts=TEXTS), 1)
+    made = synthesised(pair(tmp_path, counted({BEGIN: 5, FIRST: 5}, 5), texts=TEXTS), 1)
     assert sorted(zip(made.executions.texts("query"), made.executions.texts("kind"), strict=True))[::5] == [
         ("print of BEGIN", "utility"), ("print of UPDATE a SET b = ?", "language"),
     ]  # fmt: skip
@@ -373,14 +375,14 @@ def test_kinds_are_told_by_the_text(tmp_path: Path) -> None:
 
 def test_time_of_processor_where_it_was_measured(tmp_path: Path) -> None:
     values = {ONE: {**executions(100, 1).values(), "cpu_user_ms": Decimal("1.5"), "cpu_system_ms": Decimal("0.25")}}
-    made = synthesise(pair(tmp_path, values), 1)
+    made = synthesised(pair(tmp_path, values), 1)
     assert made.executions.columns["cpu_ns"].sum() == 1_750_000
     assert "measured" in made.queries[0].cpu_basis
 
 
 def test_time_of_processor_is_not_known_where_reads_were_not_timed(tmp_path: Path) -> None:
     untimed = {**executions(100, 1).values(), "read_ms": Decimal(0)}
-    made = synthesise(pair(tmp_path, {ONE: untimed, TWO: executions(50, 2, reads=0).values()}), 1)
+    made = synthesised(pair(tmp_path, {ONE: untimed, TWO: executions(50, 2, reads=0).values()}), 1)
     assert (of_query(made, ONE[1])["cpu_ns"] == NOT_KNOWN).all()
     assert (of_query(made, ONE[1])["io_wait_ns"] == NOT_KNOWN).all()
     assert (of_query(made, TWO[1])["cpu_ns"] >= 0).all()  # it read nothing
@@ -390,7 +392,7 @@ def test_time_of_processor_is_not_known_where_reads_were_not_timed(tmp_path: Pat
 def test_samples_of_more_waits_than_there_was_time_leave_what_the_fastest_execution_took(tmp_path: Path) -> None:
     waits: Values = {"samples": Decimal(3000)}  # 30 s, of 10 s
     counted = simple(100, "10000", exec_min_ms="20", exec_max_ms="500")
-    made = synthesise(pair(tmp_path, {ONE: counted, ("wait", "77/Lock/transactionid"): waits}), 1)
+    made = synthesised(pair(tmp_path, {ONE: counted, ("wait", "77/Lock/transactionid"): waits}), 1)
     columns = of_query(made, ONE[1])
     assert columns["lock_wait_ns"].sum() == pytest.approx(8 * S, abs=2)
     assert columns["cpu_ns"].sum() == pytest.approx(2 * S, abs=200)
@@ -398,7 +400,7 @@ def test_samples_of_more_waits_than_there_was_time_leave_what_the_fastest_execut
 
 def test_sampled_waits_are_no_time_of_processor(tmp_path: Path) -> None:
     waits: Values = {"samples": Decimal(300)}  # of 10 ms each
-    made = synthesise(pair(tmp_path, {ONE: simple(100, "10000"), ("wait", "77/Lock/transactionid"): waits}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(100, "10000"), ("wait", "77/Lock/transactionid"): waits}), 1)
     columns = made.executions.columns
     assert columns["lock_wait_ns"].sum() == pytest.approx(3 * S, abs=2)
     assert columns["cpu_ns"].sum() == pytest.approx(7 * S, abs=2)
@@ -407,7 +409,7 @@ def test_sampled_waits_are_no_time_of_processor(tmp_path: Path) -> None:
 
 def test_time_of_processor_is_at_most_that_of_the_host(tmp_path: Path) -> None:
     host: Values = {"user_ms": Decimal(3000), "system_ms": Decimal(1000)}
-    made = synthesise(pair(tmp_path, {ONE: simple(100, "10000"), ("processor", "host"): host}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(100, "10000"), ("processor", "host"): host}), 1)
     assert made.executions.columns["cpu_ns"].sum() == pytest.approx(4 * S, abs=2)
 
 
@@ -422,7 +424,7 @@ def test_commits_wait_for_the_log_only_if_its_flushes_fit_into_their_time(
     log = ("log", "log")
     first: dict[tuple[str, str], Values] = {TWO: simple(1), log: {"flush_ms": Decimal(0)}}
     last = {**values, log: {"flush_ms": Decimal(flush_ms)}}
-    found = of_query(synthesise(bundle(tmp_path / "a.trace", [(0, first), (60 * S, last)], TEXTS), 1), END)
+    found = of_query(synthesised(bundle(tmp_path / "a.trace", [(0, first), (60 * S, last)], TEXTS), 1), END)
     assert found["cpu_ns"].sum() == cpu_ns
     assert found["log_wait_ns"].sum() == log_ns
 
@@ -433,21 +435,21 @@ def test_the_statements_of_the_recording_and_those_inside_functions_are_left_out
     }  # fmt: skip
     texts = {ONE[1]: "SELECT pg_stat FROM t WHERE a = ?", "1/10/t/5": "COPY (SELECT * FROM pg_stat_statements) TO STDOUT",
              "1/10/t/6": "select pg_relation_size(?)", "1/10/f/99": "SELECT a FROM b"}  # fmt: skip
-    made = synthesise(pair(tmp_path, {**values, ONE: simple(10)}, texts={**texts, ONE[1]: "SELECT a FROM t"}), 1)
+    made = synthesised(pair(tmp_path, {**values, ONE: simple(10)}, texts={**texts, ONE[1]: "SELECT a FROM t"}), 1)
     assert [query.entity for query in made.queries] == [ONE[1]]
     assert any(sentence.startswith("7 executions that took statistics") for sentence in made.inferred)
     assert any(sentence.startswith("70 executions inside functions") for sentence in made.inferred)
 
 
 def test_without_a_standard_deviation_there_is_no_spread_and_it_is_said(tmp_path: Path) -> None:
-    made = synthesise(pair(tmp_path, {ONE: simple(7, "70")}), 1)
+    made = synthesised(pair(tmp_path, {ONE: simple(7, "70")}), 1)
     assert (made.executions.columns["duration_ns"] == 10 * MS).all()
     assert made.queries[0].stddev_ns is None
     assert any("no standard deviation" in sentence for sentence in made.inferred)
 
 
 def test_what_the_source_does_not_count_is_not_known(tmp_path: Path) -> None:
-    columns = synthesise(pair(tmp_path, {ONE: simple(7)}), 1).executions.columns
+    columns = synthesised(pair(tmp_path, {ONE: simple(7)}), 1).executions.columns
     for name in (
         "logical_reads",
         "physical_reads",
@@ -468,7 +470,7 @@ def test_logged_transactions_keep_their_times_and_sessions(tmp_path: Path) -> No
     rows: list[Row] = [
         {"time_ns": start, "duration_ns": MS, "session": session, "kind": "transaction"} for session, start in logged
     ]
-    made = synthesise(pair(tmp_path, values, texts=TEXTS, statements=rows), 1)
+    made = synthesised(pair(tmp_path, values, texts=TEXTS, statements=rows), 1)
     columns = made.executions.columns
     texts = made.executions.texts("session")
     by_session = [texts.count(name) for name in ("client 0", "client 1", "session 1")]
@@ -498,22 +500,22 @@ def test_logged_transactions_never_overlap_even_when_they_have_too_much_to_do(
             now += lasts + int(luck.integers(0, S))
     now_ = executions(90, seed, mean_us=work_ms * 300, reads=0)
     snapshots = [(0, {TWO: simple(1)}), (30 * S, {ONE: now_.values()}), (90 * S, {ONE: now_.and_then(now_).values()})]
-    made = synthesise(bundle(tmp_path_factory.mktemp("logged") / "a.trace", snapshots, statements=logged), 1)
+    made = synthesised(bundle(tmp_path_factory.mktemp("logged") / "a.trace", snapshots, statements=logged), 1)
     assert overlaps(made) == 0
     assert made.executions.columns["duration_ns"].sum() == 2 * now_.duration_ns.sum()
 
 
 def test_there_is_nothing_to_synthesise_from(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="two snapshots"):
-        synthesise(bundle(tmp_path / "none.trace", []), 1)
+        synthesised(bundle(tmp_path / "none.trace", []), 1)
     with pytest.raises(TraceError, match="two snapshots"):
-        synthesise(bundle(tmp_path / "one.trace", [(0, {ONE: simple(1)})]), 1)
+        synthesised(bundle(tmp_path / "one.trace", [(0, {ONE: simple(1)})]), 1)
     with pytest.raises(TraceError, match="times"):
-        synthesise(bundle(tmp_path / "untimed.trace", [(None, {ONE: simple(1)}), (None, {ONE: simple(2)})]), 1)
+        synthesised(bundle(tmp_path / "untimed.trace", [(None, {ONE: simple(1)}), (None, {ONE: simple(2)})]), 1)
     with pytest.raises(TraceError, match="after the load"):
-        synthesise(bundle(tmp_path / "quiet.trace", [(0, {ONE: simple(1)}), (S, {ONE: simple(1)})]), 1)
+        synthesised(bundle(tmp_path / "quiet.trace", [(0, {ONE: simple(1)}), (S, {ONE: simple(1)})]), 1)
     with pytest.raises(TraceError, match="leave out one"):
-        synthesise(bundle(tmp_path / "twice.trace", [(S, {ONE: simple(1)}), (S, {ONE: simple(2)})]), 1)
+        synthesised(bundle(tmp_path / "twice.trace", [(S, {ONE: simple(1)}), (S, {ONE: simple(2)})]), 1)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +531,7 @@ def test_counters_that_cannot_be_are_refused_in_a_sentence(
     tmp_path: Path, counter: str, value: str, match: str
 ) -> None:
     with pytest.raises(TraceError, match=match):
-        synthesise(pair(tmp_path, {ONE: {**simple(10), counter: Decimal(value)}}), 1)
+        synthesised(pair(tmp_path, {ONE: {**simple(10), counter: Decimal(value)}}), 1)
 
 
 @pytest.mark.parametrize(
@@ -553,6 +555,6 @@ def test_counters_that_contradict_each_other_still_give_executions(tmp_path: Pat
         "exec_max_ms": Decimal(9),
         **odd,
     }
-    made = synthesise(pair(tmp_path, {ONE: values}), 1)
+    made = synthesised(pair(tmp_path, {ONE: values}), 1)
     assert made.executions.columns["duration_ns"].sum() == int(values["exec_ms"]) * MS
     assert overlaps(made) == 0

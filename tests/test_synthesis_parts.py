@@ -1,6 +1,8 @@
 """The parts that synthesised executions are made with: whole numbers that add up, bounded samples, what texts say."""
 
+from fractions import Fraction
 from itertools import pairwise
+from math import floor
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum, scattered
 from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
+from tiersim.scenarios.calibration.synthesis.bounded_kernels import place_between_bounds
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Work
 from tiersim.scenarios.calibration.synthesis.texts import Role, is_of_the_recording, kind_of, role_of
@@ -64,26 +67,119 @@ def test_misses_are_spread_as_a_draw_without_replacement_is() -> None:
         assert missed.var() == pytest.approx(size * 0.2 * 0.8, rel=0.03)
 
 
-@pytest.mark.parametrize("mean", [0.02, 0.3, 0.9])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_bounded_sample_has_any_mean_and_spread_that_are_possible(mean: float, share: float) -> None:
-    scores = Draws(1).normal(20_000, "scores")
-    stddev = share * np.sqrt(mean * (1 - mean))
-    sample = bounded_sample(scores, 5 + 10 * mean, 10 * stddev, 5, 15)
-    assert sample.mean() == pytest.approx(5 + 10 * mean, rel=0.005)
-    assert sample.std() == pytest.approx(10 * stddev, rel=0.02)
-    assert sample.min() >= 5
-    assert sample.max() <= 15
+def hamilton(total: int, weights: list[int], most: list[int]) -> list[int]:
+    """What each gets, in fractions: those that would get more than they take get that, and the others share the rest."""
+    shares: dict[int, Fraction] = {}
+    while True:
+        free = [index for index in range(len(weights)) if index not in shares]
+        left, weight = total - sum(shares.values()), sum(weights[index] for index in free)
+        parts = {i: left * (Fraction(weights[i], weight) if weight else Fraction(1, len(free))) for i in free}
+        full = {index: Fraction(most[index]) for index, part in parts.items() if part >= most[index]}
+        shares |= full
+        if not full or len(shares) == len(weights):
+            shares |= {index: part for index, part in parts.items() if index not in shares}
+            break
+    given_out = [floor(shares[index]) for index in range(len(weights))]
+    ranked = sorted(range(len(weights)), key=lambda index: given_out[index] - shares[index])
+    for index in ranked[: total - sum(given_out)]:
+        given_out[index] += 1
+    return given_out
+
+
+@settings(deadline=None)
+@given(most=st.lists(st.integers(0, 1 << 12), min_size=1, max_size=12), total=st.integers(0, 1 << 13), data=st.data())
+def test_what_is_handed_out_is_by_largest_remainders(most: list[int], total: int, data: st.DataObject) -> None:
+    total = min(total, sum(most))
+    # powers of 2, and a total of them, so that no remainder is rounded and ties are ties
+    weights = [1 << power for power in data.draw(st.lists(st.integers(0, 6), min_size=len(most), max_size=len(most)))]
+    weights[0] += (1 << 12) - sum(weights)
+    given_out = apportion(total, np.array(weights, np.float64), np.array(most))
+    expected = hamilton(total, weights, most)
+    assert given_out.sum() == total
+    assert np.abs(given_out - expected).max() <= 1  # shares of what others do not take are rounded
+    if total <= min(most):
+        assert given_out.tolist() == expected
+
+
+def best_variance(count: int, place: float) -> float:
+    """The variance of *count* numbers in [0, 1] with mean *place* of which all but one are 0 or 1."""
+    ones = int(count * place)
+    numbers = [1.0] * ones + [count * place - ones] + [0.0] * (count - ones - 1)
+    return float(np.var(numbers[:count]))
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    count=st.integers(2, 40) | st.sampled_from([1000, 20_000]),
+    seed=st.integers(0, 1 << 20),
+    place=st.floats(1e-9, 0.5) | st.sampled_from([1e-6, 0.02, 0.2, 0.25, 0.5]),
+    upper=st.booleans(),
+    share=st.floats(1e-6, 1) | st.sampled_from([1e-9, 0.999, 0.9999, 1.0, 3.0]),
+    least=st.sampled_from([0.0, 5.0, 1e6]),
+    span=st.sampled_from([1.0, 10.0, 1e12]),
+)
+def test_a_bounded_sample_has_any_mean_and_spread_that_are_possible(
+    count: int, seed: int, place: float, upper: bool, share: float, least: float, span: float
+) -> None:
+    scores = np.random.default_rng(seed).normal(3, 7, count)
+    place = 1 - place if upper else place
+    most, mean = least + span, least + span * place
+    place = (mean - least) / span  # as far as its digits go
+    possible = span * np.sqrt(best_variance(count, place))
+    stddev = share * span * np.sqrt(place * (1 - place))
+    sample = bounded_sample(scores, mean, stddev, least, most)
+    last_digit = float(np.spacing(most))
+    assert sample.mean() == pytest.approx(mean, rel=1e-9)
+    assert sample.std() == pytest.approx(min(stddev, possible), rel=1e-4, abs=8 * last_digit)
+    assert sample.min() >= least
+    assert sample.max() <= most
     assert (np.diff(sample[np.argsort(scores)]) >= 0).all()
 
 
+@pytest.mark.parametrize("count", [3, 8, 500])
+@pytest.mark.parametrize("place", [0.001, 0.2, 0.5])
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.6, 0.9])
+def test_coefficients_are_those_that_halving_finds(count: int, place: float, share: float) -> None:
+    scores = Draws(2).normal(count, "scores")
+    scores = np.asarray((scores - scores.mean()) / scores.std())
+    variance = share * best_variance(count, place)
+
+    def places(steepness: float) -> np.ndarray:
+        low, high, found = -1e6, 1e6, scores
+        for _ in range(100):
+            shift = (low + high) / 2
+            found = np.asarray(0.5 + 0.5 * np.tanh((steepness * scores + shift) / 2))
+            low, high = (low, shift) if found.mean() > place else (shift, high)
+        return found
+
+    low, high = -12.0, 9.0
+    for _ in range(60):
+        expected = places(np.exp((low + high) / 2))
+        low, high = (low, (low + high) / 2) if expected.var() > variance else ((low + high) / 2, high)
+    found = scores.copy()
+    place_between_bounds(found, place, variance, best_variance(count, place))
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.parametrize(
-    ("least", "most", "mean", "stddev"), [(3, 3, 3, 1), (0, 1, 1, 0.5), (0, 9, 4, 0), (0, 9, 4, 1e9)]
+    ("least", "most", "mean", "stddev"),
+    [
+        (3, 3, 3, 1),
+        (0, 1, 1, 0.5),
+        (0, 1, 0, 0.5),
+        (0, 9, 4, 0),
+        (0, 9, 4, 1e-200),
+        (0, 9, 4, 1e9),
+        (0, 1e18, 1, 1e200),
+    ],
 )
-def test_what_is_impossible_is_as_near_as_possible(least: float, most: float, mean: float, stddev: float) -> None:
-    sample = bounded_sample(Draws(1).normal(1000, "scores"), mean, stddev, least, most)
+@pytest.mark.parametrize("scores", [Draws(1).normal(1000, "scores"), np.ones(7), np.repeat([1.0, 2.0], 9)])
+def test_what_is_impossible_is_as_near_as_possible(
+    least: float, most: float, mean: float, stddev: float, scores: np.ndarray
+) -> None:
+    sample = bounded_sample(scores, mean, stddev, least, most)
     assert np.isfinite(sample).all()
-    assert sample.mean() == pytest.approx(mean, rel=0.02)
+    assert sample.mean() == pytest.approx(mean, rel=1e-9)
     assert least <= sample.min() <= sample.max() <= most
 
 

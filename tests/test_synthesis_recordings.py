@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.counted_bundles import synthesised
 from tests.test_synthesis import of_query, overlaps
-from tiersim.scenarios.calibration.synthesis import Synthesis, synthesise
+from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.traces.readers import import_trace
 from tiersim.traces.statements import STATEMENTS, read_queries
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -87,7 +88,7 @@ def little(made: Synthesis) -> float:
 @pytest.mark.parametrize("name", LAB)
 def test_cells_of_the_lab(name: str, tmp_path: Path) -> None:
     folder = SHARED / "lab" / name
-    made = synthesise(recorded(folder, tmp_path), 1)
+    made = synthesised(recorded(folder, tmp_path), 1)
     check_sums(made, folder)
     assert made.closed
     assert made.sessions == len(made.executions.words["session"]) == 8
@@ -103,7 +104,7 @@ def test_cells_of_the_lab(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in LAB if name.startswith("update")])
 def test_a_transaction_of_the_lab_is_an_update_and_a_select(name: str, tmp_path: Path) -> None:
     target = recorded(SHARED / "lab" / name, tmp_path)
-    made, queries = synthesise(target, 1), read_queries(target)
+    made, queries = synthesised(target, 1), read_queries(target)
     texts = dict(zip(queries.texts("query"), queries.texts("text"), strict=True))
     begins = [str(texts[word]).split()[0] for word in made.executions.words["query"]]
     columns = made.executions.columns
@@ -122,7 +123,7 @@ def test_pairs_of_snapshots(name: str, tmp_path: Path, logged: bool) -> None:
     target = recorded(folder, tmp_path)
     if not logged:
         (target / STATEMENTS).unlink()
-    made = synthesise(target, 1)
+    made = synthesised(target, 1)
     check_sums(made, folder)
     assert made.sessions == 8
     assert made.think_ns == 0

@@ -102,9 +102,21 @@ def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
     it came back.
     """
-    before: _Before = {}
+    stepping = Stepping()
     for snapshot in snapshots:
-        yield from _steps_to(snapshot, before)
+        yield from stepping.to(snapshot)
+
+
+class Stepping:
+    """Goes from snapshot to snapshot, see :func:`steps`; holds the last that was said of each subject."""
+
+    def __init__(self) -> None:
+        """Begin before the first."""
+        self._before: _Before = {}
+
+    def to(self, snapshot: Snapshot) -> Iterator[Step]:
+        """Yield the steps to the next snapshot; all of them have to be taken."""
+        return _steps_to(snapshot, self._before)
 
 
 def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[Step]:
@@ -129,13 +141,13 @@ class Differencing:
     def __init__(self) -> None:
         """Begin without any."""
         self.found = Differences()
-        self._before: _Before = {}
+        self._stepping = Stepping()
         self._first_ns: dict[_Track, int | None] = {}
         self._seen: dict[_Track, int] = {}
 
     def add(self, snapshot: Snapshot) -> None:
         """Take in the next snapshot."""
-        for step in _steps_to(snapshot, self._before):
+        for step in self._stepping.to(snapshot):
             self._add(step)
 
     def _add(self, step: Step) -> None:

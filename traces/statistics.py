@@ -31,6 +31,7 @@ _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 #: A row group ends with the snapshot that reaches so many rows.
 _ROWS_PER_GROUP = 1 << 16
 _Row = tuple[int, int | None, str, str, str, Decimal | str]
+_Cells = tuple[Any, ...]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "decimal": pa.decimal128(_PRECISION, _SCALE), "text": _TEXT}
@@ -154,34 +155,31 @@ def _grouped(file: pq.ParquetFile, path: Path) -> Iterator[Snapshot]:
     """Yield the snapshots of an opened table; rows of one snapshot stand together."""
     number, time_ns = -1, None
     values: dict[tuple[str, str], dict[str, Decimal | str]] = {}
-    for row in _rows(file, path):
-        if row["snapshot"] != number:
-            if row["snapshot"] < number:
-                raise TraceError(f"{path}: snapshot {row['snapshot']} stands behind {number}; sort by snapshot")
+    for snapshot, taken_ns, subject, entity, counter, value, text in _rows(file, path):
+        if snapshot != number:
+            if snapshot < number:
+                raise TraceError(f"{path}: snapshot {snapshot} stands behind {number}; sort by snapshot")
             if values:
                 yield Snapshot(time_ns, values)
-            number, time_ns, values = row["snapshot"], row.get("time_ns"), {}
-        value = row["text"] if row.get("value") is None else row["value"]
-        if value is not None:
-            values.setdefault((row["subject"], row["entity"]), {})[row["counter"]] = value
+            number, time_ns, values = snapshot, taken_ns, {}
+        said = text if value is None else value
+        if said is not None:
+            values.setdefault((subject, entity), {})[counter] = said
     if values:
         yield Snapshot(time_ns, values)
 
 
-def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
-    plain = pa.schema([pa.field(f.name, pa.string() if f.type == _TEXT else f.type) for f in _SCHEMA])
+def _rows(file: pq.ParquetFile, path: Path) -> Iterator[_Cells]:
+    """Yield rows, in the order of STATISTICS_COLUMNS."""
     try:
         for batch in batches(file, 1 << 16):
-            table = pa.Table.from_batches([batch])
-            arrays: dict[str, Any] = {
-                f.name: table[f.name].cast(f.type) if f.name in table.column_names else None for f in plain
-            }
+            there = {f.name: batch.column(f.name).cast(_plain(f.type)) for f in _SCHEMA if f.name in batch.schema.names}
             for column in STATISTICS_COLUMNS:
-                if column.required and arrays[column.name].null_count:
+                if column.required and there[column.name].null_count:
                     raise TraceError(f"{path}: column {column.name!r} is empty in some rows; every row needs a value")
-            columns = [[None] * len(table) if a is None else a.to_pylist() for a in arrays.values()]
-            for row in zip(*columns, strict=True):
-                yield dict(zip(arrays, row, strict=True))
+            nothing = [None] * len(batch)
+            columns = [_cells(there[name]) if name in there else nothing for name in _SCHEMA.names]
+            yield from zip(*columns, strict=True)
     except MemoryError:
         raise
     except DAMAGE as error:
@@ -189,3 +187,14 @@ def _rows(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
         raise TraceError(
             f"{path}: is damaged, or a column has another type ({what}); import the recording again"
         ) from None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if kind == _TEXT else kind
+
+
+def _cells(column: pa.Array) -> list[Any]:
+    """Return a column as Python objects, of which equal ones are one: most are a few words, or 0."""
+    coded = column.dictionary_encode()
+    words = [*coded.dictionary.to_pylist(), None]
+    return [words[code] for code in coded.indices.fill_null(len(words) - 1).to_pylist()]

@@ -7,7 +7,6 @@ answered: so that as many transactions end in a second as were recorded. What it
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,8 @@ from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.tables import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.metrics import Metrics
-from tiersim.traces.differences import Differences, differences
+from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ
-from tiersim.traces.statistics import read_snapshots
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
@@ -75,9 +73,8 @@ class Run:
     statements_per_transaction: float
 
 
-def recorded_pace(path: Path) -> Pace:
-    """Return how fast the load of the bundle at *path* ran, of what was counted."""
-    found = differences(read_snapshots(path))
+def recorded_pace(found: Differences) -> Pace:
+    """Return how fast a load ran, of what was counted."""
     rates = [float(change.number("transactions_per_s") or 0) for change in found.of("client").values()]
     timed = [
         (float(read), float(took))
@@ -95,9 +92,9 @@ def _log_sync_ns(found: Differences) -> float | None:
     return (flush_ms + write_ms) * NS_PER_MS / flushes if flushes and flush_ms and write_ms else None
 
 
-def recorded_flushes(path: Path) -> int:
-    """Return how often the log of the bundle at *path* was flushed, as far as that was counted."""
-    return int(of_log(differences(read_snapshots(path)), "flushes"))
+def recorded_flushes(found: Differences) -> int:
+    """Return how often the log was flushed, as far as that was counted."""
+    return int(of_log(found, "flushes"))
 
 
 def of_log(found: Differences, name: str) -> float:

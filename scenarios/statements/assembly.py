@@ -20,8 +20,6 @@ from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.tables import UNTIL, Database
 from tiersim.simulator.database.warm import clean_all, fill, warm
 from tiersim.simulator.database.warm_pools import WarmPools
-from tiersim.traces.differences import differences
-from tiersim.traces.statistics import read_snapshots
 from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
@@ -178,16 +176,13 @@ def is_extrapolated(load: Load, settings: Settings) -> bool:
 def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     """Return how many frames held a page when the recording began; raises ScenarioError where nobody looked."""
     is_sql_server = load.manifest.host.get("engine") == "sqlserver"
-    for snapshot in read_snapshots(load.path):
-        entities = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
-        if entities and is_sql_server:
-            held = sum(int(float(values.get("pages", 0))) for values in entities.values())
-            return max(min(frames, held), 1)
-        if entities:
-            unused = sum(
-                int(float(values.get("pages", 0))) for entity, values in entities.items() if "unused" in entity
-            )
-            return max(min(frames, load.fitted.frames - unused), 1)
+    pool = load.counters.pool
+    if pool and is_sql_server:
+        held = sum(int(float(values.get("pages", 0))) for values in pool.values())
+        return max(min(frames, held), 1)
+    if pool:
+        unused = sum(int(float(values.get("pages", 0))) for entity, values in pool.items() if "unused" in entity)
+        return max(min(frames, load.fitted.frames - unused), 1)
     raise ScenarioError(
         f'{scenario.name}: replay.cache_state: "recorded", but {load.path} does not say what its pool held; record '
         f'{"sys.dm_os_buffer_descriptors" if is_sql_server else "pg_buffercache"}, or write "warm"'
@@ -255,9 +250,7 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
         return
     tables = [table.name for table in load.fitted.tables]
     known = {
-        name
-        for full in (*differences(read_snapshots(load.path)).of("relation"), *tables)
-        for name in (full, full.rpartition(".")[2])
+        name for full in (*load.counters.found.of("relation"), *tables) for name in (full, full.rpartition(".")[2])
     }
     for name in wanted:
         if name not in known:

@@ -6,7 +6,6 @@ spoken of relative to what was measured.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,9 +38,8 @@ from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.traces.differences import differences
+from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
-from tiersim.traces.statistics import read_snapshots
 from tiersim.units import NS_PER_MS
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
@@ -68,7 +66,7 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
     """
     _refuse_changes(recorded_on)
-    recorded = recorded_pace(load.path)
+    recorded = recorded_pace(load.counters.found)
     here = recorded_on.model.host is not None and recorded_on.model.host.clients == "here"
     if here and recorded.pause_ns is None:
         raise ScenarioError(
@@ -130,7 +128,7 @@ class _Mean:
 def _measured(load: Load) -> dict[str, _Mean]:
     """Return the means of transactions, if a load generator measured them, and of queries by id."""
     found: dict[str, _Mean] = {}
-    clients = list(differences(read_snapshots(load.path)).of("client").values())
+    clients = list(load.counters.found.of("client").values())
     mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
     if mean_ms:
         read_each = float(load.physical_reads.sum()) / load.transactions
@@ -146,7 +144,7 @@ def _measured(load: Load) -> dict[str, _Mean]:
             reads = None if load.pages_read is not None else float(read[code] / calls[code])
             found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
     if load.logical_reads is not None:
-        found |= _measured_of_files(load.path)
+        found |= _measured_of_files(load.counters.found)
     return found
 
 
@@ -166,13 +164,9 @@ def _making_durable(load: Load) -> NDArray[np.bool_]:
     return found
 
 
-def _measured_of_files(path: Path) -> dict[str, _Mean]:
+def _measured_of_files(counted: Differences) -> dict[str, _Mean]:
     """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
-    own = [
-        change
-        for entity, change in differences(read_snapshots(path)).of("file").items()
-        if entity.partition("/")[0] not in OWN_DATABASES
-    ]
+    own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
     found = {}
     for name, what, of_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
         files = [change for change in own if (change.last.get("kind") == "log") == of_log]
@@ -267,7 +261,7 @@ def _commits_per_flush(load: Load) -> float | None:
     """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes were not theirs."""
     durable = np.array([one.durable for one in load.asked])[load.query]
     commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
-    flushes = recorded_flushes(load.path)
+    flushes = recorded_flushes(load.counters.found)
     return commits / flushes if flushes and commits >= _FOR_COMMITS * flushes else None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import FileAccesses
 from tiersim.scenarios.calibration.processor import of_log
@@ -20,10 +21,9 @@ from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
 from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import differences
+from tiersim.traces.differences import Differences
 from tiersim.traces.query_text import tokens
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
 from tiersim.units import NS_PER_MS
 
@@ -40,6 +40,7 @@ class Load:
     """
 
     path: Path
+    counters: Counters
     manifest: Manifest
     session: Column
     transaction: Column
@@ -90,17 +91,18 @@ def begins(session: Column, transaction: Column) -> NDArray[np.bool_]:
 
 
 def read_load(
-    path: Path,
+    counters: Counters,
     synthesis: Synthesis | None,
     fitted: Fitted,
     files: FileAccesses | None = None,
     executions: Table | None = None,
     pool_bytes: int | None = None,
 ) -> Load:
-    """Return the load of the bundle at *path*: executions of *synthesis*, or those that were recorded one by one where it is None.
+    """Return the load of the bundle that *counters* are of: executions of *synthesis*, or those that were recorded one by one where it is None.
 
     With *files* each of the *executions*, in sessions, asks for its own pages. *pool_bytes* is how large the recorded pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
     """
+    path = counters.path
     table = executions if synthesis is None else synthesis.executions
     if table is None and synthesis is None:
         table = recorded_statements(path)
@@ -117,12 +119,12 @@ def read_load(
     texts = texts_of(path)
     manifest = Bundle(path).manifest
     if files is None:
-        record_bytes, image_bytes = log_volume(path, int(manifest.host.get("page_bytes", 8192)))
-        asked, said = asked_of(path, fitted, queries, texts, columns, dirtied, record_bytes)
+        record_bytes, image_bytes = log_volume(counters, int(manifest.host.get("page_bytes", 8192)))
+        asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
     else:
         image_bytes = None
         asked, said = asked_of_executions(
-            queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(path)
+            queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(counters.found)
         )
         said += _spread_processor_time(columns, len(queries))
     first_ns = int(columns["time_ns"].min())
@@ -140,6 +142,7 @@ def read_load(
         said.append(f"processor time of {int(unknown.sum()):,} executions is not known and taken to be none")
     return Load(
         path=path,
+        counters=counters,
         manifest=manifest,
         session=columns["session"],
         transaction=columns["transaction"],
@@ -161,7 +164,7 @@ def read_load(
         or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
         pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
-        commit_wait_ns=_commit_wait_ns(path, queries, texts, columns),
+        commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -183,13 +186,12 @@ def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str
 
 
 def _commit_wait_ns(
-    path: Path, queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
+    found: Differences, queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
 ) -> float:
     """Return how long a write and a flush of the log took together where flushes took longer than all commits, which then did not hold them.
 
     A commit waited for that at least: for the flush before it, too, if that was under way.
     """
-    found = differences(read_snapshots(path))
     flushes, flush_ms, write_ms = (of_log(found, name) for name in ("flushes", "flush_ms", "write_ms"))
     commits = [code for code, query in enumerate(queries) if role_of(texts.get(query, "")) is Role.COMMITS]
     commits_ns = int(columns["duration_ns"][np.isin(columns["query"], commits)].sum())

@@ -1,40 +1,39 @@
 """What the recorded statements put into the log: records, and images of pages, which a run makes anew."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
-from tiersim.traces.differences import differences
+from tiersim.traces.differences import Differences
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import read_snapshots
 
 #: Blocks of SQL Server's log end with their sector, of which half is empty on average.
 _HALF_A_SECTOR_BYTES = 256
 
 
-def log_file_bytes(path: Path) -> float:
+def log_file_bytes(found: Differences) -> float:
     """Return the bytes of records that went to the log files of users' databases, as their counters say; half a sector of each write held none."""
     logs = [
         change
-        for entity, change in differences(read_snapshots(path)).of("file").items()
+        for entity, change in found.of("file").items()
         if change.last.get("kind") == "log" and entity.partition("/")[0] not in OWN_DATABASES
     ]
     written, writes = (sum(float(log.number(name) or 0) for log in logs) for name in ("written_bytes", "writes"))
     return max(written - _HALF_A_SECTOR_BYTES * writes, 0.0)
 
 
-def log_volume(path: Path, page_bytes: int) -> tuple[Mapping[str, float], int | None]:
+def log_volume(counters: Counters, page_bytes: int) -> tuple[Mapping[str, float], int | None]:
     """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were counted.
 
     What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.executions`).
     """
-    table = read_queries(path)
+    table = read_queries(counters.path)
     queries = dict(zip(table.texts("entity"), table.texts("query"), strict=True))
     record_bytes: dict[str, int] = {}
     all_calls: dict[str, int] = {}
     images = image_bytes = 0
-    for entity, change in differences(read_snapshots(path)).of("query").items():
+    for entity, change in counters.found.of("query").items():
         calls, log, count, own = (
             int(change.number(name) or 0) for name in ("calls", "log_bytes", "log_full_page_images", "log_records")
         )

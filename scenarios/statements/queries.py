@@ -6,7 +6,6 @@ lookup, and so that all queries together look up as many rows as the tables' own
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,8 @@ from tiersim.scenarios.calibration.named_tables import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.scenarios.calibration.popularity.tables import levels
-from tiersim.traces.differences import Change, differences
+from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
-from tiersim.traces.statistics import read_snapshots
 
 #: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same moment.
 _NEAR = 0.02
@@ -71,7 +69,7 @@ def pages_of(table: AccessedTable) -> int:
 
 
 def asked_of(
-    path: Path,
+    found: Differences,
     fitted: Fitted,
     queries: Sequence[str],
     texts: Mapping[str, str],
@@ -84,7 +82,7 @@ def asked_of(
     *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where images were told apart.
     """
     counted = _counted(len(queries), columns, dirtied)
-    relations = differences(read_snapshots(path)).of("relation")
+    relations = found.of("relation")
     pages = _pages_by_table([texts.get(query, "") for query in queries], counted, relations, fitted)
     lookups, again = np.zeros((len(queries), len(fitted.tables))), np.zeros((len(queries), len(fitted.tables)))
     calls = np.maximum(counted.calls, 1)

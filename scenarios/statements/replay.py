@@ -1,7 +1,5 @@
 """One recording of statements on one scenario, from the bundle to the result."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,12 +7,13 @@ from typing import Any
 
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import synthesise
+from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.side_by_side import side_by_side
@@ -33,7 +32,7 @@ from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.statements import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
-from tiersim.traces.statistics import PARTS, read_snapshots
+from tiersim.traces.statistics import PARTS
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
@@ -45,10 +44,12 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     manifest = Bundle(path).manifest
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
-    accesses = recorded_accesses(path)
-    synthesis = None if recorded_statements(path) is not None else synthesise(path, seed)
+    evidence = Evidence(path) if recorded_statements(path) is None else None
+    counters = read_counters(path) if evidence is None else read_counters(path, evidence)
+    accesses = recorded_accesses(counters)
+    synthesis = None if evidence is None else synthesise(counters, evidence, seed)
     fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
-    return read_load(path, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
+    return read_load(counters, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
 
 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
@@ -70,9 +71,12 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
-    files = recorded_files(path, table, commits, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
+    counters = read_counters(path)
+    files = recorded_files(counters, table, commits, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
     fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
-    return read_load(path, None, fitted, files, table, pool_bytes).with_said((*files.accesses.inferred, *fitted.said))
+    return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
+        (*files.accesses.inferred, *fitted.said)
+    )
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
@@ -176,19 +180,7 @@ def trace_of(load: Load) -> dict[str, Any]:
 
 def _hash(load: Load) -> str:
     """Return a hash of what was recorded: the same trace has the same anywhere."""
-    digest = hashlib.blake2b(digest_size=16)
-    for snapshot in read_snapshots(load.path):
-        digest.update(
-            json.dumps(
-                [
-                    snapshot.time_ns,
-                    sorted(
-                        (*key, sorted((k, str(v)) for k, v in values.items()))
-                        for key, values in snapshot.values.items()
-                    ),
-                ]
-            ).encode()
-        )
+    digest = load.counters.digest()
     if not load.synthetic:
         pages = load.physical_reads if load.logical_reads is None else load.logical_reads
         for column in (load.start_ns, load.duration_ns, load.session, load.query, pages):

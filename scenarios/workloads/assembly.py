@@ -8,6 +8,7 @@ import numpy as np
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import NEVER
 from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.hardware import NamedScenario
@@ -226,7 +227,7 @@ def _load(described: Described, settings: Settings, frames: int, span_ns: int) -
         for name, statement in described.model.statements.items()
     }
     return Load(
-        path=described.path, manifest=Manifest(), session=nothing, transaction=nothing, query=nothing, start_ns=nothing,
+        path=described.path, counters=Counters(described.path), manifest=Manifest(), session=nothing, transaction=nothing, query=nothing, start_ns=nothing,
         duration_ns=nothing, cpu_ns=nothing, logical_reads=None, physical_reads=nothing, log_bytes=nothing, queries=tuple(texts), texts=texts,
         cpu_basis={}, asked=(), image_bytes=None, fitted=Fitted((), frames, (), (), (), 0),
         pool_bytes=frames * settings.page_bytes, pages_read=None, span_ns=span_ns, commit_wait_ns=0.0,

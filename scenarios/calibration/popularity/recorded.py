@@ -1,17 +1,18 @@
 """From a bundle's counters to the tables that were accessed, and the pool that was asked for their pages."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity.occupancy import MOST
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, levels
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Change, Differences, differences
+from tiersim.traces.differences import Change, Differences
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import Snapshot, read_snapshots
+from tiersim.traces.statistics import Values
 
 #: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.
 FINDS = 0.05
@@ -31,13 +32,13 @@ class Accesses:
     unused: int = 0  # frames that held nothing when the recording began
 
 
-def recorded_accesses(path: Path) -> Accesses:
-    """Return what the counters of the bundle at *path* say; raises TraceError naming what they lack."""
+def recorded_accesses(counters: Counters) -> Accesses:
+    """Return what the *counters* of a bundle say; raises TraceError naming what they lack."""
+    path, found = counters.path, counters.found
     host = Bundle(path).manifest.host
     pool_bytes, page_bytes = host.get("shared_buffers_bytes"), host.get("page_bytes")
     if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
         raise TraceError(f"{path}: does not say how large the buffer pool was; record the settings, too (pg_settings)")
-    found = differences(read_snapshots(path))
     texts = _texts(path)
     said: list[str] = []
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
@@ -57,7 +58,7 @@ def recorded_accesses(path: Path) -> Accesses:
     tables += _changed(found, indexes, {table.name for table in tables}, said)
     others = _pages_of_others(found, {table.name for table in tables})
     frames = max(pool_bytes // page_bytes - others, 1)
-    unused = min(unused_frames(read_snapshots(path)), frames)
+    unused = min(unused_frames(counters.pool), frames)
     if unused < _FILLING * frames:
         unused = 0
     if unused:
@@ -67,15 +68,11 @@ def recorded_accesses(path: Path) -> Accesses:
     return Accesses(tuple(tables), frames, tuple(said), unused)
 
 
-def unused_frames(snapshots: Iterable[Snapshot]) -> int:
-    """Return how many pages of the pool held nothing when somebody first looked; 0 if nobody did."""
-    for snapshot in snapshots:
-        pool = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
-        if pool:
-            of_nobody = (values.get("pages") for entity, values in pool.items() if "unused" in entity)
-            counted = [*of_nobody, *(values.get("pages_unused") for values in pool.values())]
-            return max((int(float(count)) for count in counted if count is not None), default=0)
-    return 0
+def unused_frames(pool: Mapping[str, Values]) -> int:
+    """Return how many pages of a *pool* held nothing, as far as its entities say; 0 if they do not."""
+    of_nobody = (values.get("pages") for entity, values in pool.items() if "unused" in entity)
+    counted = [*of_nobody, *(values.get("pages_unused") for values in pool.values())]
+    return max((int(float(count)) for count in counted if count is not None), default=0)
 
 
 def _count(change: Change, counter: str) -> int:

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.scenarios.calibration.popularity.tables import INNER_ENTRIES, AccessedTable, levels
-from tiersim.traces.differences import Change, Differences, differences
+from tiersim.traces.differences import Change, Differences
 from tiersim.traces.statements import read_queries
-from tiersim.traces.statistics import read_snapshots
 from tiersim.traces.tables import Table
 from tiersim.units import NS_PER_MS
 
@@ -100,13 +100,13 @@ class _Tree:
 
 
 def recorded_files(
-    path: Path, executions: Table, commits: NDArray[np.bool_], pool_bytes: int, page_bytes: int
+    counters: Counters, executions: Table, commits: NDArray[np.bool_], pool_bytes: int, page_bytes: int
 ) -> FileAccesses:
-    """Return what *executions* and the counters of the bundle at *path* say of a pool of *pool_bytes*; *commits* tells which of them waited for the log.
+    """Return what *executions* and the *counters* of a bundle say of a pool of *pool_bytes*; *commits* tells which of them waited for the log.
 
     Raises TraceError naming what they lack.
     """
-    found = differences(read_snapshots(path))
+    path, found = counters.path, counters.found
     said: list[str] = []
     asked = _asked(executions, commits, _log_ns(found))
     share_of_time = _share_of_time(found, executions, said)

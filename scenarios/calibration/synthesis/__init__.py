@@ -3,7 +3,8 @@
 ``docs/synthesis.md`` says what is taken from where, what is assumed, and what cannot be known.
 """
 
+from tiersim.scenarios.calibration.synthesis.evidence import Evidence
 from tiersim.scenarios.calibration.synthesis.synthesise import synthesise
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
 
-__all__ = ["QuerySynthesis", "Synthesis", "synthesise"]
+__all__ = ["Evidence", "QuerySynthesis", "Synthesis", "synthesise"]

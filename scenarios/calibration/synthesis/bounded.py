@@ -8,60 +8,35 @@ those wanted; between a constant and two points at the bounds there is one for e
 import numpy as np
 from numpy.typing import NDArray
 
-#: A sample is judged by so many of its values at either end, which lie closer the farther out.
-_POINTS = 150
-#: Steepnesses tried at once, rounds of narrowing them, and halvings that find the shift of each.
-_STEEPNESSES, _ROUNDS, _HALVINGS = 16, 2, 26
+from tiersim.scenarios.calibration.synthesis.bounded_kernels import place_between_bounds
+
+#: Of the variance with as many values as possible at the bounds, the most that is tried.
+_MOST_VARIANCE = 0.9999
 
 
 def bounded_sample(
     scores: NDArray[np.float64], mean: float, stddev: float, least: float, most: float
 ) -> NDArray[np.float64]:
-    """Return values in [*least*, *most*] in the order of *scores*, with *mean* and *stddev* as far as that is possible."""
-    span = most - least
-    place = (mean - least) / span if span > 0 else 0.0
-    spread = scores.std()
-    if not 0 < place < 1 or stddev <= 0 or spread == 0:
+    """Return values in [*least*, *most*] in the order of *scores*, with *mean* and *stddev* as far as that is possible.
+
+    scores : float64[n], of any mean and spread.
+    """
+    span, spread = most - least, float(scores.std())
+    if not least < mean < most or spread == 0:
         return np.full(len(scores), mean)
-    standard = (scores - scores.mean()) / spread
-    wanted = min((stddev / span) ** 2, 0.9999 * place * (1 - place))
-    values, weights = _summary(np.sort(standard))
-    low, high = np.log(1e-3), np.log(1e4)
-    for _ in range(_ROUNDS):
-        steepness = np.exp(np.linspace(low, high, _STEEPNESSES))
-        shift = _shifts(values, weights, steepness, place)
-        variance = _logistic(steepness[:, None] * values + shift[:, None]) ** 2 @ weights - place**2
-        above = min(max(int(np.searchsorted(variance, wanted)), 1), _STEEPNESSES - 1)
-        low, high = np.log(steepness[above - 1]), np.log(steepness[above])
-    best = np.exp(np.interp(wanted, variance[above - 1 : above + 1], (low, high)))
-    (shifted,) = _shifts(values, weights, np.array([best]), place)
-    sample: NDArray[np.float64] = least + span * _logistic(best * standard + shifted)
-    return sample
+    # seen from the bound that is nearer to the mean, where small places have more digits
+    falls = mean - least > most - mean
+    place = (most - mean if falls else mean - least) / span
+    most_variance = _most_variance(len(scores), place)
+    variance = min(min(stddev / span, 1.0) ** 2, _MOST_VARIANCE * most_variance)
+    if not 0 < variance < most_variance:  # no spread, or none that is a number
+        return np.full(len(scores), mean)
+    places: NDArray[np.float64] = (scores - scores.mean()) / (-spread if falls else spread)
+    place_between_bounds(places, place, variance, most_variance)
+    return most - span * places if falls else least + span * places
 
 
-def _summary(ordered: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return some of the values, closer at both ends, and the share of the sample that each stands for."""
-    half = (len(ordered) + 1) // 2
-    near = np.unique(np.geomspace(1, half, _POINTS).astype(np.int64)) - 1
-    starts = np.unique(np.concatenate([near, len(ordered) - 1 - near]))
-    counts = np.diff(np.append(starts, len(ordered)))
-    return np.add.reduceat(ordered, starts) / counts, counts / len(ordered)
-
-
-def _shifts(
-    values: NDArray[np.float64], weights: NDArray[np.float64], steepness: NDArray[np.float64], place: float
-) -> NDArray[np.float64]:
-    """Return for each steepness the shift with which the mean is *place*."""
-    middle = np.log(place / (1 - place))
-    reach = steepness * np.abs(values).max()
-    low, high = middle - reach, middle + reach
-    for _ in range(_HALVINGS):
-        shift: NDArray[np.float64] = (low + high) / 2
-        beyond = _logistic(steepness[:, None] * values + shift[:, None]) @ weights > place
-        low, high = np.where(beyond, low, shift), np.where(beyond, shift, high)
-    return shift
-
-
-def _logistic(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    logistic: NDArray[np.float64] = 0.5 + 0.5 * np.tanh(0.5 * values)
-    return logistic
+def _most_variance(count: int, place: float) -> float:
+    """Return the largest variance of numbers in [0, 1] with mean *place*: all but one of them are at the bounds."""
+    upper, between = divmod(count * place, 1)
+    return (upper * (1 - place) ** 2 + (between - place) ** 2 + (count - upper - 1) * place**2) / count

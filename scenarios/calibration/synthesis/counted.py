@@ -1,13 +1,12 @@
 """What counters say of each query in each interval between two snapshots, in whole nanoseconds, pages and bytes."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.traces.differences import Step, steps
+from tiersim.traces.differences import Step, Stepping
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_MS
 
@@ -64,30 +63,41 @@ class Interval:
     transactions: int | None
 
 
-def intervals(path: Path, snapshots: Iterable[Snapshot]) -> list[Interval]:
-    """Return the intervals of a recording; raises TraceError for a value that cannot be.
+class Intervals:
+    """Makes the intervals of a recording from its snapshots.
 
     Snapshots without a time are skipped: what was counted up to them is found in the next.
     """
-    found: list[tuple[int, int, tuple[Counted, ...]]] = []
-    databases: list[tuple[int, int, int]] = []
-    for step in steps(snapshot for snapshot in snapshots if snapshot.time_ns is not None):
-        if step.then is None or step.start_ns is None or step.end_ns is None:
-            continue
-        if step.subject == "database" and any("commits" in grown for grown in step.grown.values()):
-            databases.append((step.start_ns, step.end_ns, _transactions(step)))
-        if step.subject == "query":
-            if step.end_ns <= step.start_ns:
-                raise TraceError(
-                    f"{path}: two snapshots of the queries are both of {step.end_ns} ns; leave out one of them"
-                )
-            queries = tuple(c for entity in step.grown if (c := _counted(path, step, entity)).calls)
-            found.append((step.start_ns, step.end_ns, queries))
-    made = []
-    for number, (start_ns, end_ns, queries) in enumerate(found):
-        inside = [count for start, end, count in databases if start_ns <= start and end <= end_ns]
-        made.append(Interval(number, start_ns, end_ns, queries, sum(inside) if inside else None))
-    return made
+
+    def __init__(self, path: Path) -> None:
+        """Begin without any of the bundle at *path*."""
+        self._path = path
+        self._stepping = Stepping()
+        self._found: list[tuple[int, int, tuple[Counted, ...]]] = []
+        self._databases: list[tuple[int, int, int]] = []
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in the next snapshot; raises TraceError for a value that cannot be."""
+        for step in self._stepping.to(snapshot) if snapshot.time_ns is not None else ():
+            if step.then is None or step.start_ns is None or step.end_ns is None:
+                continue
+            if step.subject == "database" and any("commits" in grown for grown in step.grown.values()):
+                self._databases.append((step.start_ns, step.end_ns, _transactions(step)))
+            if step.subject == "query":
+                if step.end_ns <= step.start_ns:
+                    raise TraceError(
+                        f"{self._path}: two snapshots of the queries are both of {step.end_ns} ns; leave out one of them"
+                    )
+                queries = tuple(c for entity in step.grown if (c := _counted(self._path, step, entity)).calls)
+                self._found.append((step.start_ns, step.end_ns, queries))
+
+    def made(self) -> list[Interval]:
+        """Return them in order of time."""
+        intervals = []
+        for number, (start_ns, end_ns, queries) in enumerate(self._found):
+            inside = [count for start, end, count in self._databases if start_ns <= start and end <= end_ns]
+            intervals.append(Interval(number, start_ns, end_ns, queries, sum(inside) if inside else None))
+        return intervals
 
 
 def _transactions(step: Step) -> int:

@@ -36,6 +36,8 @@ def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws)
     def handed_out(total: int | None, name: str, by: NDArray[np.float64] = weights) -> Counts:
         if total is None:
             return np.full(calls, NOT_KNOWN, np.int64)
+        if not total:
+            return np.zeros(calls, np.int64)
         return apportion(total, by, chance=draws.uniform(calls, name))
 
     logical = handed_out(None if query.pages_hit is None else query.pages_hit + (query.pages_read or 0), "pages")

@@ -4,15 +4,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.synthesis.assembly import Assembly
-from tiersim.scenarios.calibration.synthesis.counted import Counted, intervals
+from tiersim.scenarios.calibration.synthesis.counted import Counted
 from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.evidence import Evidence
 from tiersim.scenarios.calibration.synthesis.executions import draw_executions
 from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
 from tiersim.scenarios.calibration.synthesis.order import places
@@ -21,9 +22,8 @@ from tiersim.scenarios.calibration.synthesis.schedule import Schedule
 from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
 from tiersim.scenarios.calibration.synthesis.time_split import Split, split_times
-from tiersim.scenarios.calibration.synthesis.waits import sample_sessions, sampled_waits
-from tiersim.traces.differences import Differences, differences
-from tiersim.traces.statistics import read_snapshots
+from tiersim.scenarios.calibration.synthesis.waits import sampled_waits
+from tiersim.traces.differences import Differences
 from tiersim.units import NS_PER_S
 
 #: Of PostgreSQL, unless its settings were recorded.
@@ -47,12 +47,13 @@ class _Spread:
         self.synthetic += query.calls * float(duration_ns.std()) ** 2
 
 
-def synthesise(path: Path, seed: int) -> Synthesis:
-    """Return executions whose sums are what the bundle at *path* counted; the same for the same *seed*.
+def synthesise(counters: Counters, evidence: Evidence, seed: int) -> Synthesis:
+    """Return executions whose sums are what the *counters* of a bundle say, by the *evidence* in them; the same for the same *seed*.
 
     Raises TraceError when there is nothing to make them from, or a counter says what cannot be.
     """
-    recorded = intervals(path, read_snapshots(path))
+    path, found, samples = counters.path, counters.found, evidence.samples
+    recorded = evidence.intervals.made()
     if not recorded:
         raise TraceError(
             f"{path}: has no two snapshots of queries with times to synthesise executions from; import pg_stat_statements as it was "
@@ -60,8 +61,6 @@ def synthesise(path: Path, seed: int) -> Synthesis:
         )
     names = names_of(path)
     kept, left_out = select(path, recorded, names)
-    found = differences(read_snapshots(path))
-    samples = sample_sessions(read_snapshots(path))
     who = population(kept, found, samples)
     span_ns = sum(interval.end_ns - interval.start_ns for interval in kept)
     splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found)

@@ -58,17 +58,17 @@ def split_times(
             identifier, rest = _identifier(query.entity), rest_ns[number, query.entity]
             total_ns[identifier] = total_ns.get(identifier, 0) + rest
             least_ns[identifier] = least_ns.get(identifier, 0) + min(rest, query.calls * (query.least_ns or 0))
+    of_all = _shares(waits.of_all, sum(total_ns.values()), sum(least_ns.values()))
     splits: dict[tuple[int, str], Split] = {}
     for number, query in counted:
         key = number, query.entity
         if query.entity in commits:
             splits[key] = _split_commit(query, flushes_ns, commits_ns)
             continue
-        identifier = _identifier(query.entity)
+        shares = of_all
         if waits.of_query:
+            identifier = _identifier(query.entity)
             shares = _shares(waits.of_query.get(identifier, {}), total_ns[identifier], least_ns[identifier])
-        else:
-            shares = _shares(waits.of_all, sum(total_ns.values()), sum(least_ns.values()))
         splits[key] = _split(query, rest_ns[key], shares, io_timed, bool(waits.of_query or waits.of_all))
     return _cut(splits, _busy_ns(found))
 

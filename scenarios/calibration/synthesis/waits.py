@@ -1,6 +1,5 @@
 """What sessions were seen doing and waiting for, sampled."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -36,11 +35,8 @@ class Samples:
         """Say whether they tell of the recording."""
         return self.count >= _FEW
 
-
-def sample_sessions(snapshots: Iterable[Snapshot]) -> Samples:
-    """Add up the sessions of snapshots that counted them."""
-    found = Samples()
-    for snapshot in snapshots:
+    def add(self, snapshot: Snapshot) -> None:
+        """Add the sessions of a snapshot, if it counted them."""
         sessions = [(entity, values) for (subject, entity), values in snapshot.values.items() if subject == "session"]
         busy = Decimal(0)
         for entity, values in sessions:
@@ -51,12 +47,11 @@ def sample_sessions(snapshots: Iterable[Snapshot]) -> Samples:
             busy += number
             if state == "active":
                 kind = _kind(wait_class, wait)
-                found.waiting[kind] = found.waiting.get(kind, Decimal(0)) + number
+                self.waiting[kind] = self.waiting.get(kind, Decimal(0)) + number
         if sessions:
-            found.count += 1
-            found.busy += busy
-            found.busy_most = max(found.busy_most, busy)
-    return found
+            self.count += 1
+            self.busy += busy
+            self.busy_most = max(self.busy_most, busy)
 
 
 @dataclass
