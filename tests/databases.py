@@ -114,7 +114,7 @@ class DatabaseCase:
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)
         lazy_writer = lazy if self.lazy_ticks and self.policy == LRU2 else None
         host = Host(
-            cores=self.cores, frames=self.frames, log_station=log, log=self.log_in_ns(), checkpoints=self.checkpoints_in_ns(),
+            cores=self.cores, processes=self.policy == SWEEP, frames=self.frames, log_station=log, log=self.log_in_ns(), checkpoints=self.checkpoints_in_ns(),
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
             io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],

@@ -46,6 +46,7 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     checkpoints = _checkpoints(engine, host, version, sources.since_checkpoint_ns, basis)
     os_cache_bytes = _os_cache_bytes(engine, host, basis)
     return EngineSettings(
+        processes=True,
         policy=SWEEP,
         ramp_pages=1,
         background_writer=_background_writer(host, version),

@@ -67,6 +67,7 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
         )
     )
     return EngineSettings(
+        processes=False,
         policy=LRU2,
         ramp_pages=_RAMP_PAGES,
         background_writer=None,

@@ -130,6 +130,7 @@ def rate(
     until_s = settle_s + measure_s
     host = Host(
         cores=server.cores,
+        processes=True,
         frames=server.pool_bytes // PAGE_BYTES,
         log_station=volume,
         log=Log(full_page_writes=False),

@@ -160,6 +160,7 @@ class Host:
     temp_bytes: int = 1 << 30
     helpers: int = 0  # processes that share scans of the sessions (PostgreSQL: max_parallel_workers)
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
+    processes: bool = False  # sessions are, so the operating system chooses whom a core serves next; else they are served in order of arrival
     io_workers: int = (
         0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
     )
@@ -296,6 +297,7 @@ def add_database(
         cores=np.array([host.cores], wide),
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
+        cpu_order=np.array([host.processes, 0, 0], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array(
             [processors, pool, log, readers, host.temp_station, copies, host.extension_station], np.uint32

@@ -306,6 +306,8 @@ TEMP_BLOCK_BYTES = 128 << 10
 #: Places in ``session_counts``: those that are over, and those that run a statement of a transaction.
 SESSIONS_OVER, SESSIONS_ACTIVE = range(2)
 #: Places in ``stations``.
+#: Whether the operating system chooses who is next, how many slices wait, and how often it has chosen (``cpu_order``).
+ARE_PROCESSES, WAITING_SLICES, CHOICES = range(3)
 AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION = range(7)
 
 
@@ -403,6 +405,7 @@ class Database(NamedTuple):
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)
     cpu_queue: NDArray[np.int64]  # (1,)
+    cpu_order: NDArray[np.int64]  # ARE_PROCESSES, WAITING_SLICES, CHOICES
     slowdown: NDArray[np.int64]  # (cores + 1,): of a slice when so many cores are busy with it, in thousandths
     stations: NDArray[np.uint32]  # by AT_PROCESSORS and so on
     costs: NDArray[np.int64]
