@@ -2,28 +2,26 @@
 
 from tiersim.cli import terminal
 
-#: Uses every kernel, in `compile_for_commands` those that commands need.
-_COMPILING = "tiersim.scenarios.warm"
-
 
 def compile_if_cold() -> None:
     """Compile the kernels on the first run of this version, and say so.
 
     Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C.
     """
-    from tiersim import kernel, kernel_cache
+    from tiersim import kernel
+    from tiersim.kernel import store
 
-    if not kernel.jit_enabled() or kernel_cache.is_ready(_COMPILING):
+    if not kernel.jit_enabled() or store.is_ready():
         return
-    if kernel_cache.folder is None:
-        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, some minutes")
+    if store.folder() is None:
+        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about a minute")
         return
     from tiersim.scenarios.warm import compile_for_commands
 
-    terminal.notice("compiling the kernels (some minutes, once for each version)")
-    with terminal.progress_bar("compiling"):
-        compile_for_commands()
-    kernel_cache.mark_ready(_COMPILING)
+    terminal.notice("compiling the kernels (about half a minute, once for each version)")
+    with terminal.progress_bar("compiling") as progress:
+        compile_for_commands(progress)
+    store.mark_ready()
 
 
 def warmup() -> None:
@@ -31,10 +29,11 @@ def warmup() -> None:
 
     Example: tiersim warmup
     """
-    from tiersim import kernel, kernel_cache
+    from tiersim import kernel
+    from tiersim.kernel import store
     from tiersim.scenarios.warm import compile_all
 
-    with terminal.progress_bar("compiling"):
-        compile_all()
-    kernel_cache.mark_ready(_COMPILING)
+    with terminal.progress_bar("compiling") as progress:
+        compile_all(progress)
+    store.mark_ready()
     terminal.notice(f"{len(kernel.registry)} kernels ready")

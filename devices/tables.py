@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.kernel import table_set
+
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
@@ -538,6 +540,7 @@ SERVER_ROW = _record(
 CHILD = _record("station", "op", "offset_bytes", "length_bytes", "background", indices=("station",))
 
 
+@table_set
 class Plant(NamedTuple):
     """Every table of every device of a scenario, by slot or by row."""
 

@@ -1,6 +1,9 @@
 """Compiles every kernel by using it: a small import, a small replay on every kind of device, in both engines."""
 
+import multiprocessing
+import signal
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,8 @@ from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
+from tiersim.kernel import calls
+from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
 from tiersim.scenarios.calibration.synthesis.apportion import scattered as scattered_misses
 from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
@@ -40,6 +45,8 @@ from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.readers.sqlserver.warm import compile_readers
+
+Progress = Callable[[int, int], None]
 
 #: A few hundred records of the bundled recording.
 _SAMPLE_BYTES = 48 * 400
@@ -65,19 +72,44 @@ def _plant() -> tuple[Plant, int, list[int]]:
     return builder.build(), len(builder.stations), entries
 
 
-def compile_all() -> None:
+def compile_all(progress: Progress | None = None) -> None:
     """Compile all kernels into the cache folder."""
+    compile_for_commands(progress)
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
     _map_units()
     _count_misses()
     _run_sessions()
     compile_readers()
-    compile_for_commands()
 
 
-def compile_for_commands() -> None:
-    """Compile the kernels that the command line needs: all but those that only the readable engine calls."""
-    _run(reference=False)
+def compile_for_commands(progress: Progress | None = None) -> None:
+    """Compile the kernels that the command line needs: all but those that only the readable engine calls.
+
+    The event loop holds most of them. A second process compiles the others beside it, where there is a processor for it.
+    *progress* is called with how many kernels of the loop are translated and how many there are.
+    """
+    beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, daemon=True)
+    if processors() > 1:
+        beside.start()
+    calls.progress = progress
+    try:
+        _run(reference=False)
+    finally:
+        calls.progress = None
+    if beside.pid is not None:
+        beside.join()
+    _compile_others()  # what the other process has made is there already
+
+
+def _compile_beside() -> None:
+    for number in ending_signals():
+        signal.signal(
+            number, signal.SIG_DFL
+        )  # whoever interrupts the command hears of it from the process that was started first
+    _compile_others()
+
+
+def _compile_others() -> None:
     _count_distances()
     _synthesise()
     fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
@@ -168,7 +200,7 @@ def _count_misses() -> None:
     for policy in POLICIES:
         misses(policy, pages, distinct, 2)
     law = zipf(2000, 1.0)
-    draw_rank(law.reach, law.first, 1, 0, 0)
+    draw_rank(law.reach, law.first, 0, len(law.reach), 0, 1, 0, 0)
     scattered(0, 2000, 1, 0)
 
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 
 
+@table_set
 class Metrics(NamedTuple):
     """Counts by category (see the replay) and interval; every interval has the same length but the last, which is open."""
 

@@ -55,22 +55,35 @@ def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) 
 
 
 @kernel
-def draw_rank(reach: NDArray[np.int64], first: NDArray[np.int64], seed: int, entity: int, counter: int) -> int:
-    """Return the rank that the *counter*-th access of an *entity* asks for, counted from 0; the tables are of a law."""
+def draw_rank(
+    reach: NDArray[np.int64],
+    first: NDArray[np.int64],
+    begin: int,
+    end: int,
+    shift: int,
+    seed: int,
+    entity: int,
+    counter: int,
+) -> int:
+    """Return the rank that the *counter*-th access of an *entity* asks for, counted from 0.
+
+    The parts *begin* to *end* of the tables are those of its law; in *first* they lie *shift* places further on.
+    """
     high = random_bits(seed, ACCESSED_ROW, entity, 2 * counter) >> 1
     low = random_bits(seed, ACCESSED_ROW, entity, 2 * counter + 1) >> 1
     drawn = high << 31 | low
-    left, right = 0, len(reach) - 1
+    left, right = begin, end - 1
     while left < right:
         middle = (left + right) // 2
         if drawn < reach[middle]:
             right = middle
         else:
             left = middle + 1
-    width = first[left + 1] - first[left]
+    rank = first[left + shift]
+    width = first[left + shift + 1] - rank
     if width == 1:
-        return int(first[left])
-    return int(first[left] + random_below(width, seed, ACCESSED_ROW, entity + (1 << 32), counter))
+        return int(rank)
+    return int(rank + random_below(width, seed, ACCESSED_ROW, entity + (1 << 32), counter))
 
 
 @kernel

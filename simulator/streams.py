@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 
 CLOCK, OWN, PACE = range(3)
 #: Bits of ``sync``: the command begins, or ends, what the server sees as one flush of its log.
@@ -42,6 +42,7 @@ STREAM: np.dtype[Any] = np.dtype(
 STARTED, LEAST_WANTED = range(2)
 
 
+@table_set
 class Streams(NamedTuple):
     """Every stream and its commands; commands of a stream lie together, in recorded order."""
 

@@ -72,13 +72,7 @@ def sweep_rows(
         while chosen >= share[table]:
             table += 1
         rows = shape.rows[table]
-        rank = draw_rank(
-            reach[law[table] : law[table + 1]],
-            first[law[table] + table : law[table + 1] + table + 1],
-            seed,
-            table,
-            counter,
-        )
+        rank = draw_rank(reach, first, law[table], law[table + 1], table, seed, table, counter)
         row = rows - 1 - rank if recent[table] else scattered(rank, rows, seed, table)
         missed[table, ACCESSES] += 1
         heap = shape.first_level[table + 1] - 1

@@ -78,13 +78,15 @@ def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -
 @needs_jit
 def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
     law = zipf(2000, 1.05)
-    drawn = np.array([draw_rank(law.reach, law.first, 7, 0, counter) for counter in range(200_000)])
+    drawn = np.array(
+        [draw_rank(law.reach, law.first, 0, len(law.reach), 0, 7, 0, counter) for counter in range(200_000)]
+    )
     weights = np.arange(1, 2001) ** -1.05
     expected = 200_000 * weights / weights.sum()
     found = np.bincount(drawn, minlength=2000)
     for ranks in (slice(0, 1), slice(1, 10), slice(10, 100), slice(100, 1000), slice(1000, 1030), slice(1500, 2000)):
         assert found[ranks].sum() == pytest.approx(expected[ranks].sum(), abs=4 * np.sqrt(expected[ranks].sum()))
-    again = [draw_rank(law.reach, law.first, 7, 0, counter) for counter in range(50)]
+    again = [draw_rank(law.reach, law.first, 0, len(law.reach), 0, 7, 0, counter) for counter in range(50)]
     assert again == drawn[:50].tolist()
 
 

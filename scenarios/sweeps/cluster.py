@@ -14,12 +14,12 @@ from threading import Event
 from typing import Any
 
 from tiersim.errors import ScenarioError, reason
-from tiersim.kernel_cache import sources_hash
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.sweeps.grid import Point
 from tiersim.scenarios.sweeps.run import Done, run_point
 from tiersim.scenarios.sweeps.sources import Source, open_source
+from tiersim.sources import sources_hash
 
 #: How long a scheduler may take to answer, and all workers may be away, in seconds.
 _ANSWERS_S, _AWAY_S = 10, 60

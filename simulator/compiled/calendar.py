@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 
 
+@table_set
 class Calendar(NamedTuple):
     """Times, keys and slots by place; the number of events in the heap is a local of the loop."""
 

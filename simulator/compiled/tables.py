@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.kernel import table_set
 from tiersim.simulator.compiled.calendar import Calendar
 from tiersim.simulator.metrics import Metrics
 
@@ -15,6 +16,7 @@ ENDED, NEEDS_ARRIVALS, NEEDS_ROOM, PAUSED = range(4)
 NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, UNDONE, CONTROL_SIZE = range(11)
 
 
+@table_set
 class Arrivals(NamedTuple):
     """A block of commands in time order; ``times`` never fall, within it or against the block before."""
 
@@ -29,6 +31,7 @@ class Arrivals(NamedTuple):
     first_row: NDArray[np.int64]  # (1,) number of the block's first row
 
 
+@table_set
 class Engine(NamedTuple):
     """Everything that the loop works on besides the plant."""
 

@@ -246,13 +246,13 @@ def note_history(d: Database, interval: int) -> None:
     """Note at the end of an interval of the timeline what only the database knows."""
     if d.history.shape[0] <= interval:
         return
-    history, log = d.history[interval], d.log[0]
-    history[0] = d.pool_state[DIRTY_PAGES]
-    history[1] = log["inserted"]
-    history[2] = log["flushes"]
+    log = d.log[0]
+    d.history[interval, 0] = d.pool_state[DIRTY_PAGES]
+    d.history[interval, 1] = log["inserted"]
+    d.history[interval, 2] = log["flushes"]
     if d.checkpointer.size > 0:
-        history[3] = d.checkpointer[0]["written_pages"]
-        history[4] = d.checkpointer[0]["state"]
+        d.history[interval, 3] = d.checkpointer[0]["written_pages"]
+        d.history[interval, 4] = d.checkpointer[0]["state"]
 
 
 def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:

@@ -132,15 +132,15 @@ def _has_room(d: Database) -> bool:
 def _take_block(p: Plant, d: Database, slot: int, began_ns: int) -> None:
     """Give a request the next block."""
     log, hold = d.log[0], p.holds[slot]
-    block = d.log_blocks[log["next_block"] % len(d.log_blocks)]
+    block = log["next_block"] % len(d.log_blocks)
     taken = _block_bytes(d)
     length = _on_disk(d, taken)
     log["written"] += taken
-    block[BLOCK_END] = log["written"]
-    block[BLOCK_OFFSET] = log["written_bytes"] % log["file_bytes"]
-    block[BLOCK_BYTES] = length
-    block[BLOCK_BEGAN_NS] = began_ns
-    block[BLOCK_DURABLE] = 0
+    d.log_blocks[block, BLOCK_END] = log["written"]
+    d.log_blocks[block, BLOCK_OFFSET] = log["written_bytes"] % log["file_bytes"]
+    d.log_blocks[block, BLOCK_BYTES] = length
+    d.log_blocks[block, BLOCK_BEGAN_NS] = began_ns
+    d.log_blocks[block, BLOCK_DURABLE] = 0
     hold["phase"] = _OWNS
     hold["position"] = log["next_block"]
     log["next_block"] += 1
@@ -170,8 +170,9 @@ def finish_log_blocks(p: Plant, d: Database, slot: int) -> int:
 def _write(p: Plant, d: Database, slot: int, made: int) -> int:
     hold = p.holds[slot]
     hold["phase"] = _WRITES
-    block = d.log_blocks[hold["position"] % len(d.log_blocks)]
-    return add_child(p, made, d.log[0]["volume"], WRITE, block[BLOCK_OFFSET], block[BLOCK_BYTES])
+    block = hold["position"] % len(d.log_blocks)
+    offset, length = d.log_blocks[block, BLOCK_OFFSET], d.log_blocks[block, BLOCK_BYTES]
+    return add_child(p, made, d.log[0]["volume"], WRITE, offset, length)
 
 
 @kernel
@@ -187,12 +188,12 @@ def resume_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     if phase == _FOLLOWS:
         return 0
     blocks = len(d.log_blocks)
-    done = d.log_blocks[hold["position"] % blocks]
-    done[BLOCK_DURABLE] = 1
-    log["sync_ns"] += now - done[BLOCK_BEGAN_NS]
+    done = hold["position"] % blocks
+    d.log_blocks[done, BLOCK_DURABLE] = 1
+    log["sync_ns"] += now - d.log_blocks[done, BLOCK_BEGAN_NS]
     log["flushes"] += 1
     log["writes"] -= 1
-    log["write_bytes"] -= done[BLOCK_BYTES]
+    log["write_bytes"] -= d.log_blocks[done, BLOCK_BYTES]
     while log["first_block"] < log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:
         log["flushed"] = d.log_blocks[log["first_block"] % blocks, BLOCK_END]
         log["first_block"] += 1

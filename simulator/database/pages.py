@@ -37,9 +37,7 @@ _OTHER_ORDER = 1 << 20
 @kernel
 def draw_row(d: Database, table: int, entity: int, counter: int) -> int:
     """Return the rank of the row that an access to a table looks up."""
-    reach = d.reach[d.law[table] : d.law[table + 1]]
-    first = d.first_rank[d.law[table] + table : d.law[table + 1] + table + 1]
-    return draw_rank(reach, first, d.seed[0], entity, counter)
+    return draw_rank(d.reach, d.first_rank, d.law[table], d.law[table + 1], table, d.seed[0], entity, counter)
 
 
 @kernel

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.kernel import table_set
+
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
 (
     PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER, COPIES, LOG_BLOCKS, BURSTS,
@@ -311,6 +313,7 @@ ARE_PROCESSES, WAITING_SLICES, CHOICES = range(3)
 AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION = range(7)
 
 
+@table_set
 class Database(NamedTuple):
     """Sessions, their statements, and what these run on."""
 

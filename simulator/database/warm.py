@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import Plant
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
 from tiersim.simulator.database.extension import extend, has_extension, is_extended
 from tiersim.simulator.database.page_cache import keep
@@ -124,6 +124,7 @@ def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: in
     return int(_read(p, d, page, _fetch(d, page, dirties, now), was_extended))
 
 
+@table_set
 class Transactions(NamedTuple):
     """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first, and which of all that are planned."""
 

@@ -20,17 +20,17 @@ MOST_PAGES = 256
 @kernel
 def note_write_back(d: Database, who: int, page: int) -> None:
     """Remember that a page was written, if there is a page cache that has it now."""
-    pending = d.write_backs[who]
-    if d.page_cache.size > 0 and pending[_ENOUGH] > 0:
-        pending[_FIRST + pending[_COUNT]] = page
-        pending[_COUNT] += 1
+    pending = d.write_backs
+    if d.page_cache.size > 0 and pending[who, _ENOUGH] > 0:
+        pending[who, _FIRST + pending[who, _COUNT]] = page
+        pending[who, _COUNT] += 1
 
 
 @kernel
 def has_enough(d: Database, who: int) -> bool:
     """Tell whether the pages are to be handed on."""
-    pending = d.write_backs[who]
-    return bool(pending[_COUNT] > 0 and pending[_COUNT] >= pending[_ENOUGH])
+    pending = d.write_backs
+    return bool(pending[who, _COUNT] > 0 and pending[who, _COUNT] >= pending[who, _ENOUGH])
 
 
 @kernel
@@ -42,14 +42,16 @@ def has_any(d: Database, who: int) -> bool:
 @kernel
 def hand_on(p: Plant, d: Database, who: int, made: int) -> int:
     """Let the page cache write back the pages, neighbours together."""
-    pending = d.write_backs[who]
+    pending = d.write_backs
     size = d.page_bytes[0]
-    first, end = _FIRST, _FIRST + pending[_COUNT]
+    first, end = _FIRST, _FIRST + pending[who, _COUNT]
     for place in range(_FIRST + 1, end + 1):
-        if place == end or not _is_neighbour(d, pending[place - 1], pending[place]):
-            made = add_child(p, made, d.page_cache[0]["station"], FILL, pending[first] * size, (place - first) * size)
+        if place == end or not _is_neighbour(d, pending[who, place - 1], pending[who, place]):
+            made = add_child(
+                p, made, d.page_cache[0]["station"], FILL, pending[who, first] * size, (place - first) * size
+            )
             first = place
-    pending[_COUNT] = 0
+    pending[who, _COUNT] = 0
     return made
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.simulator.miss_ratios.numbering import Pages
 from tiersim.simulator.miss_ratios.popcount import count_bits
 
@@ -36,6 +36,7 @@ _BEFORE_IN_GROUP = np.tri(_GROUP, k=-1, dtype=np.uint16)
 _BEFORE_IN_SECTION = np.tri(_SECTION, k=-1, dtype=np.int32)
 
 
+@table_set
 class Stack(NamedTuple):
     """Positions of last references; sums are of the bits behind a block in its group, behind a group in its section, and behind a section.
 

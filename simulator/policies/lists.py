@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 
 #: A page that is in no list.
 NOWHERE = -1
@@ -13,6 +13,7 @@ NOWHERE = -1
 LISTS = 4
 
 
+@table_set
 class State(NamedTuple):
     """What a policy remembers; each uses what it needs of it."""
 

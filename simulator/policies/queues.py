@@ -18,7 +18,8 @@ def two_queue_misses(pages: Pages, capacity: int, state: State) -> int:
     """Johnson & Shasha, 2Q (VLDB 1994), full version: Kin a quarter of the cache, Kout half as many ghosts as it has pages."""
     count, missed = len(state.where), 0
     most_in, most_out = capacity // 4, capacity // 2
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         queue = state.where[page]
         if queue == _MAIN:
             _unlink(state, page)
@@ -47,7 +48,8 @@ def arc_misses(pages: Pages, capacity: int, state: State) -> int:
     """Megiddo & Modha, ARC (FAST 2003), figure 4; the target of the list of pages seen once moves by ratios that are not rounded."""
     count, missed, target = len(state.where), 0, 0.0
     lengths = state.lengths
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         queue = state.where[page]
         if queue in (_ONCE, _AGAIN):
             _leave(state, page)
@@ -115,7 +117,8 @@ def s3_fifo_misses(pages: Pages, capacity: int, state: State) -> int:
     count, missed, evicted = len(state.where), 0, False
     small = capacity // 10
     most_ghosts = capacity * 9 // 10
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         queue = state.where[page]
         if queue in (_SMALL, _LARGE):
             state.used[page] = min(state.used[page] + 1, _MOST_USED)

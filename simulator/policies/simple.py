@@ -13,7 +13,8 @@ Pages = NDArray[np.int32]
 def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
     """Evict the page that came first."""
     hand, missed = 0, 0
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         if state.frame[page] >= 0:
             continue
         missed += 1
@@ -50,7 +51,8 @@ def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: in
     1 and 5 PostgreSQL's sweep (BM_MAX_USAGE_COUNT in storage/buf_internals.h).
     """
     hand, missed = 0, 0
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         frame = state.frame[page]
         if frame >= 0:
             state.used[frame] += state.used[frame] < most  # no branch: whether it is full is anybody's guess
@@ -64,7 +66,8 @@ def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: in
 def lru_misses(pages: Pages, capacity: int, state: State) -> int:
     """Evict the page whose last reference is longest ago."""
     head, cached, missed = len(state.where), 0, 0
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         if state.next[page] >= 0:
             _unlink(state, page)
         else:
@@ -87,7 +90,8 @@ def sieve_misses(pages: Pages, capacity: int, state: State) -> int:
     """
     head, cached, missed = len(state.where), 0, 0
     hand = head
-    for page in pages:
+    for reference in range(pages.size):
+        page = pages[reference]
         if state.next[page] >= 0:
             state.used[page] = 1
             continue

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiersim import kernel_cache
+from tiersim import sources
 from tiersim.cli import measured, report_inputs
 from tiersim.devices import catalogue
 from tiersim.errors import ScenarioError, TraceError
@@ -52,7 +52,7 @@ class Target(NamedTuple):
 
     def version(self) -> str:
         """Return a hash of all sources that take part in reading."""
-        return kernel_cache.sources_hash(Path(str(import_module(self.module).__file__)).resolve())[:8]
+        return sources.sources_hash(Path(str(import_module(self.module).__file__)).resolve())[:8]
 
 
 class _References:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bin_edges_ns, bin_of, bins, quantile_ns
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.bundle import Requests
 from tiersim.traces.description.survey import CLASSES, Survey
 from tiersim.traces.schema import DISCARD, FLUSH, OPERATIONS, READ, WRITE
@@ -31,6 +31,7 @@ SEQUENTIAL, BY_STREAM, RANDOM, WITH_LENGTH, MEASURED = range(8, 13)
 GROUP_COLUMNS = 13
 
 
+@table_set
 class Tables(NamedTuple):
     """What is counted of each group, and where requests ended."""
 

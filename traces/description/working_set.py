@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import bin_of, bins
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import SAMPLING, random_bits
 from tiersim.traces.bundle import Requests
 from tiersim.traces.description.survey import PAGE_BYTES, Survey
@@ -39,6 +39,7 @@ COUNTS = 11
 S_ROW, S_PAGE, S_USED = range(3)
 
 
+@table_set
 class Pages(NamedTuple):
     """The table of watched pages."""
 

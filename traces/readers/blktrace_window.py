@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Requests
 from tiersim.traces.readers.blktrace_kernels import ACTION, NAME, TIME_NS
 from tiersim.traces.readers.blktrace_pairing import (
@@ -60,6 +60,7 @@ GIVE_UP_NS = 60_000_000_000
 CUT_OFF_NS = 1_000_000_000
 
 
+@table_set
 class Columns(NamedTuple):
     """The columns of a block of requests while it fills: those of :class:`Requests`, in its order; kernels take no dataclass."""
 

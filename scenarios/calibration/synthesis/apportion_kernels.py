@@ -37,7 +37,8 @@ def hand_out(total: int, weights: Any, most: Any, chance: Any, given: Any, rank:
 @kernel
 def _share(total: int, weights: Any, most: Any, shares: Any) -> None:
     """Fill *shares* in proportion to *weights*; what exceeds a bound goes to the others."""
-    shares[:] = -1.0  # not known yet
+    for index in range(shares.size):
+        shares[index] = -1.0  # not known yet
     left = float(total)
     while left > 0:
         weight, free = 0.0, 0
@@ -63,7 +64,8 @@ def _share(total: int, weights: Any, most: Any, shares: Any) -> None:
         if not full:
             break
         left = float(total)
-        for share in shares:
+        for index in range(shares.size):
+            share = shares[index]
             left -= max(share, 0.0)
     for index in range(shares.size):
         shares[index] = max(shares[index], 0.0)
@@ -76,7 +78,8 @@ def make_up(total: int, most: Any, rank: Any, given: Any, scratch: Any) -> None:
     Of equal ranks the first comes first. The bounds must allow for the total. given, most : int64[n]; rank, scratch : float64[n].
     """
     missing = total
-    for value in given:
+    for index in range(given.size):
+        value = given[index]
         missing -= value
     while missing != 0:
         places = 0

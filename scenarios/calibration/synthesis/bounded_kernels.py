@@ -25,7 +25,8 @@ def place_between_bounds(values: Any, place: float, variance: float, most_varian
     possible at the bounds and one between.
     """
     reach = 0.0
-    for value in values:
+    for index in range(values.size):
+        value = values[index]
         reach = max(reach, abs(value))
     # no slope of a logistic is more than a quarter
     low, high = math.log(4 * math.sqrt(variance)), math.log(_STEEPEST)
@@ -94,7 +95,8 @@ def _moments(values: Any, steepness: float, shift: float, place: float) -> tuple
     Then the slope of the mean by the shift; and where the shift keeps the mean, that of the variance and of the shift by the steepness.
     """
     beyond, squares, rise, lever, rising, levered = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for value in values:
+    for index in range(values.size):
+        value = values[index]
         logit = steepness * value + shift
         small = math.exp(-abs(logit))
         density = small / ((1 + small) * (1 + small))

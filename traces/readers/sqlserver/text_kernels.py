@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.query_text import LONGEST, NO_OPERANDS
 
 Bytes = NDArray[np.uint8]
@@ -58,6 +58,7 @@ _LEFT = tuple(
 )
 
 
+@table_set
 class TextTables(NamedTuple):
     """What the kernels look up."""
 
@@ -559,7 +560,8 @@ def _hash_tokens(
             in_run, base_a, base_b, base_pure, base_chain = True, a, b, pure, chain
             takes = before == _NOTHING or (before == _WAS_SIGN and before_sign != 0x29)
             if before == _WAS_WORD:
-                for word in no_operands:
+                for place in range(no_operands.size):
+                    word = no_operands[place]
                     takes = takes or word == before_word
             if not takes:
                 base_a, base_b = _mixed(a, _FACTOR_A, _SIGN_MARK | unit), _mixed(b, _FACTOR_B, _SIGN_MARK | unit)

@@ -1,0 +1,82 @@
+"""Kernels: functions over tables that are compiled when Python first calls them. This module imports nothing that compiles.
+
+Read :mod:`tiersim.kernel.calls` next: what a call does. What a table is for a kernel stands in `blocks` (memory) and `types` (numba),
+how it becomes machine code in `translate` (numba) and `machine_code` (LLVM), where that is kept in `reach` (under which key) and `store`.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
+
+
+class Kernel:
+    """A function that Python calls as machine code; other kernels call it within theirs."""
+
+    def __init__(self, function: Callable[..., Any], *, hot: bool, checked: bool) -> None:
+        """Compile nothing yet."""
+        self.__name__, self.__qualname__, self.__module__ = (
+            function.__name__,
+            function.__qualname__,
+            function.__module__,
+        )
+        self.__doc__, self.function, self.hot, self.checked = function.__doc__, function, hot, checked
+        self._call: Callable[[tuple[Any, ...]], Any] = self._first_call
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it on numbers, arrays and sets of tables. Raises IndexError for an index outside a table where that is checked."""
+        return self._call(arguments)
+
+    def _first_call(self, arguments: tuple[Any, ...]) -> Any:
+        from tiersim.kernel.calls import Caller
+
+        self._call = Caller(self)
+        return self._call(arguments)
+
+
+#: Every kernel by qualified name.
+registry: dict[str, Kernel] = {}
+
+
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(*, hot: bool = False, checked: bool = False) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, hot: bool = False, checked: bool = False) -> F | Callable[[F], F]:
+    """Compile *function* when Python first calls it; type checkers keep seeing the plain Python signature.
+
+    A kernel takes and returns numbers; it takes arrays and sets of tables (:func:`table_set`), and cannot allocate.
+    Its indices are never negative, see :mod:`tiersim.kernel.types`.
+
+    *hot*: it is inlined wherever it is called. It is small, and called often from many places.
+    *checked*: an index outside a table raises IndexError, in this kernel and in all that it calls; for what parses foreign bytes.
+    """
+
+    def made(function: F) -> F:
+        if not jit_enabled():
+            return function
+        one = registry[f"{function.__module__}.{function.__qualname__}"] = Kernel(function, hot=hot, checked=checked)
+        return cast(F, one)
+
+    return made if function is None else made(function)
+
+
+def table_set(cls: type[C]) -> type[C]:
+    """Let kernels take a NamedTuple of arrays, or of such NamedTuples, as one argument.
+
+    Its tuples keep what kernels are given (:func:`tiersim.kernel.blocks.of_tables`). A NamedTuple has no room for it, so a subclass takes its place.
+    """
+    names = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(cls.__name__, (cls,), names | {"__getstate__": lambda self: None})  # copies have blocks of their own
+
+
+def jit_enabled() -> bool:
+    """Whether kernels are compiled at all (``NUMBA_DISABLE_JIT`` unset or 0)."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+
+def checks_all() -> bool:
+    """Whether indices of all kernels are checked (``NUMBA_BOUNDSCHECK`` set and not 0)."""
+    return os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")

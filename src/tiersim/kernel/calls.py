@@ -1,0 +1,114 @@
+"""What happens when Python calls a kernel: its arguments become words, and its machine code for their kinds is found, or made, and run.
+
+The code is a C function. It runs without the lock of the interpreter; numba is imported only where code has to be made.
+"""
+
+import ctypes
+import struct
+from collections.abc import Callable
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiersim.kernel import checks_all, store
+from tiersim.kernel.blocks import Kind, of_array, of_tables
+
+if TYPE_CHECKING:
+    from tiersim.kernel import Kernel
+
+_WORD = ctypes.c_int64
+_C_TYPES = {"int": _WORD, "bool": _WORD, "float": ctypes.c_double}
+_compiling = RLock()
+
+#: Called with how many kernels are translated and how many there are, while code is made.
+progress: Callable[[int, int], None] | None = None
+
+
+class Caller:
+    """Calls one kernel from Python."""
+
+    def __init__(self, kernel: "Kernel") -> None:
+        """Find and make nothing yet."""
+        self._kernel = kernel
+        self._entries: dict[tuple[Kind, ...], Callable[[list[Any]], Any]] = {}
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """Run the kernel, which is compiled first if it has to be."""
+        kinds: list[Kind] = []
+        words: list[Any] = []
+        held = []
+        for argument in arguments:
+            if isinstance(argument, bool | np.bool_):
+                kinds.append("bool")
+                words.append(bool(argument))
+            elif isinstance(argument, int | np.integer):
+                kinds.append("int")
+                words.append(int(argument))
+            elif isinstance(argument, float | np.floating):
+                kinds.append("float")
+                words.append(float(argument))
+            else:
+                block = of_array(argument) if isinstance(argument, np.ndarray) else of_tables(argument)
+                held.append(block)
+                kinds.append(block.kind)
+                words.append(block.address)
+        key = tuple(kinds)
+        entry = self._entries.get(key)
+        if entry is None:
+            with _compiling:
+                entry = self._entries.get(key)
+                if entry is None:
+                    entry = self._entries[key] = _entry(self._kernel, key)
+        return entry(words)
+
+
+def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> Callable[[list[Any]], Any]:
+    """Return a function that runs the kernel for such arguments, given as words."""
+    from tiersim.kernel import machine_code
+    from tiersim.kernel.reach import code_key
+
+    checked = kernel.checked or checks_all()
+    name = f"{kernel.__module__}.{kernel.__qualname__}"
+    key = code_key(kernel, kinds, checked=checked)
+    code = store.find(name, key)
+    if code is None:
+        with store.locked(name):
+            code = store.find(name, key)  # another process may have made it meanwhile
+            if code is None:
+                from tiersim.kernel.translate import translate
+
+                code = machine_code.compiled(
+                    translate(kernel, kinds, checked=checked, progress=progress), f"kernel_{key}"
+                )
+                store.keep(name, key, code)
+    address = machine_code.load(code)
+    return _callable(name, code, address, [_C_TYPES[kind] if isinstance(kind, str) else _WORD for kind in kinds])
+
+
+def _callable(name: str, code: store.Code, address: int, types: list[Any]) -> Callable[[list[Any]], Any]:
+    # numba's calling convention: where a result and an error would go, then the arguments; the status is returned
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, _WORD, _WORD, ctypes.c_void_p, *types)(address)
+    scratch = (_WORD * 8)()
+    nowhere = ctypes.addressof(scratch)
+    results, is_tuple = code.results.lstrip("("), code.results.startswith("(")
+    words_type = _WORD * max(len(results), 1)
+    unpack = [_READ[letter] for letter in results]
+
+    def run(words: list[Any], scratch: Any = scratch) -> Any:
+        found = words_type()
+        if call(nowhere, nowhere, found, *words):
+            raise IndexError(f"{name}: an index lies outside its table")
+        if is_tuple:
+            return tuple(read(word) for read, word in zip(unpack, found, strict=True))
+        return unpack[0](found[0]) if unpack else None
+
+    return run
+
+
+def _as_float(word: int) -> float:
+    value: float = struct.unpack("d", struct.pack("q", word))[0]
+    return value
+
+
+_READ: dict[str, Callable[[int], Any]] = {"i": int, "b": bool, "f": _as_float}

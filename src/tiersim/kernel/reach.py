@@ -1,0 +1,100 @@
+"""What a kernel's machine code depends on: its own code, the kernels and constants that it reaches, its arguments, and what compiles it.
+
+Comments, documentation and what no kernel reads play no part, nor does the place of the sources: copies of one version share their code.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from sys import implementation
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiersim.kernel.blocks import Kind
+from tiersim.kernel.store import KEY_LENGTH
+from tiersim.kernel.versions import plain_numba
+
+if TYPE_CHECKING:
+    from tiersim.kernel import Kernel
+
+
+def code_key(kernel: "Kernel", kinds: tuple[Kind, ...], *, checked: bool) -> str:
+    """Return a key under which the kernel's machine code for arguments of these kinds is kept."""
+    parts = [compiler_text(), f"{kernel.__module__}.{kernel.__qualname__}", str(checked), *map(str, kinds)]
+    parts += sorted(_own_digest(one) for one in reached(kernel))
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=KEY_LENGTH // 2).hexdigest()
+
+
+def reached(kernel: "Kernel") -> "set[Kernel]":
+    """Return a kernel and all that it calls, directly or not."""
+    found, left = {kernel}, [kernel]
+    while left:
+        new = {value for _, value in _globals(left.pop().function) if _is_kernel(value)} - found
+        found |= new
+        left += new
+    return found
+
+
+def _is_kernel(value: Any) -> bool:
+    from tiersim.kernel import Kernel
+
+    return isinstance(value, Kernel)
+
+
+def _globals(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a function reads of its module, and of modules that are there: name and value."""
+    names = set(function.__code__.co_names)
+    known = function.__globals__
+    for name in sorted(names & known.keys()):
+        value = known[name]
+        yield name, value
+        if isinstance(value, ModuleType) and value.__name__.startswith("tiersim"):
+            yield from ((f"{name}.{part}", getattr(value, part)) for part in sorted(names) if hasattr(value, part))
+
+
+@cache
+def _own_digest(kernel: "Kernel") -> str:
+    digest = hashlib.blake2b(f"{kernel.__module__}.{kernel.__qualname__} {kernel.hot}".encode(), digest_size=12)
+    digest.update(_code_text(kernel.function.__code__, kernel.function.__doc__).encode())
+    for name, value in _globals(kernel.function):
+        digest.update(f"{name} = {_text(value)}\n".encode())
+    return digest.hexdigest()
+
+
+def _code_text(code: CodeType, doc: str | None) -> str:
+    constants = [None if constant is doc or constant == doc else constant for constant in code.co_consts]
+    return "\n".join(map(repr, (
+        code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags, code.co_exceptiontable,
+    )))  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    """Return what a kernel sees of a global. Raises TypeError for what it cannot take."""
+    if isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | type(None)):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {hashlib.blake2b(value.tobytes(), digest_size=12).hexdigest()}"
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, type | FunctionType | BuiltinFunctionType) or _is_kernel(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    raise TypeError(f"a kernel reads {value!r}, which it cannot take; use a number, a tuple, an array or a kernel")
+
+
+@cache
+def compiler_text() -> str:
+    """Return all that makes machine code out of kernels."""
+    from tiersim.kernel.machine_code import target_text
+
+    own = Path(__file__).parent
+    sources = hashlib.blake2b(digest_size=12)
+    for name in ("types", "translate", "machine_code"):
+        sources.update((own / f"{name}.py").read_bytes())
+    packages = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+    return f"{implementation.cache_tag} {packages} {target_text()} {sources.hexdigest()} {plain_numba()}"

@@ -1,0 +1,283 @@
+"""From a kernel and the kinds of its arguments to a module in LLVM's language: numba does it.
+
+Left alone, numba optimises each kernel, with all that it calls inlined, and generates machine code for it, though only kernels call it. Here
+a kernel is translated once, by a pass that gives numba a library which only keeps the text. The kernel that Python calls takes the texts of
+all that it reaches into one module, which is optimised once (:mod:`tiersim.kernel.machine_code`).
+
+Plain numba, which does it in its own way, stands behind this for versions that were not tried (:mod:`tiersim.kernel.versions`): ten times as slow, the same results.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.core import typed_passes, untyped_passes
+from numba.core.codegen import CodeLibrary
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.extending import typeof_impl
+
+from tiersim.kernel import Kernel
+from tiersim.kernel.blocks import Kind
+from tiersim.kernel.reach import reached
+from tiersim.kernel.types import WORD, Table, TableSet, type_of
+from tiersim.kernel.versions import plain_numba
+
+
+class Translated(NamedTuple):
+    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and whether it is optimised."""
+
+    text: str
+    libraries: list[str]
+    symbol: str
+    results: str  # see tiersim.kernel.store.Code
+    is_optimised: bool
+
+
+def translate(
+    kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool, progress: Callable[[int, int], None] | None
+) -> Translated:
+    """Translate a kernel and all that it calls; *progress* is called with how many are done and how many there are."""
+    arguments = tuple(type_of(kind, checked=checked) for kind in kinds)
+    returned = _compile(kernel, arguments, progress).signature.return_type
+    results, entry = _entry(kernel, len(kinds), returned)
+    signature = (types.CPointer(types.int64), *arguments)
+    whole = _compile(entry, signature, None)
+    if plain_numba():
+        text = _dispatcher(entry).inspect_llvm(signature)
+        return Translated(text, [], whole.fndesc.llvm_func_name, results, is_optimised=True)
+    functions, libraries = _linked(whole.library)
+    declared = [str(value) for name, value in _shared().globals.items() if name not in functions]
+    head = [f'target triple = "{_shared().triple}"', f'target datalayout = "{_shared().data_layout}"']
+    text = "\n".join([*head, *declared, *functions.values(), *map(str, _shared().metadata)])
+    return Translated(text, libraries, whole.fndesc.llvm_func_name, results, is_optimised=False)
+
+
+def _compile(kernel: Kernel, signature: tuple[Any, ...], progress: Callable[[int, int], None] | None) -> Any:
+    """Return what numba says of a kernel for arguments of these types."""
+    _Texts.progress, _Texts.count, _Texts.expected = progress, 0, len(reached(kernel))
+    dispatcher = _dispatcher(kernel)
+    dispatcher.compile(signature)
+    return dispatcher.overloads[signature]
+
+
+def _entry(kernel: Kernel, arguments: int, returned: Any) -> tuple[str, Kernel]:
+    """Return what a kernel returns, and one that writes it as words."""
+    is_tuple = isinstance(returned, types.BaseTuple)
+    parts = list(returned) if is_tuple else [] if returned is types.none else [returned]
+    letters = "".join("b" if p is types.boolean else "f" if isinstance(p, types.Float) else "i" for p in parts)
+    names = ", ".join(f"a{place}" for place in range(arguments))
+    lines = [f"def entry(words, {names}):", f"    result = kernel({names})"]
+    for place, letter in enumerate(letters):
+        value = f"result[{place}]" if is_tuple else "result"
+        lines.append(
+            f"    words[{place}] = " + (f"float64({value}).view(int64)" if letter == "f" else f"int64({value})")
+        )
+    scope: dict[str, Any] = {"kernel": kernel, "float64": np.float64, "int64": np.int64}
+    exec("\n".join(lines), scope)  # noqa: S102
+    return "(" * is_tuple + letters, Kernel(scope["entry"], hot=False, checked=False)
+
+
+def _linked(whole: "_Texts") -> tuple[dict[str, str], list[str]]:
+    """Return the texts of all functions that one reaches, by name, and numba's own modules that it needs."""
+    functions: dict[str, str] = {}
+    others: list[Any] = []
+    seen: set[Any] = set()
+    left: list[Any] = [whole]
+    while left:
+        library = left.pop()
+        if library in seen:
+            continue
+        seen.add(library)
+        if isinstance(library, _Texts):
+            functions |= library.functions
+            left += library.called
+        else:
+            others.append(library)
+    return functions, [library.get_llvm_str() for library in others]
+
+
+class _NoEngine:
+    """Stands in for numba's code generator where there is no machine code whose variables could be set."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+
+class _Texts(CodeLibrary):
+    """What one kernel was translated to, and the libraries of what it calls."""
+
+    #: What all texts share: declarations, constants, metadata.
+    module: Any = None
+    progress: Callable[[int, int], None] | None = None
+    count = expected = 0
+
+    def __init__(self, codegen: Any, name: str, *, hot: bool, arguments: tuple[Any, ...]) -> None:
+        super().__init__(codegen, name)
+        self.functions: dict[str, str] = {}
+        self.called: list[Any] = []
+        self._hot = hot
+        self._pointers = [kind for kind in arguments if isinstance(kind, Table | TableSet | types.CPointer)]
+
+    @property
+    def codegen(self) -> Any:
+        return _NoEngine(self._codegen)
+
+    def create_ir_module(self, name: str) -> Any:
+        if _Texts.module is None:
+            _Texts.module = super().create_ir_module("tiersim")
+        return _Texts.module
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        for function in ir_module.functions:
+            if function.blocks:
+                self._describe(function)
+                self.functions[function.name] = str(function)
+                function.blocks.clear()  # it is a declaration from here on
+
+    def _describe(self, function: Any) -> None:
+        """Tell LLVM what it cannot know."""
+        if self._hot:
+            function.attributes.add("alwaysinline")
+        # the first two are where the result and an error go
+        pointers = [argument for argument in function.args[2:] if argument.type == WORD.as_pointer()]
+        for argument, kind in zip(pointers, self._pointers, strict=True):
+            if not isinstance(kind, types.CPointer):
+                for attribute in ("noalias", "nonnull", "noundef"):
+                    argument.add_attribute(attribute)
+                argument.attributes.dereferenceable = 8 * kind.words
+
+    def add_linking_library(self, library: Any) -> None:
+        self.called.append(library)
+
+    def finalize(self) -> None:
+        self._finalized = True
+        _Texts.count += 1
+        if _Texts.progress is not None:
+            _Texts.progress(min(_Texts.count, _Texts.expected), _Texts.expected)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def get_function(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def get_llvm_str(self) -> str:
+        raise NotImplementedError
+
+    def get_asm_str(self) -> str:
+        raise NotImplementedError
+
+
+def _shared() -> Any:
+    return _Texts.module
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _KeepTexts(FunctionPass):
+    """Gives numba the library that keeps texts."""
+
+    _name = "tiersim_keep_texts"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        function = state.func_id
+        hot = getattr(function.func, "hot", False)
+        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=hot, arguments=state.args)
+        return False
+
+
+class _Typing:
+    """numba's typing context, which remembers what an operator or a builtin function is for which types: numba asks dozens of templates each time."""
+
+    _known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        if kws or (isinstance(function, types.Type) and type(function) is not types.Function):
+            return self._context.resolve_function_type(function, args, kws)
+        key = function, tuple(args)
+        if key not in self._known:
+            typed = self._context.resolve_function_type(function, args, kws)
+            if typed is None:
+                return None
+            self._known[key] = typed
+        return self._known[key]
+
+
+class _Compiler(CompilerBase):
+    """numba's passes, without those for what kernels do not have: closures, ``with``, array expressions, reference counts."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.typingctx = _Typing(self.state.typingctx)
+
+    def define_pipelines(self) -> Any:
+        manager = PassManager("kernel")
+        for made in (
+            untyped_passes.TranslateByteCode,
+            untyped_passes.FixupArgs,
+            untyped_passes.IRProcessing,
+            untyped_passes.DeadBranchPrune,
+            untyped_passes.GenericRewrites,
+            untyped_passes.ReconstructSSA,
+            typed_passes.NopythonTypeInference,
+            typed_passes.PreLowerStripPhis,
+            _KeepTexts,
+            typed_passes.NativeLowering,
+            typed_passes.NoPythonBackend,
+        ):
+            manager.add_pass(made, made.__name__)
+        manager.finalize()
+        return [manager]
+
+
+_dispatchers: dict[Kernel, Any] = {}
+
+
+@typeof_impl.register(Kernel)
+def _type_inside_kernels(made: Kernel, _: Any) -> Any:
+    """Tell numba what a kernel is where another one calls it."""
+    return types.Dispatcher(_dispatcher(made))
+
+
+def _dispatcher(kernel: Kernel) -> Any:
+    if kernel not in _dispatchers:
+        kernel.function.hot = kernel.hot  # type: ignore[attr-defined]
+        njit: Any = numba.njit  # its types do not know all options
+        options = {"forceinline": True} if plain_numba() else {"pipeline_class": _Compiler}
+        # Without numba's runtime no references to arrays are counted; a kernel cannot allocate then.
+        made = njit(
+            nogil=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options
+        )(kernel.function)
+        template = made.get_call_template
+        made.get_call_template = lambda args, kws: template(
+            tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()}
+        )
+        _dispatchers[kernel] = made
+    return _dispatchers[kernel]
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type that a kernel is compiled for where another one calls it with *kind*: int64 for integers of any width, and for constants.
+
+    Else each mixture of them is compiled by itself. What follows from a constant is found all the same, since LLVM inlines.
+    """
+    plain = getattr(kind, "literal_type", kind)
+    return types.int64 if isinstance(plain, types.Integer) and plain.maxval <= types.int64.maxval else plain

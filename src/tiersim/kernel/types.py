@@ -1,0 +1,190 @@
+"""What kernels see of tables: numba's types for an array and for a set of arrays, each a pointer to a block of words.
+
+The block is described in :mod:`tiersim.kernel.blocks`. No word of it changes while a kernel runs, so words are loaded as invariant: the
+compiler keeps an address in a register across stores, or loads it anew.
+
+An index is never negative: ``table[-1]`` counts from the end when -1 is a constant, and is an error otherwise. A variable index costs no test,
+unless checks are on: then an index outside the table ends the kernel with an IndexError.
+
+Only what numba documents for extensions is used here; see https://numba.readthedocs.io/en/stable/extending/low-level.html.
+"""
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import from_dtype, types
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
+from numba.extending import lower_builtin, lower_getattr, lower_getattr_generic, models, register_model, type_callable
+
+from tiersim.kernel.blocks import ArrayKind, Kind, SetKind
+
+WORD = ir.IntType(64)
+
+
+class Table(types.Type):
+    """An array. Its value is the address of its words in a block."""
+
+    def __init__(self, kind: ArrayKind, *, checked: bool) -> None:
+        """*checked*: an index outside it ends the kernel."""
+        self.dtype, self.ndim = from_dtype(kind.dtype), kind.ndim
+        self.contiguous, self.writable, self.checked, self.words = kind.contiguous, kind.writable, checked, kind.words
+        self.itemsize = kind.dtype.itemsize
+        super().__init__(name=f"Table.{kind.digest}{'.checked' * checked}")
+
+
+class TableSet(types.Type):
+    """A NamedTuple of arrays and of such NamedTuples. Its value is the address of its block."""
+
+    def __init__(self, kind: SetKind, *, checked: bool) -> None:
+        """*checked*: an index outside one of its tables ends the kernel."""
+        self.words = kind.words
+        self.fields = {name: (type_of(field, checked=checked), place) for name, field, place in kind.places()}
+        super().__init__(name=f"{kind.name}.{kind.digest}{'.checked' * checked}")
+
+
+def type_of(kind: Kind, *, checked: bool) -> Any:
+    """Return numba's type of an argument; *checked*: an index outside a table ends the kernel."""
+    if isinstance(kind, ArrayKind):
+        return Table(kind, checked=checked)
+    if isinstance(kind, SetKind):
+        return TableSet(kind, checked=checked)
+    return {"int": types.int64, "bool": types.boolean, "float": types.float64}[kind]
+
+
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, WORD.as_pointer())
+
+
+register_model(Table)(_Pointer)
+register_model(TableSet)(_Pointer)
+
+
+@infer_getattr
+class _SetAttributes(AttributeTemplate):
+    key = TableSet
+
+    def generic_resolve(self, kind: TableSet, name: str) -> Any:  # type: ignore[override]
+        return kind.fields[name][0] if name in kind.fields else None
+
+
+@infer_getattr
+class _TableAttributes(AttributeTemplate):
+    key = Table
+
+    def resolve_size(self, _: Table) -> Any:
+        return types.intp
+
+    def resolve_shape(self, table: Table) -> Any:
+        return types.UniTuple(types.intp, table.ndim)
+
+
+@lower_getattr_generic(TableSet)
+def _field(_: Any, builder: Any, kind: TableSet, block: Any, name: str) -> Any:
+    return builder.gep(block, [WORD(kind.fields[name][1])], inbounds=True)
+
+
+@lower_getattr(Table, "size")
+def _size(_: Any, builder: Any, table: Table, block: Any) -> Any:
+    items = _length(builder, block, 0)
+    for axis in range(1, table.ndim):
+        items = builder.mul(items, _length(builder, block, axis))
+    return items
+
+
+@lower_getattr(Table, "shape")
+def _shape(context: Any, builder: Any, table: Table, block: Any) -> Any:
+    lengths = [_length(builder, block, axis) for axis in range(table.ndim)]
+    return context.make_tuple(builder, types.UniTuple(types.intp, table.ndim), lengths)
+
+
+@type_callable(len)
+def _type_len(_: Any) -> Any:
+    return lambda table: types.intp if isinstance(table, Table) else None
+
+
+@lower_builtin(len, Table)
+def _len(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+    return _length(builder, arguments[0], 0)
+
+
+def _kinds(index: Any) -> tuple[Any, ...]:
+    return tuple(index.types) if isinstance(index, types.BaseTuple) else (index,)
+
+
+def _is_index(table: Table, index: Any) -> bool:
+    kinds = _kinds(index)
+    return len(kinds) == table.ndim and all(isinstance(kind, types.Integer) for kind in kinds)
+
+
+@type_callable(operator.getitem)
+def _type_getitem(_: Any) -> Any:
+    def typed(table: Any, index: Any) -> Any:
+        if isinstance(table, Table) and _is_index(table, index):
+            return signature(table.dtype, table, index)
+        return None
+
+    return typed
+
+
+@type_callable(operator.setitem)
+def _type_setitem(_: Any) -> Any:
+    def typed(table: Any, index: Any, value: Any) -> Any:
+        if isinstance(table, Table) and table.writable and _is_index(table, index):
+            return signature(types.none, table, index, table.dtype)
+        return None
+
+    return typed
+
+
+@lower_builtin(operator.getitem, Table, types.Any)
+def _getitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
+    table, index = typed.args
+    return context.unpack_value(builder, table.dtype, _item(context, builder, table, arguments[0], index, arguments[1]))
+
+
+@lower_builtin(operator.setitem, Table, types.Any, types.Any)
+def _setitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
+    table, index, kind = typed.args
+    value = context.cast(builder, arguments[2], kind, table.dtype)
+    place = _item(context, builder, table, arguments[0], index, arguments[1])
+    context.pack_value(builder, table.dtype, value, place)
+    return context.get_dummy_value()
+
+
+def _word(builder: Any, block: Any, number: int) -> Any:
+    loaded = builder.load(builder.gep(block, [WORD(number)], inbounds=True))
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+def _length(builder: Any, block: Any, axis: int) -> Any:
+    return _word(builder, block, 1 + axis)
+
+
+def _item(context: Any, builder: Any, table: Table, block: Any, kind: Any, index: Any) -> Any:
+    """Return the address of an item."""
+    kinds = _kinds(kind)
+    indices = [builder.extract_value(index, axis) for axis in range(len(kinds))] if kind is not kinds[0] else [index]
+    places = []
+    for axis, (one, value) in enumerate(zip(kinds, indices, strict=True)):
+        wide = types.intp if one.signed else types.uintp
+        place = context.cast(builder, value, one, wide)
+        if isinstance(place, ir.Constant) and one.signed and place.constant < 0:
+            place = builder.add(place, _length(builder, block, axis))
+        if table.checked:
+            outside = builder.icmp_unsigned(">=", place, _length(builder, block, axis))
+            with builder.if_then(outside, likely=False):
+                context.call_conv.return_user_exc(builder, IndexError, ("an index outside a table",))
+        places.append(place)
+    data = _word(builder, block, 0)
+    item = context.get_data_type(table.dtype).as_pointer()
+    if table.contiguous:
+        offset = places[0]
+        for axis, place in enumerate(places[1:], 1):
+            offset = builder.add(builder.mul(offset, _length(builder, block, axis)), place)
+        return builder.gep(builder.inttoptr(data, item), [offset])
+    for axis, place in enumerate(places):
+        data = builder.add(data, builder.mul(place, _word(builder, block, 1 + table.ndim + axis)))
+    return builder.inttoptr(data, item)
