@@ -2,18 +2,25 @@
 
 from functools import cache
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
 from tiersim.kernel.store import Code
 
-if TYPE_CHECKING:
-    from tiersim.kernel.translate import Translated
-
 #: LLVM's level of optimisation, 1 to 3, and how large a function may be that it inlines (225 is its own choice).
 _LEVEL, _INLINED = 3, 225
 _loading = RLock()
+
+
+class Translated(NamedTuple):
+    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and whether it is optimised."""
+
+    text: str
+    libraries: list[str]
+    symbol: str
+    results: str  # see tiersim.kernel.store.Code
+    is_optimised: bool
 
 
 @cache
@@ -36,7 +43,7 @@ def target_text() -> str:
     return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features()}"
 
 
-def compiled(translated: "Translated", symbol: str) -> Code:
+def compiled(translated: Translated, symbol: str) -> Code:
     """Optimise a module and make machine code of it, in which the kernel is called *symbol*."""
     module = llvm.parse_assembly(translated.text)
     for library in translated.libraries:

@@ -8,7 +8,7 @@ Plain numba, which does it in its own way, stands behind this for versions that 
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -21,19 +21,10 @@ from numba.extending import typeof_impl
 
 from tiersim.kernel import Kernel
 from tiersim.kernel.blocks import Kind
+from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.reach import reached
 from tiersim.kernel.types import WORD, Table, TableSet, type_of
 from tiersim.kernel.versions import plain_numba
-
-
-class Translated(NamedTuple):
-    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and whether it is optimised."""
-
-    text: str
-    libraries: list[str]
-    symbol: str
-    results: str  # see tiersim.kernel.store.Code
-    is_optimised: bool
 
 
 def translate(

@@ -110,7 +110,7 @@ def _len(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
 
 
 def _kinds(index: Any) -> tuple[Any, ...]:
-    return tuple(index.types) if isinstance(index, types.BaseTuple) else (index,)
+    return tuple(index) if isinstance(index, types.BaseTuple) else (index,)  # type: ignore[arg-type]
 
 
 def _is_index(table: Table, index: Any) -> bool:
