@@ -73,7 +73,7 @@ def choose_copy(p: Plant, array: int, column: int, offset_bytes: int, end_bytes:
     return place + best
 
 
-@kernel
+@kernel(hot=True)
 def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_bytes: int, length_bytes: int) -> int:
     """Make what one column has to do: one copy reads, all copies write; returns how many children there are now."""
     a = p.arrays[array]

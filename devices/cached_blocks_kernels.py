@@ -77,7 +77,7 @@ def set_state(p: Plant, cache: int, place: int, state: int) -> None:
         _insert(p, cache, state, place)
 
 
-@kernel
+@kernel(hot=True)
 def touch(p: Plant, cache: int, place: int) -> None:
     """Use a block."""
     set_state(p, cache, place, state_of(p, cache, place))

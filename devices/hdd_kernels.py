@@ -28,7 +28,7 @@ def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
     return (now_ns * PS_PER_NS + phase_ps) % revolution_ps
 
 
-@kernel
+@kernel(hot=True)
 def locate(p: Plant, drive: int, sector: int) -> tuple[int, int, int, int, int]:
     """Where a sector lies: (index into ZONE, cylinder, track, place within the track, angle in ps).
 
@@ -54,7 +54,7 @@ def locate(p: Plant, drive: int, sector: int) -> tuple[int, int, int, int, int]:
     return zone, cylinder, cylinder * d["surfaces"] + head, place, angle
 
 
-@kernel
+@kernel(hot=True)
 def transfer(
     p: Plant, drive: int, sector: int, sectors: int, zone: int, track: int, place: int, angle: int
 ) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
     return move + d["write_settle_ns"] if op == WRITE else move
 
 
-@kernel
+@kernel(hot=True)
 def positioning_ns(p: Plant, drive: int, cylinder: int, track: int, target_ps: int, op: int, angle_ps: int) -> int:
     """Time from *angle_ps* now until the angle *target_ps* of a track is under the head: seek, settle, rotation."""
     move = move_ns(p, drive, cylinder, track, op)

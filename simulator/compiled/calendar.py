@@ -33,13 +33,13 @@ def before(c: Calendar, i: int, j: int) -> bool:
     return bool(c.time_ns[i] < c.time_ns[j] or (c.time_ns[i] == c.time_ns[j] and c.key[i] < c.key[j]))
 
 
-@kernel
+@kernel(hot=True)
 def first(c: Calendar) -> int:
     """Place of the first event: the front or the root of the heap; its time is NEVER if there is none."""
     return 1 if before(c, 1, 0) else 0
 
 
-@kernel
+@kernel(hot=True)
 def push(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
     """Add an event; returns the new count of the heap."""
     place = first(c)
@@ -51,7 +51,7 @@ def push(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
     return _sift_up(c, count, time_ns, key, slot)
 
 
-@kernel
+@kernel(hot=True)
 def pop(c: Calendar, count: int, place: int) -> int:
     """Drop the first event, which is at *place*; returns the new count of the heap."""
     if place == 0:
@@ -81,7 +81,7 @@ def pop(c: Calendar, count: int, place: int) -> int:
     return count
 
 
-@kernel
+@kernel(hot=True)
 def _sift_up(c: Calendar, count: int, time_ns: int, key: int, slot: int) -> int:
     count += 1
     i = count

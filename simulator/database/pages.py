@@ -34,7 +34,7 @@ from tiersim.simulator.popularity import draw_rank, scattered
 _OTHER_ORDER = 1 << 20
 
 
-@kernel
+@kernel(hot=True)
 def draw_row(d: Database, table: int, entity: int, counter: int) -> int:
     """Return the rank of the row that an access to a table looks up."""
     return draw_rank(d.reach, d.first_rank, d.law[table], d.law[table + 1], table, d.seed[0], entity, counter)
@@ -46,7 +46,7 @@ def references(d: Database, table: int) -> int:
     return int(d.first_level[table + 1] - d.first_level[table])
 
 
-@kernel
+@kernel(hot=True)
 def page_at(d: Database, table: int, rank: int, reference: int) -> int:
     """Return the page that a lookup refers to, root first, heap last."""
     level = d.first_level[table] + reference
@@ -128,7 +128,7 @@ def is_there(d: Database, page: int) -> bool:
     return bool(held > 0 and d.state[held - 1] == VALID)
 
 
-@kernel
+@kernel(hot=True)
 def touch(d: Database, page: int, now: int) -> bool:
     """Refer to a page: tell whether it is in the pool; if it is, count the use."""
     held = d.frame_of[page]
@@ -165,7 +165,7 @@ def touch_in_ring(d: Database, page: int, now: int) -> bool:
     return True
 
 
-@kernel
+@kernel(hot=True)
 def change(d: Database, page: int, log_bytes: int) -> None:
     """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed without)."""
     held = d.frame_of[page]

@@ -29,7 +29,7 @@ def _mix(value: int) -> int:
     return value ^ (value >> 15)
 
 
-@kernel
+@kernel(hot=True)
 def random_bits(seed: int, stream: int, entity: int, counter: int) -> int:
     """Return 32 random bits as an integer in [0, 2^32); arguments are non-negative and below 2^63."""
     value = _mix((seed & _MASK) ^ 0x9E3779B9)
