@@ -1,6 +1,7 @@
 """The console entry point: one module a command, errors as one sentence, nothing half written on Ctrl-C."""
 
 import sys
+from inspect import getdoc
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -38,6 +39,7 @@ app = typer.Typer(
     help="Predict what a database would do on storage that has not been bought yet.\n\nExample: tiersim demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help takes half the time without it, and words in brackets are no markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
@@ -57,6 +59,10 @@ app.command("check")(check.check)
 app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
 memory.offer(app)
+for group in (app, record.app, devices.app):
+    for command in group.registered_commands:
+        # else the first sentence ends in dots where it is longer than a line
+        command.short_help = (getdoc(command.callback) or "").partition("\n\n")[0]
 
 
 def _show_version(wanted: bool) -> None:
