@@ -1,4 +1,4 @@
-"""What a command costs before it does anything: help, a small replay once compiled, and the compilation itself."""
+"""What a command costs before it does anything: help, a small replay and a small curve once compiled, and the compilation itself."""
 
 import os
 import resource
@@ -38,7 +38,7 @@ def least(measure: Callable[[], float]) -> float:
 def test_help(benchmark: BenchmarkFixture) -> None:
     cpu = benchmark.pedantic(lambda: least(lambda: cpu_s(COMMAND, "--help")), rounds=1)
     benchmark.extra_info["help_cpu_s"] = cpu
-    assert cpu < 0.5
+    assert cpu < 0.25
 
 
 def test_a_small_replay_once_compiled(tmp_path: Path, benchmark: BenchmarkFixture) -> None:
@@ -51,6 +51,14 @@ def test_a_small_replay_once_compiled(tmp_path: Path, benchmark: BenchmarkFixtur
         "libraries_cpu_s": libraries,
         "difference_cpu_s": round(whole - libraries, 3),
     }
+
+
+def test_a_small_curve_once_compiled(tmp_path: Path, benchmark: BenchmarkFixture) -> None:
+    (tmp_path / "x.lirs").write_text("\n".join(str(place * place % 37) for place in range(100)) + "\n")
+    cpu_s(COMMAND, "import", tmp_path / "x.lirs", "-o", tmp_path / "x.trace")
+    cpu_s(COMMAND, "mrc", tmp_path / "x.trace")  # compiles if need be
+    whole = benchmark.pedantic(lambda: least(lambda: cpu_s(COMMAND, "mrc", tmp_path / "x.trace")), rounds=1)
+    benchmark.extra_info["mrc_cpu_s"] = whole
 
 
 @pytest.mark.long

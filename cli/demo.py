@@ -1,6 +1,5 @@
 """``tiersim demo``: recorded PostgreSQL traces on three storage tiers, from the recording to the page."""
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +35,8 @@ def demo(
 
     Example: tiersim demo -o demo
     """
+    import tempfile
+
     pages = blocks, queries, pools = [output / f"{name}.html" for name in ("report", "queries", "pools")]
     traces = [output / f"{name}.trace" for name in ("pgbench", "updates", "reads")]
     of_blocks = [output / f"{name}.result" for name in _SCENARIOS]

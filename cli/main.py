@@ -1,6 +1,9 @@
 """The console entry point: one module a command, errors as one sentence, nothing half written on Ctrl-C."""
 
+import gc
+import os
 import sys
+from inspect import getdoc
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -32,12 +35,18 @@ from tiersim.files import terminate_as_interrupt
 from tiersim.operating_system import end_with_the_reader
 
 INTERRUPTED = 130
+#: Garbage is looked for after so many new objects, and not after 700: libraries make a hundred thousand when they are loaded, and keep them.
+_COLLECT_AFTER = 50_000
+#: Of libraries, unless somebody says otherwise: numpy's threads of linear algebra wait for work at full speed from the start on, and pydantic reads what
+#: every installed package says of plugins.
+_SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "1"}
 
 app = typer.Typer(
     name="tiersim",
     help="Predict what a database would do on storage that has not been bought yet.\n\nExample: tiersim demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help takes half the time without it, and words in brackets are no markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
@@ -57,6 +66,10 @@ app.command("check")(check.check)
 app.command("validate")(validate.validate)
 app.command("warmup")(warmup.warmup)
 memory.offer(app)
+for group in (app, record.app, devices.app):
+    for command in group.registered_commands:
+        # else the first sentence ends in dots where it is longer than a line
+        command.short_help = (getdoc(command.callback) or "").partition("\n\n")[0]
 
 
 def _show_version(wanted: bool) -> None:
@@ -77,6 +90,9 @@ def _options(
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     end_with_the_reader()
+    gc.set_threshold(_COLLECT_AFTER)
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no µ still gets the table

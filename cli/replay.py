@@ -107,10 +107,7 @@ def run_all(
 
     Those with an engine, and all of a trace without requests, run statements.
     """
-    from tiersim.scenarios.calibration.self_replay import calibrate
-    from tiersim.scenarios.replay import replay_all
-    from tiersim.scenarios.statements.replay import refuse_keys_of_statements, replay_statements_all, runs_statements
-    from tiersim.scenarios.survey import survey
+    from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -118,28 +115,45 @@ def run_all(
     below = [scenario for scenario in scenarios if scenario not in above]
     if above and requests:
         raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
-    made: dict[str, Result] = {}
-    if above:
-        compile_if_cold()
-        with terminal.progress_bar("running statements") as progress:
-            made |= {
-                result.summary["name"]: result
-                for result in replay_statements_all(bundle, above, recorded_on=baseline, progress=progress)
-            }
+    found = _run_statements(bundle, above, baseline) if above else []
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
-        with terminal.progress_bar("surveying") as progress:
-            found = survey(bundle, progress=progress)
-        with terminal.progress_bar("replaying") as progress:
-            also = [] if baseline is None else [baseline]
-            replayed = replay_all(found, [*below, *also], workers=workers, keep_requests=requests, progress=progress)
-        if baseline is not None:
-            replayed = calibrate(replayed[:-1], replayed[-1])
-        made |= {result.summary["name"]: result for result in replayed}
+        found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests)]
+    made = {result.summary["name"]: result for result in found}
     results = _with_model_error([made[scenario.name] for scenario in scenarios])
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
     return results
+
+
+def _run_statements(
+    bundle: "Bundle", scenarios: "list[NamedScenario]", baseline: "NamedScenario | None"
+) -> "list[Result]":
+    from tiersim.scenarios.statements.replay import replay_statements_all
+
+    compile_if_cold()
+    with terminal.progress_bar("running statements") as progress:
+        return replay_statements_all(bundle, scenarios, recorded_on=baseline, progress=progress)
+
+
+def _replay_requests(
+    bundle: "Bundle",
+    scenarios: "list[NamedScenario]",
+    baseline: "NamedScenario | None",
+    *,
+    workers: int,
+    keep: bool,
+) -> "list[Result]":
+    from tiersim.scenarios.calibration.self_replay import calibrate
+    from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.survey import survey
+
+    with terminal.progress_bar("surveying") as progress:
+        found = survey(bundle, progress=progress)
+    with terminal.progress_bar("replaying") as progress:
+        also = [] if baseline is None else [baseline]
+        replayed = replay_all(found, [*scenarios, *also], workers=workers, keep_requests=keep, progress=progress)
+    return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])
 
 
 def _with_model_error(results: "list[Result]") -> "list[Result]":

@@ -9,7 +9,6 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.replay import refuse_recording_itself
-from tiersim.cli.sweep_table import show_sweep
 from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError
@@ -82,6 +81,7 @@ def sweep(
 
     Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set replay.load=0.5..4
     """
+    from tiersim.cli.sweep_table import show_sweep
     from tiersim.scenarios.loading import load_scenario
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder

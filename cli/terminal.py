@@ -1,6 +1,5 @@
 """What people see in the terminal: tables on standard output, progress and notices on standard error."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,8 @@ def write_json(document: dict[str, Any], output: Path, *, force: bool) -> None:
 
 
 def _as_json(document: dict[str, Any]) -> str:
+    import json
+
     # made whole before any of it is out: NaN, which is not JSON, is refused and not left at the end of half a document
     return json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
 

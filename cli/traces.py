@@ -1,8 +1,7 @@
 """Opens what a user calls a trace: a bundle as it is, anything else through an import into a temporary bundle."""
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,20 +20,11 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     What is known to be wrong with the recording is said on standard error. A TraceError about the bundle names *path*.
     """
     from tiersim.traces.bundle import Bundle
-    from tiersim.traces.readers import holds_requests, import_trace
 
-    with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        target = path if (path / "requests.parquet").exists() else Path(folder) / f"{path.name}.trace"
-        if target is path:
-            bundle = Bundle(path)
-            if bundle.rows:
-                compile_if_cold()
-        else:
-            if holds_requests([path]):
-                compile_if_cold()
-            with terminal.progress_bar(f"importing {path.name}") as progress:
-                import_trace([path], target, progress=progress)
-            bundle = Bundle(target)
+    with nullcontext(path) if (path / "requests.parquet").exists() else _imported(path) as target:
+        bundle = Bundle(target)
+        if target is path and bundle.rows:
+            compile_if_cold()
         for sentence in bundle.manifest.warnings:
             terminal.notice(f"warning: {sentence}")
         try:
@@ -43,9 +33,25 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
             raise TraceError(str(error).replace(str(target), str(path))) from error
 
 
+@contextmanager
+def _imported(path: Path) -> Iterator[Path]:
+    """Yield a bundle that is imported from the file at *path*, and goes when the block ends."""
+    import tempfile
+
+    from tiersim.traces.readers import holds_requests, import_trace
+
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
+        target = Path(folder) / f"{path.name}.trace"
+        if holds_requests([path]):
+            compile_if_cold()
+        with terminal.progress_bar(f"importing {path.name}") as progress:
+            import_trace([path], target, progress=progress)
+        yield target
+
+
 def workload_of(trace: Path, option: str | None) -> Path | None:
     """Return the file of a described workload that *trace* is, None if it is none; raises ScenarioError where *option*, which is of recordings, was given."""
-    from tiersim.scenarios.workloads.model import find_workload
+    from tiersim.scenarios.workloads.files import find_workload
 
     workload = find_workload(trace)
     if workload is not None and option is not None:

@@ -4,7 +4,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tiersim.devices import disksim
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
@@ -86,7 +85,9 @@ def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
     if name_or_path.endswith(".toml"):
         return read_device((beside or Path()) / name_or_path)
     if name_or_path.endswith(_DISKSIM):
-        return disksim.load_drive((beside or Path()) / name_or_path)
+        from tiersim.devices.disksim import load_drive
+
+        return load_drive((beside or Path()) / name_or_path)
     if name_or_path not in names():
         hint = did_you_mean(name_or_path, names())
         raise ScenarioError(f"{name_or_path!r} is not a device of the catalogue{hint or '; see: tiersim devices list'}")

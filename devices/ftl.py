@@ -123,7 +123,7 @@ def add_ftl(builder: PlantBuilder, mapping: PageMapping, *, steady: bool) -> int
     )
 
 
-def _steady_units(mapping: PageMapping, rng: np.random.Generator) -> NDArray[np.int64]:
+def _steady_units(mapping: PageMapping, rng: "np.random.Generator") -> NDArray[np.int64]:
     """Valid units of each block (dies, blocks): one of each die is being filled, one cleaned; dies are out of step."""
     size, sealed = mapping.block_units, mapping.sealed_blocks
     if mapping.collection == "greedy":
@@ -140,7 +140,7 @@ def _steady_units(mapping: PageMapping, rng: np.random.Generator) -> NDArray[np.
     return valid
 
 
-def _adding_up(counts: NDArray[np.int64], total: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _adding_up(counts: NDArray[np.int64], total: int, most: int, rng: "np.random.Generator") -> NDArray[np.int64]:
     """Counts from 0 to *most* nearest to the given ones that add up to *total*; which ones differ is drawn."""
     counts = counts.copy()
     while missing := total - int(counts.sum()):

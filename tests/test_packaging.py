@@ -42,12 +42,3 @@ def test_installed_wheel_works_away_from_the_checkout(tmp_path: Path) -> None:
 def test_links_lead_to_the_parts() -> None:
     for part in PARTS:
         assert (ROOT / "src" / "tiersim" / part).resolve() == ROOT / part
-
-
-def test_help_loads_nothing_heavy() -> None:
-    code = (
-        "import sys; from tiersim.cli.main import app; "
-        "heavy = {'numba', 'pyarrow', 'plotly', 'simpy', 'numpy', 'pydantic'}; print(*sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

@@ -20,14 +20,13 @@ from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble
+from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import (
     load_of,
-    refuse_keys_of_statements,
     replay_statements,
     replay_statements_all,
-    runs_statements,
 )
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.simulator.categories import FIRST_CLASS

@@ -18,7 +18,8 @@ from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
-from tiersim.scenarios.workloads.model import find_workload, is_workload, read_workload
+from tiersim.scenarios.workloads.files import find_workload, is_workload
+from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
 

@@ -63,6 +63,12 @@ class Manifest:
         """Return the manifest as it is written."""
         return {"schema": SCHEMA, **self.__dict__}
 
+    @property
+    def buffer_pool_bytes(self) -> int | None:
+        """How large the recorded buffer pool was, None if the recording does not say so."""
+        size = self.host.get("shared_buffers_bytes", self.host.get("buffer_pool_bytes"))
+        return size if isinstance(size, int) and size > 0 else None
+
 
 _NOTHING_KNOWN = Manifest()
 _JSON_KINDS = {bool: "true or false", str: "a text", int: "a number", tuple: "a list", dict: "an object"}

@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Asked
-from tiersim.scenarios.miss_ratios.law import LawCurves, law_curves, load_and_frames
 from tiersim.scenarios.miss_ratios.references import PageStream
-from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.miss_ratios import Counts, Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.schema import REFERENCE_KINDS
 from tiersim.units import format_bytes
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.miss_ratios.law import LawCurves
 
 SCHEMA = "tiersim.mrc/1"
 Progress = Callable[[int, int], None]
@@ -123,6 +124,8 @@ def _simulated(
 
 
 def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
+    from tiersim.scenarios.miss_ratios.law import law_curves, load_and_frames
+
     if asked.policy != LRU or asked.rate is not None or asked.most_pages is not None:
         raise ScenarioError(
             f"{bundle.path}: has no pages, only counters and statements: its curve is that of the recorded pool's own policy, from laws that are "
@@ -310,7 +313,7 @@ def _knees_of(sizes: NDArray[np.int64], ratios: NDArray[np.float64], page_bytes:
 def _recorded(bundle: Bundle, above_the_cache: bool) -> dict[str, Any]:
     if above_the_cache:
         return {"cache_bytes": None, "beyond": "references were recorded above any cache: sizes are of the whole cache"}
-    known = recorded_pool_bytes(bundle.manifest)
+    known = bundle.manifest.buffer_pool_bytes
     below = "a cache whose size is not known" if known is None else f"a buffer pool of {format_bytes(known)}"
     return {
         "cache_bytes": known,
@@ -319,14 +322,14 @@ def _recorded(bundle: Bundle, above_the_cache: bool) -> dict[str, Any]:
     }
 
 
-def _law_points(found: LawCurves, ratios: Any, page_bytes: int) -> list[dict[str, Any]]:
+def _law_points(found: "LawCurves", ratios: Any, page_bytes: int) -> list[dict[str, Any]]:
     return [
         {"cache_bytes": frames * page_bytes, "miss_ratio": float(ratio), "error": None, "extrapolated": beyond}
         for frames, ratio, beyond in zip(found.frames, ratios.tolist(), found.extrapolated, strict=True)
     ]
 
 
-def _law_parts(found: LawCurves, by: Sequence[str], page_bytes: int) -> list[dict[str, Any]]:
+def _law_parts(found: "LawCurves", by: Sequence[str], page_bytes: int) -> list[dict[str, Any]]:
     curves = []
     tables = [table.name for table in found.load.fitted.tables]
     kinds = {

@@ -16,7 +16,7 @@ from tiersim.scenarios.sizing.screen import Demand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
 from tiersim.scenarios.workloads.assembly import Described
-from tiersim.scenarios.workloads.model import find_workload
+from tiersim.scenarios.workloads.files import find_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle

@@ -19,7 +19,6 @@ from tiersim.scenarios.statements.log_volume import log_file_bytes, log_volume
 from tiersim.scenarios.statements.own_pages import asked_of_executions
 from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
-from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Differences
 from tiersim.traces.query_text import tokens
@@ -160,7 +159,7 @@ def read_load(
         image_bytes=image_bytes,
         fitted=fitted,
         pool_bytes=pool_bytes
-        or recorded_pool_bytes(manifest)
+        or manifest.buffer_pool_bytes
         or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
         pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,

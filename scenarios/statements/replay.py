@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.tables import RESOURCES
-from tiersim.errors import ScenarioError, TraceError
+from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
@@ -23,16 +23,12 @@ from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
-from tiersim.scenarios.statements.settings import recorded_pool_bytes
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.statements import STATEMENTS
-from tiersim.traces.statistics import NAME as STATISTICS
-from tiersim.traces.statistics import PARTS
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
@@ -55,7 +51,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
     """Return statements as they were recorded, with what the counters of the files say of them."""
     engine = None if recorded_on is None else recorded_on.model.engine
-    pool_bytes = recorded_pool_bytes(manifest) or (None if engine is None else engine.buffer_pool)
+    pool_bytes = manifest.buffer_pool_bytes or (None if engine is None else engine.buffer_pool)
     if pool_bytes is None:
         raise TraceError(
             f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware (--recorded-on) with buffer_pool under "
@@ -77,22 +73,6 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
         (*files.accesses.inferred, *fitted.said)
     )
-
-
-def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
-    """Tell whether a scenario runs the statements of a bundle, and not its requests: it has an engine, or there are no requests."""
-    if scenario.model.engine is not None:
-        return True
-    return not bundle.rows and any((bundle.path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
-
-
-def refuse_keys_of_statements(scenario: NamedScenario) -> None:
-    """Raise ScenarioError for keys that make no difference to a replay of requests."""
-    for key in ("cache_state", "warmup", "since_checkpoint"):
-        if key in scenario.model.replay.model_fields_set:
-            raise ScenarioError(
-                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out, or add [engine]"
-            )
 
 
 def replay_statements_all(

@@ -98,12 +98,6 @@ def settings_of(
     )
 
 
-def recorded_pool_bytes(recorded: Manifest) -> int | None:
-    """Return how large the recorded buffer pool was, None if the recording does not say so."""
-    size = recorded.host.get("shared_buffers_bytes", recorded.host.get("buffer_pool_bytes"))
-    return size if isinstance(size, int) and size > 0 else None
-
-
 def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Manifest, basis: dict[str, str]) -> str:
     known = recorded.host.get("engine")
     if engine.kind is not None and known is not None and engine.kind != known:
@@ -169,7 +163,7 @@ def _buffer_pool(
     recorded_bytes: int | None,
     basis: dict[str, str],
 ) -> int:
-    known = recorded_pool_bytes(recorded)
+    known = recorded.buffer_pool_bytes
     basis["engine.buffer_pool"] = "recorded" if known is not None else "as the scenario of the recorded hardware says"
     if engine.buffer_pool is not None:
         basis["engine.buffer_pool"] = "scenario"

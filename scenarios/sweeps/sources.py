@@ -14,17 +14,16 @@ from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.calibration import calibrate, stamped
+from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.replay import (
     load_of,
-    refuse_keys_of_statements,
     replay_statements,
-    runs_statements,
     trace_of,
 )
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.waiting import from_disk
-from tiersim.scenarios.workloads.model import find_workload
+from tiersim.scenarios.workloads.files import find_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.result import Result

@@ -1,6 +1,5 @@
 """A workload as people write it: relations, statements made of steps, streams that run them."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -8,12 +7,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tiersim.errors import did_you_mean
-from tiersim.scenarios.library import workload_names, workload_path_of
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 from tiersim.units import parse_bytes
 
-_HEADER = re.compile(rb"^\s*\[workload\]", re.MULTILINE)
 #: Steps that name a relation, and the key that does.
 _OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
     (Scan, "scan"),
@@ -175,19 +172,6 @@ class Workload(StrictModel):
     def ordered_streams(self) -> Iterator[tuple[str, StreamModel]]:
         """Yield the streams by phase."""
         yield from sorted(self.streams.items(), key=lambda item: item[1].phase)
-
-
-def is_workload(path: Path) -> bool:
-    """Tell whether the file at *path* describes a workload: it is TOML and has a table of that name."""
-    return path.suffix == ".toml" and path.is_file() and bool(_HEADER.search(path.read_bytes()))
-
-
-def find_workload(path: Path) -> Path | None:
-    """Return the file of the workload that *path* is or names in the library; None when it is something else."""
-    if is_workload(path):
-        return path
-    name = str(path)
-    return workload_path_of(name) if name in workload_names() and not path.exists() else None
 
 
 def read_workload(path: Path) -> Workload:

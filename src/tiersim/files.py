@@ -6,7 +6,6 @@ file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (wh
 
 import errno
 import os
-import secrets
 import shutil
 import signal
 import sys
@@ -127,7 +126,7 @@ def _replace(new: Path, old: Path, aside: Path) -> None:
 @contextmanager
 def _place(target: Path, *, force: bool) -> Iterator[Path]:
     # processes of two computers, or containers, may have the same number
-    partial, aside = (target.parent / f".{target.name}.{secrets.token_hex(4)}{end}" for end in (PARTIAL, OLD))
+    partial, aside = (target.parent / f".{target.name}.{os.urandom(4).hex()}{end}" for end in (PARTIAL, OLD))
     try:
         check_target(target, force=force)
         yield partial

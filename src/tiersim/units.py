@@ -3,7 +3,6 @@
 import difflib
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
@@ -29,6 +28,8 @@ _QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-zµ/]+)\s*")
 
 
 def _parse(value: object, units: Mapping[str, int], what: str, whole: str, example: str) -> int:
+    from decimal import Decimal
+
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is a {what} without a unit; write for example {example!r}")
     match = _QUANTITY.fullmatch(value)
