@@ -35,10 +35,10 @@ def _sample(hardware: str, pool: int) -> Result:
 
 
 def summary_of(hardware: Hardware, pool: int, texts: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What a row says of the recorded load; *texts* are those of more queries."""
+    """What a row says of the recorded load, to be changed at will; *texts* are those of more queries."""
     summary = _sample(hardware.name, pool).summary
     queries = summary["queries"] | {name: {**summary["queries"]["902"], "text": text} for name, text in (texts or {}).items()}  # fmt: skip
-    return {key: summary[key] for key in _KEPT if key in summary} | {"queries": queries}
+    return copy.deepcopy({key: summary[key] for key in _KEPT if key in summary} | {"queries": queries})
 
 
 def scaled(summary: dict[str, Any], load: float, slow: bool) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def test_flushes_leave_what_writes_have_told(tmp_path: Path) -> None:
     assert fit_loops(targets(found)[0]).values["write_ns"] == pytest.approx(KNOWN["write_ns"], rel=0.1)
 
 
-def test_the_same_measurement_gives_the_same_fit(of_reads: Fit, tmp_path: Path) -> None:
+def test_the_same_measurement_gives_the_same_fit(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text(points(KNOWN, [random_reads(4096, 1), random_reads(4096, 8)]))
     first, second = (fit_loops(targets(measurements(tmp_path / "points.csv"))[0]) for _ in range(2))
     assert first == second

@@ -179,8 +179,7 @@ CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations", 
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
 def test_opens_offline_in_every_shape(html: str, open_page: Open, tmp_path: Path, width: int, scheme: str) -> None:
     page = open_page(html, width=width, scheme=scheme)
     overflow, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

@@ -500,8 +500,7 @@ def test_results_stand_below_studies_on_one_page(files: list[Path], open_page: O
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1600, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1600, "light"), (390, "dark")])
 def test_nothing_sticks_out(html: str, open_page: Open, width: int, scheme: str) -> None:
     page = open_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -180,8 +180,7 @@ def test_describe_writes_a_page(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
 def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, scheme: str) -> None:
     page = open_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,5 @@
 """What a recorder of PostgreSQL says is what the server counted; what it must not do it does not do. On real servers."""
+# ruff: noqa: F401, F811 - fixtures
 
 import json
 import os
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.postgres_server import PASSWORD, PostgresServer, environment, interrupt, running, versions, wait_for
+from tests.test_cli import Shell, shell
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
@@ -65,6 +67,14 @@ class Recorder:
     def wait(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
+
+
+@pytest.fixture
+def refused(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """What the command says, in this process, of a connection from which it takes nothing."""
+    for name in os.environ.keys() - environment().keys():
+        monkeypatch.delenv(name)
+    return lambda dsn: shell.fails("record", "postgres", "--dsn", dsn, "-o", "r.trace")
 
 
 def found_in(target: Path) -> Differences:
@@ -243,28 +253,21 @@ def test_a_server_that_stops_ends_the_recording_in_a_sentence(
     ],
 )
 def test_a_server_that_cannot_be_reached_is_one_sentence_without_secrets(
-    server: PostgresServer, tmp_path: Path, change: dict[str, str], said: str
+    server: PostgresServer, refused: Callable[[str], str], change: dict[str, str], said: str
 ) -> None:
-    target = tmp_path / "r.trace"
     given = {"host": str(server.folder), "port": str(server.port), "user": "admin", "dbname": "postgres"} | change
-    dsn = " ".join(f"{name}='{value}'" for name, value in given.items())
-    code, out, err = Recorder(target, dsn).wait()
-    assert code == 1
-    assert len(err.splitlines()) == 1
-    assert said in err
-    assert not [secret for secret in SECRETS if secret in out + err]
-    assert not target.exists()
+    notice = refused(" ".join(f"{name}='{value}'" for name, value in given.items()))
+    assert said in notice
+    assert not [secret for secret in SECRETS if secret in notice]
 
 
-def test_a_url_with_a_password_is_not_repeated(server: PostgresServer, tmp_path: Path) -> None:
+def test_a_url_with_a_password_is_not_repeated(server: PostgresServer, refused: Callable[[str], str]) -> None:
     for url in (
         f"postgresql://watcher:planted-password@127.0.0.1:{server.port}/postgres",
         "postgresql://watcher:planted-password@planted-name.invalid:port/postgres?planted-literal",
     ):
-        code, out, err = Recorder(tmp_path / "r.trace", url).wait()
-        assert code == 1
-        assert len(err.splitlines()) == 1
-        assert not [secret for secret in SECRETS if secret in out + err]
+        notice = refused(url)
+        assert not [secret for secret in SECRETS if secret in notice]
 
 
 def test_what_is_locked_is_left_out_of_a_snapshot(server: PostgresServer, tmp_path: Path) -> None:
@@ -429,9 +432,9 @@ def test_without_psycopg_a_sentence_says_how_to_install_it(tmp_path: Path) -> No
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_bundle_that_is_there_is_refused_before_the_server_is_asked(tmp_path: Path) -> None:
+def test_a_bundle_that_is_there_is_refused_before_the_server_is_asked(
+    shell: Shell, refused: Callable[[str], str]
+) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    (tmp_path / "r.trace").mkdir()
-    code, _, err = Recorder(tmp_path / "r.trace", "host=planted-name.invalid").wait()
-    assert code == 1
-    assert "is already there" in err
+    (shell.folder / "r.trace").mkdir()
+    assert "is already there" in refused("host=planted-name.invalid")

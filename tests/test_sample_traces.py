@@ -113,7 +113,7 @@ def test_the_vm_trace_is_the_same_in_binary_and_in_csv(tmp_path: Path) -> None:
 def test_a_sample_is_told_by_its_content_alone(tmp_path: Path, name: str) -> None:
     key = REQUESTS[name][0] if name in REQUESTS else REFERENCES[name]
     assert detect_format(SHARED / name) == key
-    data = unpacked(SHARED / name, 1 << 17)
+    data = unpacked(SHARED / name, 1 << 14)
     packers: dict[str, Callable[[bytes], bytes]]
     packers = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
     for kind, pack in packers.items():

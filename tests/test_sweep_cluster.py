@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +23,8 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sweeps import cluster as clusters
 from tiersim.scenarios.sweeps.cluster import Cluster
+from tiersim.scenarios.sweeps.grid import Point
+from tiersim.scenarios.sweeps.run import Done
 
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'tiersim[cluster]'"
@@ -174,3 +178,35 @@ def test_a_worker_does_not_see_the_trace_or_sees_another(
         job = clusters._Job(str(path), recorded, scenario, None, False)
         with pytest.raises(ScenarioError, match=said):
             clusters._run(job, point, scenario)
+
+
+class Flickering:
+    """A cluster of one thread, away at every other look, that is done with a point as soon as it has it."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def nthreads(self) -> dict[str, int]:
+        self._looks += 1
+        return {"tcp://w:1": 1} if self._looks % 2 else {}
+
+    def submit(self, _: object, job: object, point: Point, scenario: object, **how: object) -> Future[Done]:
+        future: Future[Done] = Future()
+        future.set_result(Done({"point": point.number}, None))
+        return future
+
+    def cancel(self, futures: list[Future[Done]]) -> None:
+        assert futures == []
+
+
+@needs_dask
+def test_no_point_is_left_out_when_all_workers_are_away_for_a_moment(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = grid_of("replay.load=1,2,3,4,5,6")
+    points = [(grid.point(number), grid.scenario_of(grid.point(number))) for number in range(len(grid))]
+    assert len(points) > 2 * clusters._EACH
+    cluster = Cluster("tcp://x:1", trace, points[0][1], "", None, keep=False)
+    monkeypatch.setattr(cluster, "_client", lambda: nullcontext(Flickering()))
+    ran = [done.row["point"] for done in cluster.run(points) if done is not None]
+    assert sorted(ran) == [point.number for point, _ in points]

@@ -73,8 +73,8 @@ class Cluster:
         Raises ScenarioError when the cluster does not answer, has no workers, other versions, or does not see the trace.
         """
         left = iter(points)
-        first = next(left, None)
-        if first is None:
+        following = next(left, None)
+        if following is None:
             return
         came = Event()
         with self._client() as client:
@@ -85,10 +85,10 @@ class Cluster:
                 future.add_done_callback(lambda _: came.set())
                 return future
 
-            running = {submit(*first)}
+            running: set[Any] = set()
             seen_s = time.monotonic()
             try:
-                while running:
+                while running or following is not None:
                     threads = sum(client.nthreads().values())
                     if threads:
                         seen_s = time.monotonic()
@@ -96,8 +96,9 @@ class Cluster:
                         raise ScenarioError(
                             f"--cluster {self._address}: no worker is left; start some and give the command again, which goes on from here"
                         )
-                    while len(running) < _EACH * threads and (following := next(left, None)) is not None:
+                    while following is not None and len(running) < _EACH * threads:
                         running.add(submit(*following))
+                        following = next(left, None)
                     ended = {future for future in running if future.done()}
                     running -= ended
                     for future in ended:

@@ -6,7 +6,7 @@ A view is told by its columns, whatever its file is called; columns that the tab
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from tiersim.traces.counters import SINCE, SUBJECTS
@@ -215,4 +215,9 @@ def _add_up(known: dict[str, Decimal | str], more: Mapping[str, Decimal | str]) 
 def view_among(views: Iterable[View], columns: Iterable[str]) -> View | None:
     """Return the first of *views* that has such columns; None when none has."""
     there = set(columns)
-    return next((view for view in views if any(there.issuperset(told.split()) for told in view.told_by)), None)
+    return next((view for view in views if any(_words(told) <= there for told in view.told_by)), None)
+
+
+@cache
+def _words(told: str) -> frozenset[str]:
+    return frozenset(told.split())
