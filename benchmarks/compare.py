@@ -262,7 +262,9 @@ def worker(tree: Path, core: int) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
     # the cases are those of this file; all that they import is of the tree
     command = ["taskset", "-c", str(core), sys.executable, str(Path(__file__).resolve()), "--work"]
-    return subprocess.Popen(command, env=environment, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def ask(process: subprocess.Popen[str], case: str) -> tuple[float, str]:
@@ -314,7 +316,9 @@ def main() -> None:
             same = same and found[0][1] == found[1][1]
         low, high = interval(ratios)
         medians.append(float(np.median(ratios)))
-        print(f"| {name} | {medians[-1]:.3f} | {low:.3f} – {high:.3f} | {'same' if same else 'DIFFERENT'} |", flush=True)
+        print(
+            f"| {name} | {medians[-1]:.3f} | {low:.3f} – {high:.3f} | {'same' if same else 'DIFFERENT'} |", flush=True
+        )
     print(f"| geometric mean | {np.exp(np.mean(np.log(medians))):.3f} | least {min(medians):.3f} | |")
     for process in processes:
         process.terminate()

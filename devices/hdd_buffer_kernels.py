@@ -77,7 +77,7 @@ def _earliest_write(p: Plant, drive: int) -> int:
     return earliest
 
 
-@kernel
+@kernel(hot=True)
 def _flow(p: Plant, drive: int, at_ns: int, cylinder: int, track: int, angle_ps: int) -> int:
     """When the next sector of a stream is under a head: the skew hides the switch to a neighbouring track."""
     if abs(cylinder - p.drives[drive]["cylinder"]) > 1:
@@ -143,7 +143,7 @@ def catch_up(p: Plant, station: int, drive: int, now: int) -> None:
         _read_ahead(p, drive, now)
 
 
-@kernel
+@kernel(hot=True)
 def _limit(p: Plant, drive: int, first: int, end: int) -> int:
     """How far to read ahead of a read that ends at sector *end*, into a segment that begins at sector *first*."""
     d = p.drives[drive]
@@ -339,9 +339,9 @@ def _flush(p: Plant, drive: int, now: int) -> int:
     return max(d["arm_free_ns"], now) + d["flush_ns"]
 
 
-@kernel
-def _cost(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
-    """What the scheduler goes by; what needs no arm goes first, and then the next of a stream.
+@kernel(hot=True)
+def _cost(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
+    """What the scheduler goes by (see :func:`tiersim.devices.hdd_kernels.cost_of`); what needs no arm goes first, and then the next of a stream.
 
     A stream of writes is kept in order although each of them has just missed its turn: drives behind a controller were
     measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6, write-through; see
@@ -362,7 +362,7 @@ def _cost(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
             ahead = p.segments[d["ahead_segment"]]
             if ahead["first_sector"] <= first <= ahead["end_sector"]:
                 return 0
-    return cost_of(p, drive, slot, angle_ps)
+    return cost_of(p, drive, slot, angle_ps, least)
 
 
 @kernel
@@ -379,12 +379,12 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
         begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
         angle = angle_at(begun, d["revolution_ps"], d["phase_ps"])
         # The search of the drive without a buffer, with other costs: code that is given a function is compiled in each process anew.
-        least = _cost(p, drive, best, angle)
+        least = _cost(p, drive, best, angle, NEVER)
         previous = best
         candidate = p.links[best]["next"]
         seen = 1
         while candidate != NONE and seen < d["queue_depth"]:
-            cost = _cost(p, drive, candidate, angle)
+            cost = _cost(p, drive, candidate, angle, least)
             if cost < least:
                 least = cost
                 best = candidate

@@ -120,11 +120,17 @@ def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
 def positioning_ns(p: Plant, drive: int, cylinder: int, track: int, target_ps: int, op: int, angle_ps: int) -> int:
     """Time from *angle_ps* now until the angle *target_ps* of a track is under the head: seek, settle, rotation."""
     move = move_ns(p, drive, cylinder, track, op)
+    return move + rotation_ns(p, drive, target_ps, angle_ps, move)
+
+
+@kernel(hot=True)
+def rotation_ns(p: Plant, drive: int, target_ps: int, angle_ps: int, move_ns: int) -> int:
+    """Time until the angle *target_ps* is under the head, counted from the end of a move that begins at *angle_ps*."""
     revolution = p.drives[drive]["revolution_ps"]
-    wait_ps = target_ps - angle_ps - move * PS_PER_NS
+    wait_ps = target_ps - angle_ps - move_ns * PS_PER_NS
     while wait_ps < 0:
         wait_ps += revolution
-    return move + wait_ps // PS_PER_NS
+    return wait_ps // PS_PER_NS
 
 
 @kernel
@@ -135,16 +141,18 @@ def go_to(p: Plant, drive: int, track: int) -> None:
     d["cylinder"] = track // d["surfaces"]
 
 
-@kernel
-def cost_of(p: Plant, drive: int, slot: int, angle_ps: int) -> int:
-    """What the scheduler goes by: positioning time in ns, or the distance in cylinders."""
+@kernel(hot=True)
+def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
+    """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say less, but not less than *least*."""
     link = p.links[slot]
     if p.drives[drive]["by_distance"] == 1:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
     op = p.requests[slot]["op"]
     if op == DISCARD:
         return 0
-    return positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle_ps)
+    move = move_ns(p, drive, link["cylinder"], link["track"], op)
+    # most commands of a deep queue are too far away, whatever the rotation
+    return move if move >= least else move + rotation_ns(p, drive, link["angle_ps"], angle_ps, move)
 
 
 @kernel
@@ -181,14 +189,14 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
     if d["busy"] or best == NONE:
         return NONE, NEVER, NEVER
     angle = angle_at(now + d["read_overhead_ns"], d["revolution_ps"], d["phase_ps"])
-    least = cost_of(p, drive, best, angle)
+    least = cost_of(p, drive, best, angle, NEVER)
     before = NONE
     if now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
         previous = best
         candidate = p.links[best]["next"]
         seen = 1
         while candidate != NONE and seen < d["queue_depth"]:
-            cost = cost_of(p, drive, candidate, angle)
+            cost = cost_of(p, drive, candidate, angle, least)
             if cost < least:
                 least = cost
                 best = candidate

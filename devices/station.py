@@ -90,7 +90,7 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
     return accept_server(p, row, slot)
 
 
-@kernel
+@kernel(hot=True)
 def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
     """Start one request, if the station can: returns (slot, done_ns, wake_ns).
 

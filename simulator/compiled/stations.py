@@ -32,7 +32,7 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
     return count + 1
 
 
-@kernel
+@kernel(hot=True)
 def enter(
     p: Plant,
     e: Engine,

@@ -28,7 +28,7 @@ def _target() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=_LEVEL, reloc="pic", codemodel="default"
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=_LEVEL, reloc="static", codemodel="jitdefault", jit=True
     )
 
 
@@ -57,6 +57,8 @@ def compiled(translated: Translated, symbol: str) -> Code:
     if not translated.is_optimised:
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
         options.inlining_threshold = _INLINED
+        # of loops over rows none gains by it, and each takes time to be looked at
+        options.slp_vectorization = options.loop_vectorization = False
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
     module.verify()
