@@ -108,9 +108,9 @@ def run_all(
     Those with an engine, and all of a trace without requests, run statements.
     """
     from tiersim.scenarios.calibration.self_replay import calibrate
+    from tiersim.scenarios.playback import survey_to_play
     from tiersim.scenarios.replay import replay_all
     from tiersim.scenarios.statements.replay import refuse_keys_of_statements, replay_statements_all, runs_statements
-    from tiersim.scenarios.survey import survey
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -129,11 +129,13 @@ def run_all(
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
+        played = below if baseline is None else [*below, baseline]
         with terminal.progress_bar("surveying") as progress:
-            found = survey(bundle, progress=progress)
+            playback = survey_to_play(bundle, played, progress=progress)
         with terminal.progress_bar("replaying") as progress:
-            also = [] if baseline is None else [baseline]
-            replayed = replay_all(found, [*below, *also], workers=workers, keep_requests=requests, progress=progress)
+            replayed = replay_all(
+                playback.found, played, workers=workers, keep_requests=requests, progress=progress, playback=playback
+            )
         if baseline is not None:
             replayed = calibrate(replayed[:-1], replayed[-1])
         made |= {result.summary["name"]: result for result in replayed}

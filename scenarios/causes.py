@@ -1,15 +1,18 @@
 """What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the reasons)."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
+from tiersim.grouping import order_by_code
 from tiersim.kernel import kernel
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import BURST, JOURNAL, SESSION, WRITER, Owners
+from tiersim.simulator.categories import categorise
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
 
 
@@ -30,11 +33,11 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
-    order = np.argsort(owners.stream, kind="stable")
+    order = order_by_code(owners.stream)
     sorted_ = trace.take(order)
     owner = owners.stream[order]
     count = len(trace)
-    bounds = np.searchsorted(owner, np.arange(len(owners.role) + 1))
+    bounds = np.append(0, np.cumsum(np.bincount(owner, minlength=len(owners.role))))
     table = np.zeros(len(owners.role), STREAM)
     table["first"] = table["next"] = bounds[:-1]
     table["end"] = bounds[1:]
@@ -42,19 +45,21 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     table["sync_start_ns"] = NEVER
     ends = sorted_.intended_ns + np.maximum(sorted_.latency_ns, 1)
     ends = np.maximum(ends, sorted_.time_ns + 1)
-    of_foreground = owners.role[owner] == SESSION
-    foreground = np.sort(sorted_.time_ns[of_foreground])
+    for first, end in pairwise(bounds.tolist()):
+        ends[first:end].sort()
+    is_session = owners.role == SESSION
+    foreground = trace.time_ns[is_session[owners.stream]]
     waits, think = np.zeros(count, np.uint8), np.zeros(count, np.int64)
     ended_before, pace = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
     find_causes(
-        bounds, owners.role, sorted_.time_ns, ends[np.lexsort((ends, owner))], foreground, rules.window_ns,
+        bounds, owners.role, sorted_.time_ns, ends, foreground, rules.window_ns,
         rules.keep_pace, rules.one_at_a_time, waits, think, ended_before, pace,
     )  # fmt: skip
     if rules.think_ns is not None:
         think[waits == OWN] = rules.think_ns
     if not rules.ordered:
         ended_before[:] = 0
-    sync = mark_syncs(sorted_.is_log_write & of_foreground, sorted_.is_log_flush & (waits == OWN), owner)
+    sync = mark_syncs(sorted_.is_log_write & is_session[owner], sorted_.is_log_flush & (waits == OWN), owner)
     streams = Streams(
         streams=table,
         followers=np.flatnonzero(owners.role != SESSION).astype(np.uint32),
@@ -70,7 +75,7 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
         op=sorted_.op,
         offset_bytes=sorted_.offset_bytes,
         length_bytes=sorted_.length_bytes,
-        category=np.zeros(count, np.uint8),
+        category=categorise(sorted_.op, sorted_.purpose),
         sync=sync,
         ended_ns=np.zeros(count, np.int64),
         started_ns=np.full(count, NEVER, np.int64),
@@ -85,14 +90,15 @@ def mark_syncs(
     """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right behind."""
     follows = np.zeros(len(owner), np.bool_)
     follows[1:] = log_flush[1:] & log_write[:-1] & (owner[1:] == owner[:-1])
-    sync = np.where(follows, SYNC_ENDS, 0).astype(np.uint8)
+    sync = np.where(follows, np.uint8(SYNC_ENDS), np.uint8(0))
+    if not follows.any():
+        return sync
     begins_run = log_write.copy()
     begins_run[1:] &= ~(log_write[:-1] & (owner[1:] == owner[:-1]))
     run = np.cumsum(begins_run) - 1  # number of the run of log writes that each row is in, or comes after
-    if follows.any():
-        flushed = np.zeros(int(begins_run.sum()), np.bool_)
-        flushed[run[np.flatnonzero(follows) - 1]] = True
-        sync[log_write & flushed[np.maximum(run, 0)]] = SYNC_BEGINS
+    flushed = np.zeros(int(begins_run.sum()), np.bool_)
+    flushed[run[np.flatnonzero(follows) - 1]] = True
+    sync[log_write & flushed[np.maximum(run, 0)]] = SYNC_BEGINS
     return sync
 
 

@@ -42,10 +42,11 @@ def replay_all(
     workers: int,
     keep_requests: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    playback: Playback | None = None,
 ) -> list[Result]:
     """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
 
-    The results do not depend on the number of workers; fewer run at a time when memory is short. *progress* is called with the requests that have arrived in all
+    The results do not depend on the number of workers; fewer run at a time when memory is short. *playback* is the trace, see :func:`replay`. *progress* is called with the requests that have arrived in all
     runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
     An error in one run, or an interrupt, stops the others at their next step.
     """
@@ -55,7 +56,7 @@ def replay_all(
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
         workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
-    playback = Playback(found)
+    playback = Playback(found) if playback is None else playback
 
     def run(index: int) -> Result:
         def note(count: int) -> None:
@@ -160,6 +161,8 @@ def _stations(
 def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], waiting: Waiting) -> NDArray[np.int64]:
     """Think times, none before flushes on volumes whose file system has its own: it is the time between write and flush."""
     given = np.array([scenario.homes[home.volume].host.flush_overhead_ns is not None for home in homes])
+    if not given.any():
+        return waiting.streams.think_ns
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
