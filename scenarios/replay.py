@@ -109,7 +109,7 @@ def replay(
     else:
         waiting = playback.waiting(scenario)
         streams = waiting.streams._replace(
-            station=stations[waiting.file].astype(np.uint32),
+            station=stations.astype(np.uint32)[waiting.file],
             think_ns=_without_flush_overhead(scenario, homes, waiting),
             offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
         )
@@ -210,6 +210,8 @@ def addresses(
 ) -> NDArray[np.int64]:
     """Addresses on the volumes; what has no length (a flush) keeps its offset."""
     base_bytes = np.array([home.base_bytes for home in homes], np.int64)
+    if not base_bytes.any() and all(home.packed is None for home in homes):
+        return offset_bytes
     data = length_bytes > 0
     address = np.where(data, offset_bytes + base_bytes[file], offset_bytes)
     if any(home.packed is not None for home in homes):

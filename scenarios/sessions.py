@@ -81,8 +81,9 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         labels.extend([""] * (sessions + 1))
         made += sessions
 
-    by_stream = order_by_code(trace.stream + 1)  # those of nobody first
-    bounds = np.cumsum(np.bincount(trace.stream + 1, minlength=len(names) + 1))
+    codes = trace.stream + np.int32(1)  # 0: of nobody
+    by_stream = order_by_code(codes)
+    bounds = np.cumsum(np.bincount(codes, minlength=len(names) + 1))
     for code in np.flatnonzero(np.array(roles) == SESSION):
         rows = by_stream[bounds[code] : bounds[code + 1]]
         times = trace.time_ns[rows]

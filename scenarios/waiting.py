@@ -103,7 +103,7 @@ def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Wai
         "commands": len(whole),
         "load_reached": len(whole) / len(trace),
     }
-    return Waiting(streams, whole.file[order], order, known, _recorded_syncs(streams, whole, order))
+    return Waiting(streams, streams.station.view(np.int32), order, known, _recorded_syncs(streams, whole, order))
 
 
 def _recorded_syncs(streams: Streams, trace: Recorded, order: NDArray[np.int64]) -> dict[str, Any]:
