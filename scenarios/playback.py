@@ -32,16 +32,22 @@ class Playback:
         *recorded* are all commands, where they were kept while the trace was surveyed.
         """
         self.found, self._keep = found, keep
+        self._surveyed = recorded
         self._recorded: Newest[Recorded] = Newest(1)
-        if recorded is not None:
-            self._recorded.get(0, lambda: recorded)
         self._waiting: Newest[Waiting] = Newest(_WAYS)
         self._blocks: Newest[list[Merged]] = Newest(1)
         self._latencies: Newest[dict[int, NDArray[np.int64]]] = Newest(1)
 
     @property
+    def held_bytes(self) -> int:
+        """What is in memory since the survey."""
+        return 0 if self._surveyed is None else self._surveyed.nbytes
+
+    @property
     def recorded(self) -> Recorded:
         """All commands, in memory."""
+        if self._surveyed is not None:
+            return self._surveyed
         return self._recorded.get(0, lambda: load_recorded(Bundle(self.found.path)))
 
     def waiting(self, scenario: NamedScenario) -> Waiting:
@@ -89,7 +95,7 @@ def survey_to_play(
             gathered.add(block)
 
     found = survey(bundle, progress=progress, also=gather)
-    return Playback(found, recorded=gathered and gathered.all())
+    return Playback(found, recorded=None if gathered is None else gathered.all())
 
 
 def _unused(waiting: Waiting) -> Waiting:

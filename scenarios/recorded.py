@@ -36,6 +36,11 @@ class Recorded:
         """Count the commands."""
         return len(self.time_ns)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(int(getattr(self, name).nbytes) for name in Recorded.__dataclass_fields__)
+
     def take(self, rows: NDArray[Any]) -> "Recorded":
         """The commands at *rows* (a mask or indices), in that order."""
         return Recorded(**{name: getattr(self, name)[rows] for name in Recorded.__dataclass_fields__})

@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
+from tiersim.operating_system import available_bytes
 from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
@@ -50,13 +51,14 @@ def replay_all(
     runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
     An error in one run, or an interrupt, stops the others at their next step.
     """
+    playback = Playback(found) if playback is None else playback
     arrived = [0] * len(scenarios)
     stop = Event()
     in_memory = any(not from_disk(found, scenario) for scenario in scenarios)
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
-        workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
-    playback = Playback(found) if playback is None else playback
+        free_bytes = available_bytes() + playback.held_bytes
+        workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers, free_bytes)
 
     def run(index: int) -> Result:
         def note(count: int) -> None:

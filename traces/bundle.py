@@ -117,7 +117,9 @@ class RequestWriter:
             compression_level=1,
             use_dictionary=_DICTIONARY_COLUMNS,
             column_encoding=dict.fromkeys(_DELTA_COLUMNS, "DELTA_BINARY_PACKED"),
-            write_statistics=["time_ns"],  # nobody looks for a part of a trace by anything else; all of them take a quarter of the time
+            write_statistics=[
+                "time_ns"
+            ],  # nobody looks for a part of a trace by anything else; all of them take a quarter of the time
         )
 
     def append(self, block: Requests) -> None:
@@ -152,7 +154,9 @@ class RequestWriter:
 
 
 def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(_nullable(codes.astype(np.int32, copy=False), null), pa.array(names, pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        _nullable(codes.astype(np.int32, copy=False), null), pa.array(names, pa.string())
+    )
 
 
 def _nullable(values: NDArray[Any], null: int = NOT_MEASURED) -> pa.Array:
@@ -309,7 +313,9 @@ class Bundle:
         if rows and columns["length_bytes"].min() == 0:
             empty = np.flatnonzero((columns["length_bytes"] == 0) & (columns["op"] != OPERATIONS.index("flush")))
             if empty.size:
-                self._refuse("length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush")
+                self._refuse(
+                    "length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush"
+                )
         return Requests(**columns)
 
     def _integers(self, name: str, found: pa.Array | None, rows: int, first_row: int) -> NDArray[Any]:

@@ -55,9 +55,7 @@ def _lines(form: str, scenario: str, folder: Path, rounds: int) -> Iterator[str]
     costs: dict[str, list[float]] = {step: [] for step in steps}
     for _ in range(rounds):
         for step, command in steps.items():
-            small, large = (
-                run_once((*TIERSIM, *command), folder / str(size)).cpu_s for size in (_SMALL, _LARGE)
-            )
+            small, large = (run_once((*TIERSIM, *command), folder / str(size)).cpu_s for size in (_SMALL, _LARGE))
             costs[step].append((large - small) / (_LARGE - _SMALL) * 1e6)
     imported = median(costs.pop("import", [0.0]))
     for mode, of_mode in costs.items():

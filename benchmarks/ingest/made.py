@@ -88,7 +88,10 @@ def _disksim(found: Requests, place: Path) -> None:
                 (found.length_bytes[rows] // _SECTOR_BYTES).tolist(),
                 (found.op[rows] == READ).astype(int).tolist(),
             )
-            file.writelines("%.6f 0 %d %d %d\n" % row for row in zip(*columns, strict=True))
+            file.writelines(
+                f"{at_ms:.6f} 0 {sector} {sectors} {read}\n"
+                for at_ms, sector, sectors, read in zip(*columns, strict=True)
+            )
 
 
 def _bundle(found: Requests, place: Path) -> None:

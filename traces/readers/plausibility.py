@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, Requests
-from tiersim.traces.schema import DISCARD, FLUSH
+from tiersim.traces.schema import FLUSH
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
 
 #: Nobody records for longer; a Unix time in a wrong unit gives such spans.
