@@ -70,7 +70,7 @@ def survey(
     rows, last_ns = 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
-            digest.update(np.ascontiguousarray(getattr(block, column.name)))
+            digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])

@@ -6,7 +6,6 @@ that of starting. CPU time, user and system, the median of the rounds. A quarter
 
 import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,4 +64,4 @@ def _lines(form: str, scenario: str, folder: Path, rounds: int) -> Iterator[str]
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONPATH", str(Path(__file__).parents[2]))
-    sys.exit(main())
+    main()
