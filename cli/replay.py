@@ -145,14 +145,16 @@ def _replay_requests(
     keep: bool,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
+    from tiersim.scenarios.playback import survey_to_play
     from tiersim.scenarios.replay import replay_all
-    from tiersim.scenarios.survey import survey
 
+    played = scenarios if baseline is None else [*scenarios, baseline]
     with terminal.progress_bar("surveying") as progress:
-        found = survey(bundle, progress=progress)
+        playback = survey_to_play(bundle, played, progress=progress)
     with terminal.progress_bar("replaying") as progress:
-        also = [] if baseline is None else [baseline]
-        replayed = replay_all(found, [*scenarios, *also], workers=workers, keep_requests=keep, progress=progress)
+        replayed = replay_all(
+            playback.found, played, workers=workers, keep_requests=keep, progress=progress, playback=playback
+        )
     return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])
 
 

@@ -1,16 +1,21 @@
 """What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the reasons)."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
+from tiersim.grouping import order_by_code
 from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, WRITE
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import BURST, JOURNAL, SESSION, WRITER, Owners
+from tiersim.simulator.categories import categorise
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
+from tiersim.traces.schema import LOG_WRITE
 
 
 @dataclass(frozen=True)
@@ -30,47 +35,56 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
-    order = np.argsort(owners.stream, kind="stable")
-    sorted_ = trace.take(order)
+    order = order_by_code(owners.stream)
     owner = owners.stream[order]
+    time_ns, op, purpose = trace.time_ns[order], trace.op[order], trace.purpose[order]
     count = len(trace)
-    bounds = np.searchsorted(owner, np.arange(len(owners.role) + 1))
+    bounds = np.append(0, np.cumsum(np.bincount(owner, minlength=len(owners.role))))
     table = np.zeros(len(owners.role), STREAM)
     table["first"] = table["next"] = bounds[:-1]
     table["end"] = bounds[1:]
     table["foreground"] = owners.role == SESSION
     table["sync_start_ns"] = NEVER
-    ends = sorted_.intended_ns + np.maximum(sorted_.latency_ns, 1)
-    ends = np.maximum(ends, sorted_.time_ns + 1)
-    of_foreground = owners.role[owner] == SESSION
-    foreground = np.sort(sorted_.time_ns[of_foreground])
+    # in place: memory that nobody has touched costs as much as what is computed in it
+    ends = trace.latency_ns[order]
+    gathered_ns = trace.intended_ns[order]
+    np.maximum(ends, 1, out=ends)
+    ends += gathered_ns
+    np.subtract(time_ns, gathered_ns, out=gathered_ns)
+    for first, end in pairwise(bounds.tolist()):
+        own = ends[first:end]
+        np.maximum(own, time_ns[first:end] + 1, out=own)
+        own.sort()
+    is_session = owners.role == SESSION
+    foreground = trace.time_ns[is_session[owners.stream]]
     waits, think = np.zeros(count, np.uint8), np.zeros(count, np.int64)
     ended_before, pace = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
     find_causes(
-        bounds, owners.role, sorted_.time_ns, ends[np.lexsort((ends, owner))], foreground, rules.window_ns,
+        bounds, owners.role, time_ns, ends, foreground, rules.window_ns,
         rules.keep_pace, rules.one_at_a_time, waits, think, ended_before, pace,
     )  # fmt: skip
     if rules.think_ns is not None:
         think[waits == OWN] = rules.think_ns
     if not rules.ordered:
         ended_before[:] = 0
-    sync = mark_syncs(sorted_.is_log_write & of_foreground, sorted_.is_log_flush & (waits == OWN), owner)
+    of_log = purpose == LOG_WRITE
+    sync = mark_syncs(of_log & (op == WRITE) & is_session[owner], of_log & (op == FLUSH) & (waits == OWN), owner)
     streams = Streams(
         streams=table,
         followers=np.flatnonzero(owners.role != SESSION).astype(np.uint32),
         pace_state=np.array([0, NEVER], np.int64),
         foreground_ns=np.zeros(len(foreground), np.int64),
         waits_for=waits,
-        recorded_ns=sorted_.time_ns,
+        recorded_ns=time_ns,
         think_ns=think,
         ended_before=ended_before,
         pace=pace,
-        gathered_ns=sorted_.time_ns - sorted_.intended_ns,
-        station=sorted_.file.astype(np.uint32),
-        op=sorted_.op,
-        offset_bytes=sorted_.offset_bytes,
-        length_bytes=sorted_.length_bytes,
-        category=np.zeros(count, np.uint8),
+        gathered_ns=gathered_ns,
+        station=trace.file[order].view(np.uint32),
+        op=op,
+        offset_bytes=trace.offset_bytes[order],
+        length_bytes=trace.length_bytes[order],
+        category=categorise(op, purpose),
         sync=sync,
         ended_ns=np.zeros(count, np.int64),
         started_ns=np.full(count, NEVER, np.int64),
@@ -84,6 +98,8 @@ def mark_syncs(
 ) -> NDArray[np.uint8]:
     """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right behind."""
     follows = np.zeros(len(owner), np.bool_)
+    if not log_flush.any():
+        return follows.view(np.uint8)
     follows[1:] = log_flush[1:] & log_write[:-1] & (owner[1:] == owner[:-1])
     sync = np.where(follows, SYNC_ENDS, 0).astype(np.uint8)
     begins_run = log_write.copy()
@@ -158,5 +174,5 @@ def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
         "waits_for_clock": int(np.count_nonzero(streams.waits_for == CLOCK)),
         "waits_for_foreground": int(np.count_nonzero(streams.waits_for == PACE)),
         "think_mean_ns": float(think.mean()) if think.size else None,
-        "think_p50_ns": float(np.median(think)) if think.size else None,
+        "think_p50_ns": float(np.median(think, overwrite_input=True)) if think.size else None,
     }

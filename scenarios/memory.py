@@ -21,8 +21,7 @@ def workers_that_fit(requests: int, workers: int, free_bytes: int | None = None)
     *free_bytes* is what the machine has left when None. Raises ScenarioError when not even one fits.
     """
     free = available_bytes() if free_bytes is None else free_bytes
-    each = max(requests * RUN_BYTES, 1)
-    fit = int((_SHARE * free - requests * SHARED_BYTES) // each)
+    fit = _runs(requests, free)
     if fit < 1:
         needed = requests * (SHARED_BYTES + RUN_BYTES)
         raise ScenarioError(
@@ -30,6 +29,15 @@ def workers_that_fit(requests: int, workers: int, free_bytes: int | None = None)
             f"{format_bytes(free)} are free; --set replay.mode=open takes no more for a long trace than for a short one"
         )
     return min(workers, fit)
+
+
+def fits(requests: int) -> bool:
+    """Whether one run of so many requests fits into the memory that is left."""
+    return _runs(requests, available_bytes()) > 0
+
+
+def _runs(requests: int, free_bytes: int) -> int:
+    return int((_SHARE * free_bytes - requests * SHARED_BYTES) // max(requests * RUN_BYTES, 1))
 
 
 def limit(most_bytes: int) -> None:

@@ -1,6 +1,6 @@
 """All commands of a trace in memory, as they were recorded: what dependencies are inferred from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import FLUSH, LOG_WRITE, WRITE
+
+_CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.uint8, "flags": np.uint8}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Recorded:
         """Count the commands."""
         return len(self.time_ns)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(int(getattr(self, name).nbytes) for name in Recorded.__dataclass_fields__)
+
     def take(self, rows: NDArray[Any]) -> "Recorded":
         """The commands at *rows* (a mask or indices), in that order."""
         return Recorded(**{name: getattr(self, name)[rows] for name in Recorded.__dataclass_fields__})
@@ -51,24 +58,39 @@ class Recorded:
         return found
 
 
-def load_recorded(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> Recorded:
-    """Read the whole trace and join what went to the device as one command (about 60 bytes a command)."""
-    parts: list[dict[str, NDArray[Any]]] = []
-    rows = 0
-    for block in bundle.blocks():
+class Gathered:
+    """Takes the blocks of a trace, of *rows* requests at most, and joins what went to the device as one command (about 60 bytes a command)."""
+
+    def __init__(self, rows: int) -> None:
+        """Make room; memory that is not used yet costs nothing."""
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty(rows, np.int64 if name.endswith(("_ns", "_bytes")) else _CODES[name])
+            for name in Recorded.__dataclass_fields__
+        }
+        self._commands = 0
+
+    def add(self, block: Requests) -> None:
+        """Take the next block."""
         arrival, joined, intended = merge_commands(block)
-        kept = ("latency_ns", "op", "file", "stream", "purpose", "flags", "offset_bytes", "length_bytes")
-        parts.append(
-            {"time_ns": arrival, "intended_ns": intended} | {name: getattr(joined, name).copy() for name in kept}
-        )
-        rows += len(block)
-        if progress is not None:
-            progress(rows, bundle.rows)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    whole = Recorded(**columns)
-    if (np.diff(whole.time_ns) < 0).any():  # a command that was gathered across two blocks
-        whole = whole.take(np.argsort(whole.time_ns, kind="stable"))
-    return whole
+        own = slice(self._commands, self._commands + len(joined))
+        for name, column in self._columns.items():
+            column[own] = arrival if name == "time_ns" else intended if name == "intended_ns" else getattr(joined, name)
+        self._commands = own.stop
+
+    def all(self) -> Recorded:
+        """Return the commands of all blocks."""
+        whole = Recorded(**{name: column[: self._commands] for name, column in self._columns.items()})
+        if (whole.time_ns[1:] < whole.time_ns[:-1]).any():  # a command that was gathered across two blocks
+            whole = whole.take(np.argsort(whole.time_ns, kind="stable"))
+        return whole
+
+
+def load_recorded(bundle: Bundle) -> Recorded:
+    """Read the whole trace, see :class:`Gathered`."""
+    gathered = Gathered(bundle.rows)
+    for block in bundle.blocks():
+        gathered.add(block)
+    return gathered.all()
 
 
 class Merged(NamedTuple):

@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
+from tiersim.operating_system import available_bytes
 from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
@@ -42,20 +43,22 @@ def replay_all(
     workers: int,
     keep_requests: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    playback: Playback | None = None,
 ) -> list[Result]:
     """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
 
-    The results do not depend on the number of workers; fewer run at a time when memory is short. *progress* is called with the requests that have arrived in all
+    The results do not depend on the number of workers; fewer run at a time when memory is short. *playback* is the trace, see :func:`replay`. *progress* is called with the requests that have arrived in all
     runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
     An error in one run, or an interrupt, stops the others at their next step.
     """
+    playback = Playback(found) if playback is None else playback
     arrived = [0] * len(scenarios)
     stop = Event()
     in_memory = any(not from_disk(found, scenario) for scenario in scenarios)
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
-        workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers)
-    playback = Playback(found)
+        free_bytes = available_bytes() + playback.held_bytes
+        workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers, free_bytes)
 
     def run(index: int) -> Result:
         def note(count: int) -> None:
@@ -108,7 +111,7 @@ def replay(
     else:
         waiting = playback.waiting(scenario)
         streams = waiting.streams._replace(
-            station=stations[waiting.file].astype(np.uint32),
+            station=stations.astype(np.uint32)[waiting.file],
             think_ns=_without_flush_overhead(scenario, homes, waiting),
             offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
         )
@@ -160,6 +163,8 @@ def _stations(
 def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], waiting: Waiting) -> NDArray[np.int64]:
     """Think times, none before flushes on volumes whose file system has its own: it is the time between write and flush."""
     given = np.array([scenario.homes[home.volume].host.flush_overhead_ns is not None for home in homes])
+    if not given.any():
+        return waiting.streams.think_ns
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
@@ -207,6 +212,8 @@ def addresses(
 ) -> NDArray[np.int64]:
     """Addresses on the volumes; what has no length (a flush) keeps its offset."""
     base_bytes = np.array([home.base_bytes for home in homes], np.int64)
+    if not base_bytes.any() and all(home.packed is None for home in homes):
+        return offset_bytes
     data = length_bytes > 0
     address = np.where(data, offset_bytes + base_bytes[file], offset_bytes)
     if any(home.packed is not None for home in homes):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.grouping import order_by_code
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.recorded import Recorded
@@ -80,10 +81,15 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         labels.extend([""] * (sessions + 1))
         made += sessions
 
-    by_stream = np.argsort(trace.stream, kind="stable")
-    bounds = np.searchsorted(trace.stream[by_stream], np.arange(len(names) + 1))
+    codes = trace.stream + np.int32(1)  # 0: of nobody
+    by_stream = order_by_code(codes)
+    bounds = np.cumsum(np.bincount(codes, minlength=len(names) + 1))
     for code in np.flatnonzero(np.array(roles) == SESSION):
         rows = by_stream[bounds[code] : bounds[code + 1]]
+        times = trace.time_ns[rows]
+        ends = np.sort(np.maximum(_ends(trace.intended_ns[rows], trace.latency_ns[rows]), times + 1))
+        if (ends[: 1 - _MANY] <= times[_MANY - 1 :]).all():  # never so many are outstanding
+            continue
         own = trace.take(rows)
         scattered = own.take(~_goes_on(own))
         sessions = session_count(scattered) if len(scattered) else 0
@@ -100,11 +106,11 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         stream[others] = len(roles) + trace.file[others] % writers
         roles += [WRITER] * writers
         labels += [""] * writers
-    used = np.unique(stream)
+    used, stream = _renumbered(stream)
     role = np.array(roles, np.uint8)[used]
     if not (role == SESSION).any():
         role[:] = SESSION
-    return Owners(np.searchsorted(used, stream).astype(np.int32), role, np.array(labels, np.str_)[used], made)
+    return Owners(stream, role, np.array(labels, np.str_)[used], made)
 
 
 def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
@@ -117,9 +123,15 @@ def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
     role = np.concatenate([np.full(clients, SESSION, np.uint8), owners.role])
     stream = owners.stream + np.int32(clients)
     stream[of_sessions] = session
-    used = np.unique(stream)
+    used, stream = _renumbered(stream)
     name = np.concatenate([np.full(clients, ""), owners.name])
-    return Owners(np.searchsorted(used, stream).astype(np.int32), role[used], name[used], clients)
+    return Owners(stream, role[used], name[used], clients)
+
+
+def _renumbered(stream: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the streams that occur, ascending, and of each command the place of its stream among them."""
+    used = np.bincount(stream) > 0
+    return np.flatnonzero(used), stream if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[stream]
 
 
 def _roles(trace: Recorded, names: Sequence[str]) -> list[int]:
@@ -161,12 +173,17 @@ def _goes_on(own: Recorded) -> NDArray[np.bool_]:
     return found
 
 
+def _ends(intended_ns: NDArray[np.int64], latency_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When commands ended; what was not measured ends at once."""
+    return intended_ns + np.maximum(latency_ns, 1)
+
+
 def session_count(part: Recorded) -> int:
     """How many sessions commands of unknown threads are taken for, from how many are outstanding at a time.
 
     A lower bound, if anything: a fast device hides how many wait for it at a time on a slow one.
     """
-    ends = np.sort(part.intended_ns + np.maximum(part.latency_ns, 1))
+    ends = np.sort(_ends(part.intended_ns, part.latency_ns))
     found = np.arange(1, len(part) + 1) - np.searchsorted(ends, part.time_ns, "right")
     return int(np.clip(np.quantile(found, _SESSION_QUANTILE, method="lower"), 1, _MOST_SESSIONS))
 
@@ -178,7 +195,7 @@ def assign_sessions(part: Recorded, sessions: int) -> NDArray[np.int32]:
     makes the think times of all sessions alike.
     """
     owner = np.full(len(part), -1, np.int32)
-    ends = part.intended_ns + np.maximum(part.latency_ns, 1)
+    ends = _ends(part.intended_ns, part.latency_ns)
     writers = np.full(int(part.file.max(initial=0)) + 1, -1, np.int64)
     idle_since = np.zeros(sessions, np.int64)
     deal(part.time_ns, ends, part.file, part.is_log_write, part.is_log_flush, idle_since, writers, owner)

@@ -21,7 +21,10 @@ from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.schema import CHECKPOINT_WRITE, LOG_WRITE, REQUEST_COLUMNS
 
 #: Touched addresses are noted, and packed, in extents of this size.
-EXTENT_BYTES = 1 << 20
+_EXTENT_BITS = 20
+EXTENT_BYTES = 1 << _EXTENT_BITS
+#: Extents between the first and the last that are touched, for each request.
+_DENSE = 4
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,15 @@ class Survey:
     checkpoints: tuple[Checkpoint, ...]
 
 
-def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> Survey:
+def survey(
+    bundle: Bundle,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    also: Callable[[Requests], None] | None = None,
+) -> Survey:
     """Read a trace once; raises TraceError when it holds no requests or is damaged.
 
-    *progress* is called with the rows read and the rows there are.
+    *progress* is called with the rows read and the rows there are, *also* with each block.
     """
     bundle.refuse_without_requests()
     digest = hashlib.blake2b(digest_size=16)
@@ -62,12 +70,14 @@ def survey(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None
     rows, last_ns = 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
-            digest.update(np.ascontiguousarray(getattr(block, column.name)).tobytes())
+            digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         last_ns = int(block.time_ns[-1]) if len(block) else last_ns
         rows += len(block)
+        if also is not None:
+            also(block)
         if progress is not None:
             progress(rows, bundle.rows)
     if last_ns < 0:
@@ -122,7 +132,12 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
 
 def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of all extents that requests touch, with those between their first and last byte."""
-    first, last = first_byte // EXTENT_BYTES, (end_byte - 1) // EXTENT_BYTES
+    first, last = first_byte >> _EXTENT_BITS, (end_byte - 1) >> _EXTENT_BITS
+    lowest = int(first.min())
+    behind = int(last.max()) - lowest + 1
+    if behind <= _DENSE * len(first):  # to count the requests at each extent of the range takes less than to sort them
+        begun, ended = (np.bincount(of - lowest, minlength=behind + 1) for of in (first, last + 1))
+        return np.flatnonzero(np.cumsum(begun - ended)) + lowest
     order = np.argsort(first)
     first, reached = first[order], np.maximum.accumulate(last[order])
     starts = np.flatnonzero(np.append(True, first[1:] > reached[:-1]))  # of what hangs together

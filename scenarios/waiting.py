@@ -16,7 +16,7 @@ from tiersim.scenarios.load import scale_load
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import deal_to_clients, find_owners
 from tiersim.scenarios.survey import Survey
-from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.streams import SYNC_BEGINS, SYNC_ENDS, Streams
 from tiersim.simulator.summary import measured_latencies
 from tiersim.simulator.verdict import Sessions
@@ -98,21 +98,20 @@ def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Wai
     elif by_the_clock(found, scenario):
         causes = BY_THE_CLOCK
     streams, order = infer_streams(whole, owners, causes)
-    ordered = whole.take(order)
-    streams = streams._replace(category=categorise(ordered.op, ordered.purpose))
     known = facts(owners, streams) | {
         "load": rules.load,
         "commands": len(whole),
         "load_reached": len(whole) / len(trace),
     }
-    return Waiting(streams, ordered.file, order, known, _recorded_syncs(streams, ordered))
+    return Waiting(streams, streams.station.view(np.int32), order, known, _recorded_syncs(streams, whole, order))
 
 
-def _recorded_syncs(streams: Streams, ordered: Recorded) -> dict[str, Any]:
+def _recorded_syncs(streams: Streams, trace: Recorded, order: NDArray[np.int64]) -> dict[str, Any]:
     """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
-    ends = np.flatnonzero(streams.sync & SYNC_ENDS != 0)
+    ends = np.flatnonzero(streams.sync & SYNC_ENDS)
     if not ends.size:
         return {}
+    ordered = trace.take(order)
     begins = streams.sync & SYNC_BEGINS != 0
     new = begins.copy()
     new[1:] &= ~begins[:-1]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import place_files
+from tiersim.scenarios.playback import Playback, survey_to_play
 from tiersim.scenarios.recorded import merge_commands, merged_blocks
 from tiersim.scenarios.replay import commands, replay, replay_all
 from tiersim.scenarios.survey import survey
@@ -89,6 +90,68 @@ def test_the_same_bits_whatever_the_number_of_workers(trace: Path, tmp_path: Pat
         results = replay_all(found, scenarios(), workers=workers)
         hashes.add(digest(results, tmp_path / str(workers)))
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("setting", ["replay.mode=partly-open", "replay.clients=4", "replay.load=1.5"])
+def test_what_is_gathered_while_surveying_gives_the_same_bits(tmp_path: Path, setting: str) -> None:
+    path, scenario = tmp_path / "measured.trace", load_scenario("pcie-flash", [setting])
+    write_blocks(path, latencies=True)
+    gathered, afterwards = survey_to_play(Bundle(path), [scenario]), Playback(survey(Bundle(path)))
+    assert gathered.held_bytes > 0 == afterwards.held_bytes
+    found = []
+    for place, playback in (("gathered", gathered), ("afterwards", afterwards)):
+        (tmp_path / place).mkdir()
+        found.append(digest([replay(playback.found, scenario, playback=playback)], tmp_path / place))
+    assert found[0] == found[1]
+
+
+def test_a_replay_that_keeps_causes_reads_its_bundle_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    blocks = Bundle.blocks
+
+    def counted(bundle: Bundle) -> Iterator[Requests]:
+        read.append(bundle.path)
+        return blocks(bundle)
+
+    monkeypatch.setattr(Bundle, "blocks", counted)
+    path, scenario = tmp_path / "measured.trace", load_scenario("pcie-flash")
+    write_blocks(path, latencies=True)
+    playback = survey_to_play(Bundle(path), [scenario])
+    replay(playback.found, scenario, playback=playback)
+    assert read == [path]
+
+
+def test_a_trace_without_latencies_is_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "unmeasured.trace"
+    write_blocks(path, latencies=False)
+    assert survey_to_play(Bundle(path), [load_scenario("pcie-flash")]).held_bytes == 0
+
+
+def write_blocks(path: Path, *, latencies: bool) -> None:
+    with write_bundle(path) as (writer, _):
+        writer.file_names.append("data")
+        for block in range(3):
+            rows = 1000
+            nothing, code = np.full(rows, -1, np.int64), np.zeros(rows, np.int32)
+            time_ns = (np.arange(rows) + block * rows) * 100_000
+            offset_bytes, length_bytes = np.arange(rows) % 100 * 8192, np.full(rows, 8192)
+            latency_ns = np.full(rows, 50_000) if latencies else nothing
+            small = np.zeros(rows, np.uint8)
+            writer.append(
+                Requests(
+                    time_ns,
+                    small,
+                    code,
+                    offset_bytes,
+                    length_bytes,
+                    code - 1,
+                    small,
+                    nothing,
+                    nothing,
+                    latency_ns,
+                    small,
+                )
+            )
 
 
 def test_golden_result(trace: Path, tmp_path: Path) -> None:

@@ -26,13 +26,14 @@ class Cost:
 
 def measured(command: Sequence[str], folder: Path) -> Cost:
     """Run *command* in *folder* and return what it cost, the least of some runs if it is short; exits with what it said if it fails."""
-    costs = [_run(command, folder)]
+    costs = [run_once(command, folder)]
     while costs[-1].wall_s < _SHORT_S and len(costs) < _MOST_RUNS:
-        costs.append(_run(command, folder))
+        costs.append(run_once(command, folder))
     return Cost(min(one.cpu_s for one in costs), min(one.wall_s for one in costs), min(one.peak_bytes for one in costs))
 
 
-def _run(command: Sequence[str], folder: Path) -> Cost:
+def run_once(command: Sequence[str], folder: Path) -> Cost:
+    """Run *command* in *folder* once and return what it cost; exits with what it said if it fails."""
     log = folder / _LOG
     began = time.monotonic()
     with log.open("w") as said:

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 _SHORT = 1 << 16
 
 
+def order_by_code(codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the rows in order of their *codes* (from 0 on), those of one code in their order."""
+    return np.argsort(codes.astype(np.uint16) if codes.max(initial=0) < _SHORT else codes, kind="stable")
+
+
 def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each of *codes* (from 0 on) that occurs, ascending, with its rows in their order.
 
@@ -20,7 +25,7 @@ def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]
     """
     if not len(codes):
         return
-    order = np.argsort(codes.astype(np.uint16) if codes.max() < _SHORT else codes, kind="stable")
+    order = order_by_code(codes)
     ordered = codes[order]
     firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     for first, behind in zip(firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):

@@ -112,6 +112,8 @@ def finished(rows: Table, base: int, head: int) -> int:
     stop = base
     while stop < head and rows[stop & mask, R_STATE] >= DONE:
         stop += 1
+    if stop == base:  # one that never completes holds up all behind it, until it is given up
+        return base
     earliest_ns = np.int64(2**63 - 1)
     examined = head
     while True:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, Requests
-from tiersim.traces.schema import DISCARD, FLUSH
+from tiersim.traces.schema import FLUSH
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
 
 #: Nobody records for longer; a Unix time in a wrong unit gives such spans.
@@ -74,13 +74,13 @@ class Plausibility:
         self._zero_latencies += int(np.count_nonzero(latencies == 0))
         self._latency_clock.see(latencies)
 
-        with_place = block.op != FLUSH
-        offsets, lengths = block.offset_bytes[with_place], block.length_bytes[with_place]
-        self._unaligned += int(np.count_nonzero((offsets | lengths) % SECTOR_BYTES))
-        self._end_bytes = max(self._end_bytes, int((offsets + lengths).max(initial=0)))
-        moved = block.length_bytes[with_place & (block.op != DISCARD)]
-        self._transfers += len(moved)
-        self._transferred_bytes += int(moved.sum(dtype=np.float64))
+        with_place, moved = block.op != FLUSH, block.op < FLUSH
+        unaligned = (block.offset_bytes | block.length_bytes) & (SECTOR_BYTES - 1) != 0
+        self._unaligned += int(np.count_nonzero(unaligned & with_place))
+        ends = block.offset_bytes + block.length_bytes
+        self._end_bytes = max(self._end_bytes, int(ends.max(where=with_place, initial=0)))
+        self._transfers += int(np.count_nonzero(moved))
+        self._transferred_bytes += int(block.length_bytes.sum(where=moved, dtype=np.float64))
 
     def warnings(self) -> list[str]:
         """Say what is odd, one sentence each."""
@@ -91,8 +91,8 @@ class Plausibility:
     def _refuse_what_no_bundle_holds(self, block: Requests) -> None:
         for name in _LIMITED:
             column: NDArray[np.int64] = getattr(block, name)
-            bad = np.flatnonzero((column < 0) | (column > MOST))
-            if bad.size:
+            if column.min() < 0 or column.max() > MOST:
+                bad = np.flatnonzero((column < 0) | (column > MOST))
                 raise TraceError(
                     f"{self._source}: request {self._rows + int(bad[0]):,}: {name} {int(column[bad[0]])} is not between 0 and "
                     f"2^60; the file is damaged, or of another format"

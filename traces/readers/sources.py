@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tiersim.traces.readers.clock import looks_like_clock, read_clock
@@ -60,7 +61,11 @@ def source_of(path: Path) -> str | None:
     """Return the key of SOURCES that the file at *path*, plain or compressed, is; None when it is none of them."""
     if not path.is_file():
         return None
-    start = decoded(first_bytes(path, SNIFFED_BYTES))
+    return _source_that_begins(decoded(first_bytes(path, SNIFFED_BYTES)))
+
+
+@lru_cache(maxsize=16)  # an import asks four times what a file is
+def _source_that_begins(start: str) -> str | None:
     return next((key for key, source in SOURCES.items() if source.looks_like(start)), None)
 
 
