@@ -33,7 +33,7 @@ from tiersim.traces.readers.blktrace_rows import (
 from tiersim.traces.schema import FLUSH, NOT_MEASURED
 
 
-@kernel
+@kernel(checked=True)
 def take_back(rows: Table, row: int) -> None:
     """Let the row in this place of the ring be queued again."""
     rows[row, R_STATE] = QUEUED
@@ -41,7 +41,7 @@ def take_back(rows: Table, row: int) -> None:
     rows[row, R_COMMAND] = NOT_MEASURED
 
 
-@kernel
+@kernel(checked=True)
 def drop_unissued_flush(rows: Table, ends: Table, base: int, index: int) -> None:
     """Drop the flush row of a write that goes on without a flush command."""
     mask = len(rows) - 1
@@ -50,7 +50,7 @@ def drop_unissued_flush(rows: Table, ends: Table, base: int, index: int) -> None
         close(rows, ends, flush, DROPPED)
 
 
-@kernel
+@kernel(checked=True)
 def _start_flush(rows: Table, ends: Table, index: int, time_ns: int, command: int) -> None:
     row = index & (len(rows) - 1)
     unlink(rows, ends, index)
@@ -60,7 +60,7 @@ def _start_flush(rows: Table, ends: Table, index: int, time_ns: int, command: in
     link(rows, ends, index, FLYING_PLACE)
 
 
-@kernel
+@kernel(checked=True)
 def issue_flush(rows: Table, ends: Table, head: int, time_ns: int, device: int, command: int) -> tuple[int, bool]:
     """Give a flush command to all who wait; return the new head and whether somebody did."""
     mask = len(rows) - 1
@@ -95,7 +95,7 @@ def issue_flush(rows: Table, ends: Table, head: int, time_ns: int, device: int, 
     return head, False
 
 
-@kernel
+@kernel(checked=True)
 def requeue_flush(rows: Table, ends: Table, device: int) -> bool:
     """Let the flushes of the command issued last wait again; return whether there was one."""
     mask = len(rows) - 1
@@ -119,7 +119,7 @@ def requeue_flush(rows: Table, ends: Table, device: int) -> bool:
     return command >= 0
 
 
-@kernel
+@kernel(checked=True)
 def complete_flush(rows: Table, ends: Table, device: int, time_ns: int) -> bool:
     """Complete the flush command issued first; return whether there was one."""
     mask = len(rows) - 1
@@ -144,7 +144,7 @@ def complete_flush(rows: Table, ends: Table, device: int, time_ns: int) -> bool:
     return True
 
 
-@kernel
+@kernel(checked=True)
 def end_bio(
     rows: Table, ends: Table, base: int, device: int, sector: int, time_ns: int, alone: bool, command: int
 ) -> tuple[bool, bool]:

@@ -45,7 +45,7 @@ LOST_BYTES, DAMAGED_PLACES, IMPOSSIBLE, OUT_OF_ORDER, RECORDS, IN_DAMAGE, HIGHES
 SCAN_COUNTS = 7
 
 
-@kernel
+@kernel(checked=True)
 def _u32(data: Bytes, at: int, big: bool) -> int:
     # Unsigned places need no test for negative ones, so LLVM makes one load of the four. int64 first: numba takes int() of a byte as
     # unsigned, and unsigned with signed as float.
@@ -58,7 +58,7 @@ def _u32(data: Bytes, at: int, big: bool) -> int:
     return value
 
 
-@kernel
+@kernel(checked=True)
 def _u64(data: Bytes, at: int, big: bool) -> int:
     """Return the unsigned 64-bit number at *at*, or -1 when it is 2^63 or more."""
     first, second = _u32(data, at, big), _u32(data, at + 4, big)
@@ -66,7 +66,7 @@ def _u64(data: Bytes, at: int, big: bool) -> int:
     return -1 if high >= 1 << 31 else high << 32 | low
 
 
-@kernel
+@kernel(checked=True)
 def _pdu_bytes(data: Bytes, at: int, big: bool) -> int:
     """Return the payload's length of either version, whose last fields lie at other places."""
     place = at + (46 if _u32(data, at, big) == MAGIC | 7 else 50)
@@ -74,7 +74,7 @@ def _pdu_bytes(data: Bytes, at: int, big: bool) -> int:
     return b0 << 8 | b1 if big else b1 << 8 | b0
 
 
-@kernel
+@kernel(checked=True)
 def header_bytes(data: Bytes, at: int, end: int, big: bool) -> int:
     """Return the header's length when a plausible, whole header stands at *at*, otherwise 0."""
     if at + HEADER_BYTES_7 > end:
@@ -91,7 +91,7 @@ def header_bytes(data: Bytes, at: int, end: int, big: bool) -> int:
     return size
 
 
-@kernel
+@kernel(checked=True)
 def find_header(data: Bytes, start: int, end: int, big: bool) -> int:
     """Return the first place from *start* on with a plausible header, or -1."""
     first = 0x65 if big else 0x61
@@ -102,7 +102,7 @@ def find_header(data: Bytes, start: int, end: int, big: bool) -> int:
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def _is_leap(data: Bytes, following: int, end: int, big: bool, time_ns: int) -> bool:
     """Tell a damaged clock from an idle device: after damage, the next record is back in time."""
     if header_bytes(data, following, end, big) == 0:
@@ -111,7 +111,7 @@ def _is_leap(data: Bytes, following: int, end: int, big: bool, time_ns: int) -> 
     return 0 <= next_ns < time_ns - MAX_DISORDER_NS
 
 
-@kernel
+@kernel(checked=True)
 def scan(
     data: Bytes, final: bool, big: bool, sequences: Table, events: Table, counts: Table
 ) -> tuple[int, int, int, int]:

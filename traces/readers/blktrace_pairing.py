@@ -116,7 +116,7 @@ EMPTY, FAILED, NO_COMMAND, NO_BIO = 0, 1, 2, 66
 PAIR_COUNTS = 130
 
 
-@kernel
+@kernel(checked=True)
 def _bio(
     rows: Table,
     ends: Table,
@@ -146,7 +146,7 @@ def _bio(
     return head
 
 
-@kernel
+@kernel(checked=True)
 def operation_of(categories: int) -> int:
     """Return the operation of a command with data that these category bits mean."""
     if categories & CAT_DISCARD:
@@ -154,7 +154,7 @@ def operation_of(categories: int) -> int:
     return WRITE if categories & CAT_WRITE else READ
 
 
-@kernel
+@kernel(checked=True)
 def flags_of(categories: int) -> int:
     """Return the bundle's flags that these category bits mean."""
     flags = 0
@@ -169,7 +169,7 @@ def flags_of(categories: int) -> int:
     return flags
 
 
-@kernel
+@kernel(checked=True)
 def _split(rows: Table, ends: Table, head: int, device: int, sector: int, cut: int, op: int) -> int:
     """Cut the queued row at *sector* in two that share the queue time; return the new head."""
     mask = len(rows) - 1
@@ -185,7 +185,7 @@ def _split(rows: Table, ends: Table, head: int, device: int, sector: int, cut: i
     return head
 
 
-@kernel
+@kernel(checked=True)
 def _choose(rows: Table, ends: Table, device: int, sector: int, op: int, state: int, command: int, sectors: int) -> int:
     """Return the open row at *sector* that an event over *sectors* means, or -1.
 
@@ -213,7 +213,7 @@ def _choose(rows: Table, ends: Table, device: int, sector: int, op: int, state: 
     return first
 
 
-@kernel
+@kernel(checked=True)
 def _issue(
     rows: Table,
     ends: Table,
@@ -263,7 +263,7 @@ def _issue(
     return head, found
 
 
-@kernel
+@kernel(checked=True)
 def _requeue(rows: Table, ends: Table, device: int, sector: int, sectors: int, op: int) -> bool:
     """Put the rows of an issued command back into the queue; return whether there were any."""
     mask = len(rows) - 1
@@ -283,7 +283,7 @@ def _requeue(rows: Table, ends: Table, device: int, sector: int, sectors: int, o
     return command >= 0
 
 
-@kernel
+@kernel(checked=True)
 def _finish(rows: Table, ends: Table, base: int, head: int, index: int, time_ns: int) -> int:
     """Note that all data of a row is through; return the new head."""
     mask = len(rows) - 1
@@ -307,7 +307,7 @@ def _finish(rows: Table, ends: Table, base: int, head: int, index: int, time_ns:
     return head
 
 
-@kernel
+@kernel(checked=True)
 def _complete(
     rows: Table,
     ends: Table,
@@ -353,7 +353,7 @@ def _complete(
     return head, found
 
 
-@kernel
+@kernel(checked=True)
 def name_slot(names: Table, pid: int) -> int:
     """Return where *pid* stands, or would stand, in an open-addressing table (pid + 1, name + 1)."""
     mask = len(names) - 1
@@ -363,7 +363,7 @@ def name_slot(names: Table, pid: int) -> int:
     return slot
 
 
-@kernel
+@kernel(checked=True)
 def pair(
     events: Table,
     order: NDArray[np.intp],

@@ -30,13 +30,13 @@ GHOST, OWN_FLUSH, PREFLUSH, POSTFLUSH = 256, 512, 1024, 2048
 WALK_LIMIT = 4096
 
 
-@kernel
+@kernel(checked=True)
 def _bucket(device: int, place: int, buckets: int) -> int:
     mixed = (place ^ place >> 28 ^ device * 0x9E37) & 0x7FFFFFFF
     return (mixed * 0x9E3779B1 >> 20) & (buckets - 1)
 
 
-@kernel
+@kernel(checked=True)
 def link(rows: Table, ends: Table, index: int, place: int) -> None:
     """Put the row at the end of the chain for its device and *place*."""
     mask = len(rows) - 1
@@ -53,7 +53,7 @@ def link(rows: Table, ends: Table, index: int, place: int) -> None:
     ends[bucket, 1] = index
 
 
-@kernel
+@kernel(checked=True)
 def unlink(rows: Table, ends: Table, index: int) -> None:
     """Take the row out of its chain."""
     mask = len(rows) - 1
@@ -70,21 +70,21 @@ def unlink(rows: Table, ends: Table, index: int) -> None:
         rows[after & mask, R_PREVIOUS] = before
 
 
-@kernel
+@kernel(checked=True)
 def close(rows: Table, ends: Table, index: int, state: int) -> None:
     """Take the row out of its chain for good."""
     unlink(rows, ends, index)
     rows[index & (len(rows) - 1), R_STATE] = state
 
 
-@kernel
+@kernel(checked=True)
 def chain(rows: Table, ends: Table, device: int, place: int) -> int:
     """Return the first open row at a place, or -1; :func:`following` goes on from there."""
     index = ends[_bucket(device, place, len(ends)), 0]
     return _same(rows, index, device, place)
 
 
-@kernel
+@kernel(checked=True)
 def _same(rows: Table, index: int, device: int, place: int) -> int:
     mask = len(rows) - 1
     for _ in range(WALK_LIMIT):
@@ -97,14 +97,14 @@ def _same(rows: Table, index: int, device: int, place: int) -> int:
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def following(rows: Table, index: int) -> int:
     """Return the next open row at the place of row *index*, or -1."""
     row = index & (len(rows) - 1)
     return _same(rows, rows[row, R_NEXT], rows[row, R_DEVICE], rows[row, R_START])
 
 
-@kernel
+@kernel(checked=True)
 def new_row(
     rows: Table,
     ends: Table,

@@ -83,7 +83,7 @@ def _columns(rows: int) -> Columns:
     return Columns._make(np.empty(rows, kind) for kind in kinds)
 
 
-@kernel
+@kernel(checked=True)
 def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_rows: bool, ghosts: bool) -> int:
     """Close the open rows from *base* to *stop* that were queued before *before_ns*; return how many never completed.
 
@@ -105,7 +105,7 @@ def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_
     return given_up
 
 
-@kernel
+@kernel(checked=True)
 def finished(rows: Table, base: int, head: int) -> int:
     """Return how far the rows from *base* on are closed and not later than any row that stays."""
     mask = len(rows) - 1
@@ -128,7 +128,7 @@ def finished(rows: Table, base: int, head: int) -> int:
         stop = fits
 
 
-@kernel
+@kernel(checked=True)
 def _intern(table: Table, value: int, known: int) -> tuple[int, int]:
     """Return the code of *value*, a new one if it has none, and the number of codes; a slot holds (value + 2, code)."""
     mask = len(table) - 1
@@ -142,7 +142,7 @@ def _intern(table: Table, value: int, known: int) -> tuple[int, int]:
     return known, known + 1
 
 
-@kernel
+@kernel(checked=True)
 def copy_out(
     rows: Table,
     order: Table,

@@ -62,7 +62,7 @@ _BATCH, _RPC, _STATEMENT, _PROCEDURE = (
 _LOGIN, _WAIT, _PAGE_READ = int(What.LOGIN), int(What.WAIT), int(What.PAGE_READ)
 
 
-@kernel
+@kernel(checked=True)
 def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
     """Fill in LEVEL (NOT_KNOWN: no execution), GENERATION, START_NS and the waits of each of *events*.
 
@@ -70,91 +70,99 @@ def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: 
     between calls, zero at first.
     """
     for row in range(len(events)):
-        event = events[row]
-        event[LEVEL] = NOT_KNOWN
-        what, session = event[WHAT], event[SLOT]
-        if event[RESETS] == 1 or what == _LOGIN:
+        events[row, LEVEL] = NOT_KNOWN
+        what, session = events[row, WHAT], events[row, SLOT]
+        if events[row, RESETS] == 1 or what == _LOGIN:
             if session >= 0:
                 sessions[session, _FRESH] = 1
         elif what in (_WAIT, _PAGE_READ):
-            _remember(event, sessions, counts)
+            _remember(events, row, sessions, counts)
         elif what in (_BATCH, _RPC, _STATEMENT, _PROCEDURE):
-            if not 0 <= event[DURATION_NS] < MOST or max(event[START_NS], event[END_NS]) < 0:
+            if not 0 <= events[row, DURATION_NS] < MOST or max(events[row, START_NS], events[row, END_NS]) < 0:
                 counts[NO_DURATION] += 1
                 continue
             level = BATCH_LEVEL if what in (_BATCH, _RPC) else STATEMENT_LEVEL
-            if event[START_NS] < 0:
-                event[START_NS] = event[END_NS] - event[DURATION_NS]
+            if events[row, START_NS] < 0:
+                events[row, START_NS] = events[row, END_NS] - events[row, DURATION_NS]
             counts[AT_BATCH_LEVEL + level] += 1
-            event[LEVEL] = level
+            events[row, LEVEL] = level
             if session < 0:
                 counts[NO_SESSION] += 1
-                event[SESSION] = NOT_KNOWN
+                events[row, SESSION] = NOT_KNOWN
                 continue
-            state = sessions[session]
-            if state[_FRESH] == 1 and state[_USED] == 1:
-                state[_GENERATION] += 1
-                nested[session, :, :] = 0
-            state[_FRESH] = 0
-            state[_USED] = 1
-            event[GENERATION] = state[_GENERATION] + 1
+            if sessions[session, _FRESH] == 1 and sessions[session, _USED] == 1:
+                sessions[session, _GENERATION] += 1
+                for depth in range(nested.shape[1]):
+                    for cost in range(nested.shape[2]):
+                        nested[session, depth, cost] = 0
+            sessions[session, _FRESH] = 0
+            sessions[session, _USED] = 1
+            events[row, GENERATION] = sessions[session, _GENERATION] + 1
             if level == STATEMENT_LEVEL:
                 if what == _STATEMENT:
-                    event[NEST] = 0
-                _without_called(event, nested[session], counts)
-            _take_waits(event, state, level, counts)
+                    events[row, NEST] = 0
+                _without_called(events, row, nested, session, counts)
+            _take_waits(events, row, sessions, session, level, counts)
 
 
-@kernel
-def _remember(event: NDArray[np.int64], sessions: Events, counts: NDArray[np.int64]) -> None:
+@kernel(checked=True)
+def _remember(events: Events, row: int, sessions: Events, counts: NDArray[np.int64]) -> None:
     """Keep a wait or a page read for the execution of its session that ends next, at each level."""
-    is_wait = event[WHAT] == _WAIT
-    session = event[SLOT]
-    if session < 0 or (is_wait and not 0 <= event[DURATION_NS] < MOST):
+    is_wait = events[row, WHAT] == _WAIT
+    session = events[row, SLOT]
+    if session < 0 or (is_wait and not 0 <= events[row, DURATION_NS] < MOST):
         counts[LOST_WAITS if is_wait else LOST_PAGES] += 1
         return
     counts[WAITS_SEEN if is_wait else PAGES_SEEN] += 1
     for level in range(2):
         place = PENDING + level * WAITS_AND_PAGES
         if is_wait:
-            sessions[session, place + event[WAIT_CLASS]] += event[DURATION_NS]
+            sessions[session, place + events[row, WAIT_CLASS]] += events[row, DURATION_NS]
         else:
             sessions[session, place + WAITS_AND_PAGES - 1] += 1
 
 
-@kernel
-def _take_waits(event: NDArray[np.int64], state: NDArray[np.int64], level: int, counts: NDArray[np.int64]) -> None:
+@kernel(checked=True)
+def _take_waits(
+    events: Events, row: int, sessions: Events, session: int, level: int, counts: NDArray[np.int64]
+) -> None:
     place = PENDING + level * WAITS_AND_PAGES
     if counts[WAITS_SEEN] > 0:
         for kind in range(4):
-            event[LOCK_WAIT_NS + kind] = min(state[place + 1 + kind], event[DURATION_NS])
-    if counts[PAGES_SEEN] > 0 and event[PHYSICAL_READS] < 0:
-        event[PHYSICAL_READS] = state[place + WAITS_AND_PAGES - 1]
+            events[row, LOCK_WAIT_NS + kind] = min(sessions[session, place + 1 + kind], events[row, DURATION_NS])
+    if counts[PAGES_SEEN] > 0 and events[row, PHYSICAL_READS] < 0:
+        events[row, PHYSICAL_READS] = sessions[session, place + WAITS_AND_PAGES - 1]
     for kind in range(WAITS_AND_PAGES):
-        state[place + kind] = 0
+        sessions[session, place + kind] = 0
 
 
-@kernel
-def _without_called(event: NDArray[np.int64], nested: Events, counts: NDArray[np.int64]) -> None:
+@kernel(checked=True)
+def _without_called(
+    events: Events, row: int, nested: NDArray[np.int64], session: int, counts: NDArray[np.int64]
+) -> None:
     """Take from a statement what those that it called took, which came before it and are counted themselves.
 
-    ``nested`` int64[MOST_NESTED, costs]: what statements of each depth took since one above them ended.
+    ``nested`` int64[sessions, MOST_NESTED, costs]: what statements of each depth took since one above them ended.
     """
-    depth = event[NEST]
+    depth = events[row, NEST]
     if not 0 <= depth < MOST_NESTED - 1:
         counts[NOT_NESTED] += 1
         return
-    own_ns = event[DURATION_NS]
-    called_ns = nested[depth + 1, 0]
+    own_ns = events[row, DURATION_NS]
+    called_ns = nested[session, depth + 1, 0]
     if depth > 0:
         for cost in range(_COSTS):
-            nested[depth, cost] += min(max(event[_FIRST_COST + cost], 0), MOST - nested[depth, cost])
+            nested[session, depth, cost] += min(
+                max(events[row, _FIRST_COST + cost], 0), MOST - nested[session, depth, cost]
+            )
     if 0 < called_ns <= own_ns:  # otherwise they were called by one that was not recorded
         counts[CALLERS] += 1
-        event[START_NS] += called_ns
+        events[row, START_NS] += called_ns
         for cost in range(_COSTS):
-            if event[_FIRST_COST + cost] >= 0:
-                event[_FIRST_COST + cost] = max(event[_FIRST_COST + cost] - nested[depth + 1, cost], 0)
+            if events[row, _FIRST_COST + cost] >= 0:
+                events[row, _FIRST_COST + cost] = max(
+                    events[row, _FIRST_COST + cost] - nested[session, depth + 1, cost], 0
+                )
     for deeper in range(depth + 1, MOST_NESTED):
         for cost in range(_COSTS):
-            nested[deeper, cost] = 0
+            nested[session, deeper, cost] = 0

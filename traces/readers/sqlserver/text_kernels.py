@@ -79,7 +79,7 @@ def text_tables() -> TextTables:
     return TextTables(classes, words, np.zeros(LONGEST + 2, np.int64))
 
 
-@kernel
+@kernel(checked=True)
 def read_texts(
     data: Bytes,
     texts: Units,
@@ -120,31 +120,31 @@ def read_texts(
             found[row, NUMBER] = handle
 
 
-@kernel
+@kernel(checked=True)
 def _mixed(found: int, factor: int, value: int) -> int:
     product = found * factor + value
     return (product & _FIELD) + (product >> 31)
 
 
-@kernel
+@kernel(checked=True)
 def _is_blank(unit: int) -> bool:
     return unit == _BLANK or _TAB <= unit <= _RETURN
 
 
-@kernel
+@kernel(checked=True)
 def _is_word(unit: int) -> bool:
     """Tell an ASCII letter, digit or underscore."""
     return 0x61 <= unit <= 0x7A or 0x41 <= unit <= 0x5A or 0x30 <= unit <= 0x39 or unit == 0x5F
 
 
-@kernel
+@kernel(checked=True)
 def _behind_blanks(units: Units, at: int, end: int) -> int:
     while at < end and _is_blank(units[at]):
         at += 1
     return at
 
 
-@kernel
+@kernel(checked=True)
 def _behind_word(units: Units, at: int, end: int) -> tuple[int, int]:
     """Return where a word of ASCII ends, and the first hash of its small letters."""
     first = at
@@ -154,7 +154,7 @@ def _behind_word(units: Units, at: int, end: int) -> tuple[int, int]:
     return at, word
 
 
-@kernel
+@kernel(checked=True)
 def _hash_name(units: Units, at: int, end: int, folds: bool) -> tuple[int, int]:
     """Return both hashes of a name, in small letters of ASCII where it *folds*.
 
@@ -173,7 +173,7 @@ def _hash_name(units: Units, at: int, end: int, folds: bool) -> tuple[int, int]:
     return a, b
 
 
-@kernel
+@kernel(checked=True)
 def _behind_string(units: Units, at: int, end: int) -> int:
     """Return where the string ends whose inside begins at *at*."""
     while at < end:
@@ -186,7 +186,7 @@ def _behind_string(units: Units, at: int, end: int) -> int:
     return end
 
 
-@kernel
+@kernel(checked=True)
 def _unquote(units: Units, first: int, end: int) -> int:
     """Make two quotes one inside the string that begins at *first*, in place, and return where it ends now."""
     to = at = first
@@ -202,7 +202,7 @@ def _unquote(units: Units, first: int, end: int) -> int:
     return to
 
 
-@kernel
+@kernel(checked=True)
 def _number(units: Units, at: int, end: int) -> tuple[int, int]:
     """Return where digits of ASCII end, and what they mean, or -1 where they are none or too many."""
     first, value = at, 0
@@ -212,7 +212,7 @@ def _number(units: Units, at: int, end: int) -> tuple[int, int]:
     return at, value if first < at <= first + _MOST_DIGITS else -1
 
 
-@kernel
+@kernel(checked=True)
 def _shape(units: Units, count: int) -> tuple[int, int, int, int]:
     """Return the shape of a text, its handle, and where the query in it begins and ends; see texts.query_of."""
     start, handle_of, handle_end, handle = _printed(units, count)
@@ -253,7 +253,7 @@ def _shape(units: Units, count: int) -> tuple[int, int, int, int]:
     return UNDECIDED if word in _LEFT else PLAIN, -1, 0, count
 
 
-@kernel
+@kernel(checked=True)
 def _printed(units: Units, count: int) -> tuple[int, int, int, int]:
     """Return where the call begins behind the parameters printed before it, 0 without them; where the name of the first stands,
     and its value, -1 if it is not the only one, or no number: ``declare @p1 int set @p1=7 exec``.
@@ -292,7 +292,7 @@ def _printed(units: Units, count: int) -> tuple[int, int, int, int]:
     return call, name, name_end, _printed_value(units, first, call, name, name_end)
 
 
-@kernel
+@kernel(checked=True)
 def _printed_value(units: Units, at: int, end: int, name: int, name_end: int) -> int:
     at, word = _behind_word(units, _behind_blanks(units, at, end), end)
     if word != _INT or at == end or not _is_blank(units[at]):
@@ -310,7 +310,7 @@ def _printed_value(units: Units, at: int, end: int, name: int, name_end: int) ->
     return value if _behind_blanks(units, at, end) == end and at < end else -1
 
 
-@kernel
+@kernel(checked=True)
 def _same(units: Units, at: int, end: int, name: int, name_end: int) -> bool:
     """Tell whether the letters at *at* are those of a name that stands elsewhere, and end there."""
     if at + name_end - name > end:
@@ -322,7 +322,7 @@ def _same(units: Units, at: int, end: int, name: int, name_end: int) -> bool:
     return not (behind < end and _is_word(units[behind]))
 
 
-@kernel
+@kernel(checked=True)
 def _behind_name(units: Units, at: int, end: int) -> int:
     """Return where the value of an argument begins: behind ``@stmt =``, where that stands."""
     if at < end and units[at] == 0x40:
@@ -333,7 +333,7 @@ def _behind_name(units: Units, at: int, end: int) -> int:
     return at
 
 
-@kernel
+@kernel(checked=True)
 def _inside(units: Units, at: int, end: int) -> int:
     """Return where the inside of a string begins that begins at *at*, or -1."""
     if at < end and units[at] | 32 == 0x6E:
@@ -341,7 +341,7 @@ def _inside(units: Units, at: int, end: int) -> int:
     return at + 1 if at < end and units[at] == 0x27 else -1
 
 
-@kernel
+@kernel(checked=True)
 def _third(units: Units, at: int, end: int, name: int, name_end: int) -> int:
     """Return where the inside of the third argument begins; -1 where it is no string, or the first not the parameter *name*."""
     if not _same(units, at, end, name, name_end):
@@ -363,7 +363,7 @@ def _third(units: Units, at: int, end: int, name: int, name_end: int) -> int:
     return _inside(units, at, end)
 
 
-@kernel
+@kernel(checked=True)
 def _behind_literal(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     """Return where a number, parameter or string that begins at *at* ends; *at* where none does, -1 where that is not clear."""
     unit = units[at]
@@ -394,19 +394,19 @@ def _behind_literal(units: Units, at: int, end: int, classes: NDArray[np.uint8])
     return at
 
 
-@kernel
+@kernel(checked=True)
 def _names(kind: int) -> bool:
     return kind in (_LETTER, _DIGIT)
 
 
-@kernel
+@kernel(checked=True)
 def _behind_letters(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     while at < end and _names(classes[units[at]]):
         at += 1
     return at
 
 
-@kernel
+@kernel(checked=True)
 def _behind_digits(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     if units[at] == 0x30 and at + 2 < end and units[at + 1] | 32 == 0x78:
         digit = units[at + 2]
@@ -427,7 +427,7 @@ def _behind_digits(units: Units, at: int, end: int, classes: NDArray[np.uint8]) 
     return _behind_letters(units, at, end, classes)
 
 
-@kernel
+@kernel(checked=True)
 def _behind_comment(units: Units, at: int, end: int) -> int:
     """Return where a comment ends whose inside begins at *at*; comments nest."""
     depth = 1
@@ -445,7 +445,7 @@ def _behind_comment(units: Units, at: int, end: int) -> int:
     return end
 
 
-@kernel
+@kernel(checked=True)
 def _behind_plain(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     """Return where a name ends that begins at *at*, maybe with signs of temporary tables; -1 where it has nothing else."""
     while at < end and units[at] == 0x23:
@@ -457,7 +457,7 @@ def _behind_plain(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -
     return at
 
 
-@kernel
+@kernel(checked=True)
 def _behind_quoted(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
     """Return where a name in brackets or double quotes ends that begins at *at*; -1 where it is not clear that it is one."""
     if units[at] == 0x5B:
@@ -480,7 +480,7 @@ def _behind_quoted(units: Units, at: int, end: int, classes: NDArray[np.uint8]) 
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def _sign_units(unit: int, following: int, third: int) -> int:
     """Return how many units a sign has, 0 where that is not clear."""
     if unit == 0x3A:
@@ -496,7 +496,7 @@ def _sign_units(unit: int, following: int, third: int) -> int:
     return 0 if unit in (0x23, 0x40, 0x5B, 0x5D, 0x22, 0x24) else 1
 
 
-@kernel
+@kernel(checked=True)
 def _hash_tokens(
     units: Units, at: int, end: int, classes: NDArray[np.uint8], no_operands: Units, a: int, b: int
 ) -> tuple[bool, int, int]:

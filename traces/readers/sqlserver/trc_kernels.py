@@ -36,17 +36,17 @@ SCAN_COUNTS = 4
 _NS_PER_MS, _MS_PER_DAY = 1_000_000, 86_400_000
 
 
-@kernel
+@kernel(checked=True)
 def _u16(data: Bytes, at: int) -> int:
     return int(np.int64(data[at])) | int(np.int64(data[at + 1])) << 8
 
 
-@kernel
+@kernel(checked=True)
 def _u32(data: Bytes, at: int) -> int:
     return _u16(data, at) | _u16(data, at + 2) << 16
 
 
-@kernel
+@kernel(checked=True)
 def _value(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return where the value of the entry at *at* begins and how long it is; a place behind *end* when not all of its head is there."""
     if at + 3 > end:
@@ -59,7 +59,7 @@ def _value(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return at + 7, _u32(data, at + 3)
 
 
-@kernel
+@kernel(checked=True)
 def _event_end(data: Bytes, at: int, end: int) -> int:
     """Return where the event at *at* ends; -1 when none stands there, 0 when it may go on behind *end*."""
     if at + _EVENT_BYTES > end:
@@ -89,7 +89,7 @@ def _event_end(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def _find_event(data: Bytes, at: int, end: int, final: bool) -> int:
     """Return the first place from *at* on where a whole event stands; without any, how far there is none for sure."""
     while at + 1 < end:
@@ -101,7 +101,7 @@ def _find_event(data: Bytes, at: int, end: int, final: bool) -> int:
     return end if final else max(end - 1, 0)
 
 
-@kernel
+@kernel(checked=True)
 def scan(
     data: Bytes, at: int, final: bool, slots: Table, kinds: Table, values: Table, counts: Table
 ) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def scan(
     while at < end and row < len(values):
         stop = _event_end(data, at, end)
         if stop > 0:
-            _read_event(data, at, stop, slots, kinds, values[row])
+            _read_event(data, at, stop, slots, kinds, values, row)
             row += 1
             counts[EVENTS] += 1
             counts[IN_DAMAGE] = 0
@@ -140,11 +140,11 @@ def scan(
     return at, row
 
 
-@kernel
-def _read_event(data: Bytes, at: int, stop: int, slots: Table, kinds: Table, values: NDArray[np.int64]) -> None:
-    values[0] = _u16(data, at + 3)
-    for slot in range(1, len(values)):
-        values[slot] = MISSING
+@kernel(checked=True)
+def _read_event(data: Bytes, at: int, stop: int, slots: Table, kinds: Table, values: Table, row: int) -> None:
+    values[row, 0] = _u16(data, at + 3)
+    for slot in range(1, values.shape[1]):
+        values[row, slot] = MISSING
     place = at + _EVENT_BYTES
     while place < stop:
         column = _u16(data, place)
@@ -152,19 +152,19 @@ def _read_event(data: Bytes, at: int, stop: int, slots: Table, kinds: Table, val
         slot = slots[column]
         if slot >= 0:
             if kinds[column] == PLACE:
-                values[slot] = start << 32 | length
+                values[row, slot] = start << 32 | length
             elif kinds[column] == MOMENT:
-                values[slot] = _moment(data, start) if length == 16 else MISSING
+                values[row, slot] = _moment(data, start) if length == 16 else MISSING
             elif length == 4:
                 number = _u32(data, start)
-                values[slot] = number - (1 << 32) if number >= 1 << 31 else number
+                values[row, slot] = number - (1 << 32) if number >= 1 << 31 else number
             elif length == 8:
                 low, high = _u32(data, start), _u32(data, start + 4)
-                values[slot] = ((high - (1 << 32) if high >= 1 << 31 else high) << 32) + low
+                values[row, slot] = ((high - (1 << 32) if high >= 1 << 31 else high) << 32) + low
         place = start + length
 
 
-@kernel
+@kernel(checked=True)
 def _moment(data: Bytes, at: int) -> int:
     """Return a SYSTEMTIME as ns since 1970; MISSING when there is no such time after that."""
     year, month, day = _u16(data, at), _u16(data, at + 2), _u16(data, at + 6)

@@ -40,7 +40,7 @@ KNOWN, TICKS = 0, 1
 FIRST_FIELD = 2
 
 
-@kernel
+@kernel(checked=True)
 def _number(data: Bytes, at: int, count: int) -> int:
     """Return the number of so many bytes at *at*; MISSING where it does not fit."""
     value = np.int64(0)
@@ -51,7 +51,7 @@ def _number(data: Bytes, at: int, count: int) -> int:
     return int(value)
 
 
-@kernel
+@kernel(checked=True)
 def is_block(data: Bytes, at: int, end: int) -> bool:
     """Tell whether the header of a block stands at *at*."""
     if at + BLOCK_HEADER_BYTES > end or data[at + 12] != _VERSION or data[at + 13] != 0 or data[at + 14] > 1:
@@ -62,7 +62,7 @@ def is_block(data: Bytes, at: int, end: int) -> bool:
     return BLOCK_HEADER_BYTES <= header <= _SECTOR_BYTES <= size <= MOST_BLOCK_BYTES and header + used <= size
 
 
-@kernel
+@kernel(checked=True)
 def find_block(data: Bytes, at: int, end: int) -> int:
     """Return the first place from *at* on with the header of a block, or -1."""
     while at + BLOCK_HEADER_BYTES <= end:
@@ -72,20 +72,20 @@ def find_block(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def block_of(data: Bytes, at: int) -> tuple[int, int, int, int]:
     """Return kind, size, header bytes and used bytes of the block whose header stands at *at*."""
     return int(np.int64(data[at + 14])), _number(data, at + 16, 4), _number(data, at + 22, 2), _number(data, at + 24, 4)
 
 
-@kernel
+@kernel(checked=True)
 def _is_record(data: Bytes, at: int, end: int) -> bool:
     if at + _RECORD_BYTES > end or data[at + 3] != 0:
         return False
     return data[at + 4] & _MARK_BITS == _RECORD_MARK and _number(data, at + 8, 4) == 0
 
 
-@kernel
+@kernel(checked=True)
 def _record_end(data: Bytes, at: int, end: int) -> int:
     """Return where the record at *at* ends, or -1 when it is not whole."""
     if not _is_record(data, at, end):
@@ -100,7 +100,7 @@ def _record_end(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@kernel
+@kernel(checked=True)
 def _find_record(data: Bytes, at: int, end: int) -> int:
     while at + _RECORD_BYTES <= end:
         if _is_record(data, at, end):
@@ -111,7 +111,7 @@ def _find_record(data: Bytes, at: int, end: int) -> int:
     return end
 
 
-@kernel
+@kernel(checked=True)
 def scan(
     data: Bytes,
     at: int,
@@ -147,13 +147,13 @@ def scan(
         if known < 0:
             counts[UNKNOWN_EVENTS] += 1
         else:
-            _read_record(data, at, stop, known, fields[known], action_keys, action_fields, values[row])
+            _read_record(data, at, stop, known, fields, action_keys, action_fields, values, row)
             row += 1
         at = stop
     return at, row
 
 
-@kernel
+@kernel(checked=True)
 def _read_record(
     data: Bytes,
     at: int,
@@ -162,20 +162,21 @@ def _read_record(
     fields: Table,
     action_keys: Table,
     action_fields: Table,
-    values: NDArray[np.int64],
+    values: Table,
+    row: int,
 ) -> None:
-    values[KNOWN] = known
-    values[TICKS] = _number(data, at + 12, 8)
+    values[row, KNOWN] = known
+    values[row, TICKS] = _number(data, at + 12, 8)
     first, length = at + _RECORD_BYTES, _number(data, at + 20, 4)
-    for field in range(len(fields)):
-        offset, width = fields[field, 0], fields[field, 1]
-        values[FIRST_FIELD + field] = MISSING
+    for field in range(fields.shape[1]):
+        offset, width = fields[known, field, 0], fields[known, field, 1]
+        values[row, FIRST_FIELD + field] = MISSING
         if width == PLACE and offset + 8 <= length:
             inside, count = _number(data, first + offset, 4), _number(data, first + offset + 4, 4)
             if inside + count <= length:
-                values[FIRST_FIELD + field] = first + inside << 32 | count
+                values[row, FIRST_FIELD + field] = first + inside << 32 | count
         elif width != 0 and width != PLACE and offset + abs(width) <= length:
-            values[FIRST_FIELD + field] = _signed(data, first + offset, width)
+            values[row, FIRST_FIELD + field] = _signed(data, first + offset, width)
     place = first + length
     while data[place + 3] == _ACTION:
         key = _number(data, place + 1, 2) | np.int64(data[place]) << 16
@@ -183,15 +184,15 @@ def _read_record(
         for action in range(len(action_keys)):
             if action_keys[action] == key:
                 field, width = action_fields[action, 0], action_fields[action, 1]
-                if values[FIRST_FIELD + field] == MISSING:
+                if values[row, FIRST_FIELD + field] == MISSING:
                     if width == PLACE:
-                        values[FIRST_FIELD + field] = place + _ACTION_BYTES << 32 | count
+                        values[row, FIRST_FIELD + field] = place + _ACTION_BYTES << 32 | count
                     elif abs(width) == count:
-                        values[FIRST_FIELD + field] = _signed(data, place + _ACTION_BYTES, width)
+                        values[row, FIRST_FIELD + field] = _signed(data, place + _ACTION_BYTES, width)
         place += _ACTION_BYTES + count
 
 
-@kernel
+@kernel(checked=True)
 def _signed(data: Bytes, at: int, width: int) -> int:
     """Return a number of so many bytes, with a sign where *width* is below 0."""
     if width > 0:
