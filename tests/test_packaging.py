@@ -17,7 +17,9 @@ def test_wheel_holds_exactly_the_tree(tmp_path: Path) -> None:
     subprocess.run([*command, str(tmp_path), str(ROOT)], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    foundation = {path.name for path in (ROOT / "src/tiersim").iterdir() if path.is_file()}
+    ground = ROOT / "src/tiersim"
+    foundation = {path.name for path in ground.iterdir() if path.is_file()}
+    foundation |= {f"kernel/{path.name}" for path in (ground / "kernel").glob("*.py")}
     tree = {f"tiersim/{name}" for name in foundation} | {
         f"tiersim/{path.relative_to(ROOT).as_posix()}"
         for part in PARTS

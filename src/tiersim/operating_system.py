@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -85,6 +86,14 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_own(path: Path) -> bool:
+    """Whether nobody but this user may have written a file or folder; Windows, whose home folders are closed to others, is not asked."""
+    if sys.platform == "win32":
+        return True
+    status = path.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def lock(descriptor: int) -> None:

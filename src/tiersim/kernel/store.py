@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.kernel import checks_all
-from tiersim.operating_system import lock
+from tiersim.operating_system import is_own, lock
 
 #: Files that are kept of one kernel, and of marks of versions that are ready: those that were used last.
 _KEPT = 8
@@ -44,15 +44,7 @@ def folder() -> Path | None:
         probe.unlink()
     except (OSError, RuntimeError):  # RuntimeError: no home at all
         return None
-    return found if _is_own(found) else None
-
-
-def _is_own(path: Path) -> bool:
-    """Whether nobody else may have written it."""
-    if os.name == "nt":
-        return True
-    status = path.stat()
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return found if is_own(found) else None
 
 
 def _path(name: str, key: str) -> Path | None:
@@ -66,7 +58,7 @@ def find(name: str, key: str) -> Code | None:
     if path is None:
         return None
     try:
-        if not _is_own(path):
+        if not is_own(path):
             return None
         head, _, machine_code = path.read_bytes().partition(b"\n")
         said = json.loads(head)
