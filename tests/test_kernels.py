@@ -108,6 +108,8 @@ def test_numbers_arrays_and_sets_of_tables_go_in_and_numbers_come_out() -> None:
     assert tables.inner.rows["count"].tolist() == [1, 25, 3]
     assert tables.flags.tolist() == [True, True]
     assert clear(np.ones(1, np.int64)) is None
+    narrow = visit(outer(), np.uint8(1), np.float64(2.0), np.bool_(True))  # type: ignore[arg-type]
+    assert narrow == found
 
 
 def test_a_changed_copy_of_a_set_is_another_set() -> None:

@@ -111,11 +111,12 @@ def of_array(array: NDArray[Any]) -> Block:
 
 def of_tables(tables: Any) -> Block:
     """Return the block of a set of tables, which is made once."""
-    known: Block | None = tables.__dict__.get("_block")
-    if known is None:
+    try:
+        known: Block = tables._block
+    except AttributeError:
         blocks = [of_array(field) if isinstance(field, np.ndarray) else of_tables(field) for field in tables]
         kind = _set_kind(type(tables).__name__, tables._fields, tuple(block.kind for block in blocks))
-        known = tables.__dict__["_block"] = Block(kind, [word for block in blocks for word in block.words.tolist()])
+        known = tables._block = Block(kind, [word for block in blocks for word in block.words.tolist()])
     return known
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _WORD = ctypes.c_int64
 _C_TYPES = {"int": _WORD, "bool": _WORD, "float": ctypes.c_double}
+#: Kinds of numbers by their type.
+_NUMBERS: dict[type, str] = {int: "int", bool: "bool", float: "float", np.float64: "float", np.bool_: "bool"} | {
+    np.dtype(code).type: "int" for code in "bBhHiIlLqQ"
+}
 _compiling = RLock()
 
 #: Called with how many kernels are translated and how many there are, while code is made.
@@ -39,20 +43,15 @@ class Caller:
         words: list[Any] = []
         held = []
         for argument in arguments:
-            if isinstance(argument, bool | np.bool_):
-                kinds.append("bool")
-                words.append(bool(argument))
-            elif isinstance(argument, int | np.integer):
-                kinds.append("int")
-                words.append(int(argument))
-            elif isinstance(argument, float | np.floating):
-                kinds.append("float")
-                words.append(float(argument))
-            else:
-                block = of_array(argument) if isinstance(argument, np.ndarray) else of_tables(argument)
-                held.append(block)
-                kinds.append(block.kind)
-                words.append(block.address)
+            kind = _NUMBERS.get(type(argument))
+            if kind is not None:
+                kinds.append(kind)
+                words.append(bool(argument) if kind == "bool" else argument)
+                continue
+            block = of_array(argument) if isinstance(argument, np.ndarray) else of_tables(argument)
+            held.append(block)
+            kinds.append(block.kind)
+            words.append(block.address)
         key = tuple(kinds)
         entry = self._entries.get(key)
         if entry is None:
@@ -91,17 +90,17 @@ def _callable(name: str, code: store.Code, address: int, types: list[Any]) -> Ca
     call = ctypes.CFUNCTYPE(ctypes.c_int32, _WORD, _WORD, ctypes.c_void_p, *types)(address)
     scratch = (_WORD * 8)()
     nowhere = ctypes.addressof(scratch)
-    results, is_tuple = code.results.lstrip("("), code.results.startswith("(")
-    words_type = _WORD * max(len(results), 1)
-    unpack = [_READ[letter] for letter in results]
+    letters, is_tuple = code.results.lstrip("("), code.results.startswith("(")
+    results_type = _WORD * max(len(letters), 1)
+    read = [_READ[letter] for letter in letters]
 
     def run(words: list[Any], scratch: Any = scratch) -> Any:
-        found = words_type()
+        found = results_type()
         if call(nowhere, nowhere, found, *words):
             raise IndexError(f"{name}: an index lies outside its table")
         if is_tuple:
-            return tuple(read(word) for read, word in zip(unpack, found, strict=True))
-        return unpack[0](found[0]) if unpack else None
+            return tuple([one(word) for one, word in zip(read, found, strict=True)])
+        return read[0](found[0]) if read else None
 
     return run
 
