@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
 from tiersim.devices.array import add_array
@@ -11,10 +12,12 @@ from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
+from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.figures import Clusters, Figure, percentile
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
@@ -114,6 +117,33 @@ def test_intervals_cover_what_independent_runs_show() -> None:
     assert short["p50"]["value"] is not None
     assert short["p999"]["value"] is None
     assert not short["p999"]["resolved"]
+
+
+def percentile_of(latency_ns: NDArray[np.float64], probability: float) -> tuple[Figure, float]:
+    """Return the percentile of latencies in order of time, and what it is of the sample, resolved or not."""
+    fine, coarse = (np.searchsorted(edges, latency_ns, "right") - 1 for edges in (FINE_EDGES_NS, COARSE_EDGES_NS))
+    histogram = np.bincount(fine, minlength=len(FINE_EDGES_NS) - 1)
+    over_time = np.zeros((60, len(COARSE_EDGES_NS) - 1), np.int32)
+    np.add.at(over_time, (np.arange(len(latency_ns)) * 60 // len(latency_ns), coarse), 1)
+    figure = percentile(histogram, Clusters(over_time), probability)
+    return figure, quantile_ns(histogram, probability * len(latency_ns))
+
+
+def test_percentiles_of_what_comes_in_bursts_are_less_certain() -> None:
+    latency_ns = np.random.default_rng(1).exponential(1e6, 20_000)
+    apart, together = (percentile_of(some, 0.5)[0] for some in (latency_ns, np.sort(latency_ns)))
+    widths = [(one["high"] or np.inf) - (one["low"] or 0.0) for one in (apart, together)]
+    assert widths[1] > 10 * widths[0]
+
+
+def test_a_percentile_is_resolved_by_an_interval_of_a_quarter_to_either_side() -> None:
+    latency_ns = np.random.default_rng(1).lognormal(13, 2, 3000)
+    found = [percentile_of(latency_ns[:count], 0.9) for count in range(60, 3000, 7)]
+    widths = [
+        (figure["high"] - figure["low"]) / 2 / value for figure, value in found if figure["high"] and figure["low"]
+    ]
+    assert [figure["resolved"] for figure, _ in found if figure["high"]] == [width <= 0.25 for width in widths]
+    assert min(widths) < 0.2 < 0.25 < max(widths)
 
 
 def test_percentiles_of_exponential_latencies() -> None:

@@ -185,6 +185,15 @@ def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> N
     assert starts[middle] > 10 * times[50]
 
 
+def test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded(tmp_path: Path) -> None:
+    """One write each 100 µs, of 250 µs: three at a time, on slower disks, too."""
+    offsets = np.random.default_rng(1).integers(0, 10**6, 300) * 8192
+    rows = rows_of(np.arange(300) * 100_000, 250_000, op=WRITE, stream=0, offset_bytes=offsets)
+    found = columns_of(run(write_recording(tmp_path, rows, streams=["kworker/u8:1"]), "15k-raid10"))
+    busy = [np.count_nonzero((found["start_ns"] <= t) & (found["done_ns"] > t)) for t in found["start_ns"]]
+    assert max(busy) == 3
+
+
 def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
     columns = closed_recording(8, 200, 80_000, 1_000_000.0)
     offsets = np.random.default_rng(6).integers(0, 10**6, 1600) * 8192
