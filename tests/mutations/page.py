@@ -49,12 +49,7 @@ PAGE = (
         "(start + time.end_s[i]) / 2",
         "start + time.end_s[i] / 2",
         "What is drawn over time stands too late.",
-        (
-            "tests/test_page.py",
-            "tests/test_page_report.py",
-            "tests/test_page_queries.py",
-            "tests/test_page_database.py",
-        ),
+        ("tests/test_page_report.py::test_tables_hold_the_numbers_of_their_charts",),
     ),
     Fault(
         "rates-of-intervals",
@@ -62,7 +57,7 @@ PAGE = (
         "values.map((value, i) => value / Math.max(time.end_s[i] - time.start_s[i], 1e-9))",
         "values.map((value, i) => value / Math.max(time.end_s[0] - time.start_s[i], 1e-9))",
         "Rates are divided by the time since the start.",
-        ("tests/test_page.py", "tests/test_page_report.py"),
+        ("tests/test_page_report.py::test_tables_hold_the_numbers_of_their_charts",),
     ),
     Fault(
         "inverse-ratio",
@@ -70,7 +65,7 @@ PAGE = (
         "low: one(inverse.high), high: one(inverse.low)",
         "low: one(inverse.low), high: one(inverse.high)",
         "The ends of an inverse ratio are exchanged.",
-        ("tests/test_page_report.py",),
+        ("tests/test_page_report.py::test_the_other_way_round_is_the_inverse",),
     ),
     Fault(
         "checkpoint-impact",
@@ -78,7 +73,7 @@ PAGE = (
         "${times(inside / outside)}",
         "${times(outside / inside)}",
         "Checkpoints are said to make latency lower.",
-        ("tests/test_page_report.py", "tests/test_page_database.py"),
+        ("tests/test_page_report.py::test_checkpoints_are_shaded_and_told",),
     ),
     Fault(
         "unresolved-parts",
@@ -86,7 +81,7 @@ PAGE = (
         "y: curve.us.map((us, i) => (curve.resolved[i] ? us : null))",
         "y: curve.us.map(us => us)",
         "A curve is drawn at full strength where its sample does not resolve it.",
-        ("tests/test_page_report.py",),
+        ("tests/test_page_report.py::test_an_unresolved_tail_is_dotted",),
     ),
     Fault(
         "whiskers",
@@ -94,7 +89,7 @@ PAGE = (
         "known(figure.high) ? figure.high / 1e3 - us : 0",
         "known(figure.high) ? figure.high / 1e3 : 0",
         "Whiskers of a chart begin at nothing, and are as long as their upper end.",
-        ("tests/test_page_studies.py",),
+        ("tests/test_page_studies.py::test_whiskers_reach_to_the_ends_of_intervals",),
     ),
     Fault(
         "slider-order",
@@ -102,15 +97,15 @@ PAGE = (
         "move(axis.order[Number(slider.value)])",
         "move(Number(slider.value))",
         "A slider goes through the values as they were given, not as large as they are.",
-        ("tests/test_page_studies.py",),
+        ("tests/test_page_studies.py::test_a_slider_goes_from_the_least_value_to_the_largest",),
     ),
     Fault(
-        "other-class",
+        "chosen-figure",
         "cli/page/scripts/study_state.js",
         "return figureAt(shown, found && asFigures(found.ns), statistic);",
         "return figureAt(shown, found && asFigures(found.ns), chosen.statistic === 'mean' ? 'mean' : 'p99');",
         "Charts show the p99 whatever percentile is chosen.",
-        ("tests/test_page_studies.py",),
+        ("tests/test_page_studies.py::test_charts_show_the_figure_that_is_chosen",),
     ),
     Fault(
         "screened-points",
@@ -118,7 +113,7 @@ PAGE = (
         "pointAt(point.stands_for_it) ?? point : point",
         "point : point",
         "A point that was screened does not show the one that gives the same.",
-        ("tests/test_page_studies.py",),
+        ("tests/test_page_studies.py::test_a_point_that_failed_says_so_and_one_that_was_screened_shows_its_like",),
     ),
     Fault(
         "pareto-front",
@@ -126,6 +121,6 @@ PAGE = (
         "b.us <= a.us && b.price <= a.price &&",
         "b.us <= a.us &&",
         "A candidate is beaten by a faster one that costs more.",
-        ("tests/test_page_studies.py",),
+        ("tests/test_page_studies.py::test_candidates_stand_at_their_price_and_latency",),
     ),
 )
