@@ -136,6 +136,7 @@ def test_a_result_of_four_requests_by_hand() -> None:
     assert [count for _, _, count in rows] == [3, 1]
     assert all(low <= ns < high for ns, (low, high, _) in zip((1_000_000, 2_000_000), rows, strict=True))
     first = found.timeline.to_pylist()[0]
+    assert (first["arrivals"], first["completions"]) == (3, 0)
     assert first["p50_ns"] == pytest.approx(1e6, rel=0.07)
     assert first["p99_ns"] == pytest.approx(2e6, rel=0.07)
 
@@ -155,6 +156,13 @@ def percentile_of(latency_ns: NDArray[np.float64], probability: float) -> tuple[
     np.add.at(over_time, (np.arange(len(latency_ns)) * 60 // len(latency_ns), coarse), 1)
     figure = percentile(histogram, Clusters(over_time), probability)
     return figure, quantile_ns(histogram, probability * len(latency_ns))
+
+
+def test_a_percentile_lies_within_its_bin_as_far_as_its_rank() -> None:
+    histogram = np.zeros(len(FINE_EDGES_NS) - 1, np.int64)
+    histogram[1000:1002] = 100, 300
+    low, high = FINE_EDGES_NS[1001:1003]
+    assert quantile_ns(histogram, 250) == pytest.approx((low + high) / 2, rel=1e-9)
 
 
 def test_percentiles_of_what_comes_in_bursts_are_less_certain() -> None:

@@ -15,7 +15,7 @@ from tests.mutations.fault import ROOT
 from tiersim import kernel_cache
 
 _NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "build", "demo", "dist")
-_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 #: What pytest returns when tests ran, and some failed.
 _SOME_FAILED = 1
 

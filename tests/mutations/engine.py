@@ -9,7 +9,7 @@ ENGINE = (
         "parent = (i + 2) >> 2",
         "parent = (i + 1) >> 2",
         "An event is compared with another one than its parent in the heap, and events come out of order.",
-        ("tests/test_engines.py",),
+        ("tests/test_engines.py::test_engines_agree_on_every_request",),
     ),
     Fault(
         "loop-missing-call",
@@ -17,15 +17,7 @@ ENGINE = (
         'if p.stations[station]["waiting"] > 0:',
         'if p.stations[station]["waiting"] > 1:',
         "A station is not called after an end while a single request waits there.",
-        ("tests/test_engines.py",),
-    ),
-    Fault(
-        "loop-arrival-tie",
-        "simulator/compiled/loop.py",
-        "(a.time_ns[row] == time_ns and arrival_key < key)",
-        "a.time_ns[row] == time_ns",
-        "An arrival comes before completions of the same instant.",
-        ("tests/test_engines.py",),
+        ("tests/test_engines.py::test_engines_agree_on_every_request",),
     ),
     Fault(
         "latency-from-acceptance",
@@ -33,15 +25,7 @@ ENGINE = (
         'latency = now - request["intended_ns"]',
         'latency = now - request["accepted_ns"]',
         "Latency counts from when a request was sent, not from when it was meant to be.",
-        ("tests/test_engines.py",),
-    ),
-    Fault(
-        "reference-missing-call",
-        "simulator/reference/engine.py",
-        'if self.plant.stations[station]["waiting"]:\n            self._call(station)\n        self._free',
-        'if self.plant.stations[station]["waiting"] > 1:\n            self._call(station)\n        self._free',
-        "A station of the reference is not called when its last but one request leaves.",
-        ("tests/test_engines.py",),
+        ("tests/test_engines.py::test_engines_agree_on_every_request",),
     ),
     Fault(
         "reference-arrival-round",
@@ -49,15 +33,7 @@ ENGINE = (
         "event_key(0, ARRIVAL, 0, 0))\n                self._reach(0)",
         "event_key(0, DISPATCH, 0, 0))\n                self._reach(0)",
         "Arrivals of the reference come after the stations have chosen.",
-        ("tests/test_engines.py",),
-    ),
-    Fault(
-        "round-of-equal-rank",
-        "simulator/events.py",
-        "return round_ if new_rank > rank else round_ + 1",
-        "return round_ if new_rank >= rank else round_ + 1",
-        "An event set at the rank of the one that sets it belongs to the same round, in the order of insertion.",
-        ("tests/test_engines.py", "tests/test_databases.py"),
+        ("tests/test_engines.py::test_a_device_in_plain_python_stands_in_for_a_station",),
     ),
     Fault(
         "timeline-end-of-interval",
@@ -65,7 +41,7 @@ ENGINE = (
         "while time_ns >= interval_end and",
         "while time_ns > interval_end and",
         "What happens at the end of an interval counts in it.",
-        ("tests/test_engines.py",),
+        ("tests/test_engines.py::test_engines_agree_on_every_request",),
     ),
     Fault(
         "completions-by-arrival",
@@ -73,7 +49,7 @@ ENGINE = (
         "m.completions[now_interval, category] += 1",
         "m.completions[arrival_interval, category] += 1",
         "Completions stand in the interval in which their requests arrived.",
-        ("tests/test_engines.py", "tests/test_verdict.py", "tests/test_replay.py"),
+        ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
     Fault(
         "latency-over-time-by-end",
@@ -81,7 +57,7 @@ ENGINE = (
         "m.latency_over_time[arrival_interval, category",
         "m.latency_over_time[now_interval, category",
         "Latencies over time stand where requests end, not where they begin.",
-        ("tests/test_engines.py", "tests/test_verdict.py", "tests/test_replay.py"),
+        ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
     Fault(
         "area-of-stations",
@@ -89,7 +65,7 @@ ENGINE = (
         's["changed_ns"] = now\n    s["outstanding"] -= 1',
         's["outstanding"] -= 1',
         "The time since the last arrival is counted again at each end: mean queues are too long.",
-        ("tests/test_engines.py",),
+        ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
     Fault(
         "stream-own-wait",
@@ -97,15 +73,7 @@ ENGINE = (
         's.ended_ns[r["first"] + s.ended_before[row] - 1] + s.think_ns[row]',
         's.ended_ns[r["first"] + r["ended"] - 1] + s.think_ns[row]',
         "A command waits for the last that has ended instead of for the one that its issuer waited for.",
-        ("tests/test_engines.py",),
-    ),
-    Fault(
-        "stream-pace",
-        "simulator/streams.py",
-        "if s.pace_state[STARTED] < s.pace[row]:",
-        "if s.pace_state[STARTED] <= s.pace[row]:",
-        "A follower keeps pace with one command more than it did.",
-        ("tests/test_engines.py",),
+        ("tests/test_engines.py::test_a_command_starts_when_what_it_waits_for_says",),
     ),
     Fault(
         "spent-twice",
@@ -113,7 +81,7 @@ ENGINE = (
         "d.spending[session, waits] += waited - part",
         "d.spending[session, waits] += waited",
         "Time on a processor counts as waiting for one, too.",
-        ("tests/test_databases.py",),
+        ("tests/test_databases.py::test_engines_agree_on_every_statement",),
     ),
     Fault(
         "statements-counted-by-end",
@@ -121,7 +89,7 @@ ENGINE = (
         'counted = s["started_ns"] >= d.counted_ns[COUNTED_FROM]',
         "counted = now >= d.counted_ns[COUNTED_FROM]",
         "Statements that began while the pool warmed up are counted.",
-        ("tests/test_databases.py",),
+        ("tests/test_databases.py::test_only_statements_that_start_in_time_are_counted",),
     ),
     Fault(
         "locks-order",
@@ -129,7 +97,7 @@ ENGINE = (
         'if last["rank"] >= rank or held == MOST_LOCKS:',
         'if last["rank"] > rank or held == MOST_LOCKS:',
         "Two rows of one table are locked in any order, and sessions wait for each other for ever.",
-        ("tests/test_demands.py", "tests/test_databases.py"),
+        ("tests/test_demands.py::test_rows_are_locked_in_the_order_of_their_tables",),
     ),
     Fault(
         "commit-too-early",
@@ -137,7 +105,7 @@ ENGINE = (
         'log["flushed"] = log["written"]',
         'log["flushed"] = log["inserted"]',
         "A flush makes durable what was inserted after its write began.",
-        ("tests/test_log.py",),
+        ("tests/test_log.py::test_commits_that_come_during_a_flush_share_the_next",),
     ),
     Fault(
         "images-of-pages",
@@ -145,15 +113,7 @@ ENGINE = (
         'd.page_position[page] <= log["redo"]:',
         'd.page_position[page] < log["redo"]:',
         "The first change of a page in a run brings no image of it.",
-        ("tests/test_log.py",),
-    ),
-    Fault(
-        "log-before-page",
-        "simulator/database/log.py",
-        'return bool(d.page_position[page] > d.log[0]["flushed"])',
-        'return bool(d.page_position[page] > d.log[0]["written"])',
-        "A page is written when its log is written but not flushed.",
-        ("tests/test_log.py", "tests/test_checkpointer.py", "tests/test_background_writer.py"),
+        ("tests/test_log.py::test_the_first_change_of_a_page_brings_its_image",),
     ),
     Fault(
         "log-blocks-limit",
@@ -161,7 +121,7 @@ ENGINE = (
         'log["write_bytes"] + length <= log["most_bytes"]',
         'log["write_bytes"] <= log["most_bytes"]',
         "More log is under way than SQL Server allows.",
-        ("tests/test_log_blocks.py",),
+        ("tests/test_log_blocks.py::test_its_ceiling_is_the_lesser_limit_over_the_latency",),
     ),
     Fault(
         "log-blocks-order",
@@ -169,15 +129,7 @@ ENGINE = (
         'while log["first_block"] < log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:',
         'while log["first_block"] < log["next_block"] and log["first_block"] <= hold["position"]:',
         "A block makes those before it durable, though they are still being written.",
-        ("tests/test_log_blocks.py",),
-    ),
-    Fault(
-        "sweep-most-used",
-        "simulator/database/sweep.py",
-        "if d.used[frame] < MOST_USED:",
-        "if d.used[frame] <= MOST_USED:",
-        "A page has six uses, one more than PostgreSQL counts.",
-        ("tests/test_databases.py", "tests/test_pool.py"),
+        ("tests/test_log_blocks.py::test_a_commit_waits_for_the_blocks_before_its_own",),
     ),
     Fault(
         "ring-of-own-page",
@@ -185,7 +137,7 @@ ENGINE = (
         "d.used[frame] > 1 or",
         "d.used[frame] > 0 or",
         "A ring loses the pages that nobody else used, and fills the pool.",
-        ("tests/test_pool.py",),
+        ("tests/test_pool.py::test_a_scan_uses_256_kib_and_leaves_the_rest_alone",),
     ),
     Fault(
         "writer-laps",
@@ -193,23 +145,7 @@ ENGINE = (
         '(laps - w["laps"]) * frames',
         '(w["laps"] - laps) * frames',
         "Where the hand has gone round, the background writer reckons with a negative distance.",
-        ("tests/test_background_writer.py",),
-    ),
-    Fault(
-        "lru2-correlated",
-        "simulator/database/lru2.py",
-        "if at - d.times_ns[page, _USED] > d.replacement[CORRELATED_NS]:",
-        "if at - d.times_ns[page, _LAST] > d.replacement[CORRELATED_NS]:",
-        "The correlated period counts from the first of several uses, not from the last.",
-        ("tests/test_pool.py",),
-    ),
-    Fault(
-        "checkpoint-due",
-        "simulator/database/checkpointer.py",
-        'c["due_ns"] = now + c["timeout_ns"]',
-        'c["due_ns"] += c["timeout_ns"]',
-        "The next checkpoint is due by the clock, not by when this one began.",
-        ("tests/test_checkpointer.py",),
+        ("tests/test_background_writer.py::test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers",),
     ),
     Fault(
         "checkpoint-schedule",
@@ -217,7 +153,7 @@ ENGINE = (
         'progress = c["processed"] / c["pages"] * c["target"] / 1000',
         'progress = c["processed"] / c["pages"]',
         "A checkpoint takes all of the time until the next one for its writes.",
-        ("tests/test_checkpointer.py",),
+        ("tests/test_checkpointer.py::test_a_timed_checkpoint_spreads_its_writes_over_its_share_of_the_time",),
     ),
     Fault(
         "checkpoint-distance",
@@ -225,7 +161,7 @@ ENGINE = (
         "kept = 1.0 if version >= _ONE_CHECKPOINT_KEPT else 2.0",
         "kept = 2.0 if version >= _ONE_CHECKPOINT_KEPT else 1.0",
         "Checkpoints of newer servers are as close as those of older ones.",
-        ("tests/test_checkpoint_rules.py",),
+        ("tests/test_checkpoint_rules.py::test_checkpoints_are_as_far_apart_as_servers_logged",),
     ),
     Fault(
         "page-cache-limit",
@@ -233,7 +169,7 @@ ENGINE = (
         "max(pages * MOST_PERCENT // 100, 1)",
         "max(pages * BACKGROUND_PERCENT // 100, 1)",
         "Writers wait as soon as dirty pages are written back.",
-        ("tests/test_page_cache.py",),
+        ("tests/test_page_cache.py::test_more_than_a_tenth_of_dirty_pages_is_written_back",),
     ),
     Fault(
         "processes-by-lot",
@@ -241,7 +177,7 @@ ENGINE = (
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
         "return int(max((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
         "Of two processes drawn the one goes that has waited less.",
-        ("tests/test_databases.py",),
+        ("tests/test_databases.py::test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next",),
     ),
     Fault(
         "slowdown-place",
@@ -249,7 +185,7 @@ ENGINE = (
         "d.slowdown[d.in_service[0]]",
         "d.slowdown[d.in_service[0] - 1]",
         "A slice is slowed down as if it was not there itself.",
-        ("tests/test_databases.py",),
+        ("tests/test_databases.py::test_where_the_time_of_a_statement_went",),
     ),
     Fault(
         "read-ahead-doubles",
@@ -257,7 +193,7 @@ ENGINE = (
         'r["distance"] = min(2 * r["distance"], _most_distance(d, session, place))',
         'r["distance"] = min(1 + r["distance"], _most_distance(d, session, place))',
         "The distance of reads ahead grows by one page with each read instead of twice.",
-        ("tests/test_demands.py",),
+        ("tests/test_demands.py::test_a_scan_without_reads_ahead_reads_longer_and_longer_blocks",),
     ),
     Fault(
         "helpers-time",
@@ -265,15 +201,7 @@ ENGINE = (
         'd.sessions[leader]["asked_ns"] = now\n    call(d, leader)',
         "call(d, leader)",
         "What a leader waits for its helpers counts twice.",
-        ("tests/test_demands.py", "tests/test_databases.py"),
-    ),
-    Fault(
-        "page-read-twice",
-        "simulator/database/pool.py",
-        "if held == 0 or d.state[held - 1] != READING:",
-        "if held == 0 or d.state[held - 1] == READING:",
-        "Who misses a page that is being read does not wait for that read.",
-        ("tests/test_databases.py",),
+        ("tests/test_demands.py::test_a_shared_scan_is_as_many_times_faster_as_there_are_helpers",),
     ),
     Fault(
         "policy-clock",
@@ -281,7 +209,7 @@ ENGINE = (
         "state.used[frame] += state.used[frame] < most",
         "state.used[frame] += state.used[frame] <= most",
         "The clock counts one use more than it may.",
-        ("tests/test_policies.py",),
+        ("tests/test_policies.py::test_of_a_larger_cache_too",),
     ),
     Fault(
         "policy-arc-target",
@@ -289,7 +217,7 @@ ENGINE = (
         "max(lengths[_GHOST_AGAIN] / lengths[_GHOST_ONCE], 1.0), float(capacity))",
         "max(lengths[_GHOST_ONCE] / lengths[_GHOST_AGAIN], 1.0), float(capacity))",
         "ARC's target moves by the inverse of its ratio.",
-        ("tests/test_policies.py",),
+        ("tests/test_policies.py::test_what_must_be_of_any_policy",),
     ),
     Fault(
         "policy-2q-shares",
@@ -297,7 +225,7 @@ ENGINE = (
         "most_in, most_out = capacity // 4, capacity // 2",
         "most_in, most_out = capacity // 2, capacity // 4",
         "2Q keeps new pages for half of the cache, and ghosts for a quarter.",
-        ("tests/test_policies.py",),
+        ("tests/test_policies.py::test_of_a_larger_cache_too",),
     ),
     Fault(
         "policy-midpoint-still",
@@ -305,7 +233,7 @@ ENGINE = (
         "if evicted - state.times[_MOVED, page] > still:",
         "if now - state.times[_MOVED, page] > still:",
         "Young pages move by how many were referred to, not by how many were evicted.",
-        ("tests/test_policies.py",),
+        ("tests/test_policies.py::test_of_a_larger_cache_too",),
     ),
     Fault(
         "distances-self",
@@ -313,7 +241,7 @@ ENGINE = (
         "distance = count + 1 + (0 if of_newest else newest)",
         "distance = count + (0 if of_newest else newest)",
         "A page does not count itself, and hits in a cache that is one page too small.",
-        ("tests/test_miss_ratios.py",),
+        ("tests/test_miss_ratios.py::test_distances_are_those_of_a_stack",),
     ),
     Fault(
         "distances-bin",
@@ -321,7 +249,7 @@ ENGINE = (
         "np.searchsorted(self.sizes, beyond)",
         'np.searchsorted(self.sizes, beyond, "right")',
         "A distance equal to a size of the grid counts as a miss there.",
-        ("tests/test_miss_ratios.py",),
+        ("tests/test_miss_ratios.py::test_a_cyclic_scan_misses_all_until_all_of_it_fits",),
     ),
     Fault(
         "shards-scale",
@@ -329,7 +257,7 @@ ENGINE = (
         "at = self._sizes * rate",
         "at = self._sizes / rate",
         "Distances within a sample are scaled the wrong way.",
-        ("tests/test_miss_ratios.py",),
+        ("tests/test_miss_ratios.py::test_a_sample_of_a_number_of_pages_has_no_more",),
     ),
     Fault(
         "shards-error",
@@ -337,7 +265,7 @@ ENGINE = (
         "ratios.std(axis=0, ddof=1) / np.sqrt(samples)",
         "ratios.std(axis=0, ddof=1) / samples",
         "The error of a sampled curve is too small.",
-        ("tests/test_miss_ratios.py", "tests/test_mrc.py"),
+        ("tests/test_miss_ratios.py::test_samples_are_close_and_their_error_holds",),
     ),
     Fault(
         "quantile-within-bin",
@@ -345,7 +273,7 @@ ENGINE = (
         "before = cumulative[index] - histogram[index]",
         "before = cumulative[index]",
         "A percentile is the lower edge of its bin.",
-        ("tests/test_verdict.py",),
+        ("tests/test_verdict.py::test_a_percentile_lies_within_its_bin_as_far_as_its_rank",),
     ),
     Fault(
         "histogram-octave",
@@ -353,6 +281,6 @@ ENGINE = (
         "(_EXPONENT_BIAS << bits)",
         "(_EXPONENT_BIAS << bits) - 1",
         "Durations are counted one bin too high.",
-        ("tests/test_verdict.py", "tests/test_sources.py", "tests/test_queueing_theory.py"),
+        ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
 )
