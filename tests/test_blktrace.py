@@ -133,6 +133,11 @@ def test_after_a_requeue_the_last_issue_counts(tmp_path: Path) -> None:
     assert short(tmp_path, *records) == [(0, WRITE, 0, 4096, 60, 1, 100)]
 
 
+def test_a_requeue_that_no_issue_follows_takes_the_issue_back(tmp_path: Path) -> None:
+    rows = [record(Q, 100, 0, 4096, "W"), record(D, 110, 0, 4096, "W"), record(R, 115, 0, 4096, "W")]
+    assert short(tmp_path, *rows) == [(0, WRITE, 0, 4096, -1, -1, -1)]
+
+
 def test_a_request_that_grew_after_its_requeue_is_one_command(tmp_path: Path) -> None:
     records = [
         record(Q, 100, 8, 4096, "W"),

@@ -192,6 +192,15 @@ def test_group_reporting_counts_its_jobs(tmp_path: Path) -> None:
     assert "3 jobs are added up" in point.warnings[0]
 
 
+def test_latencies_of_fio_2_are_microseconds(tmp_path: Path) -> None:
+    percentile = {"50.000000": 90, "99.000000": 300, "0.00": 0}
+    clat = {"min": 20, "max": 900, "mean": 100.5, "stddev": 30.25, "percentile": percentile}
+    counts = {key: value for key, value in direction().items() if not key.endswith("_ns")}
+    point = read_one(tmp_path, job(read=counts | {"clat": clat}))
+    assert (point.mean_ns, point.stddev_ns, point.least_ns, point.most_ns) == (100_500, 30_250, 20_000, 900_000)
+    assert point.percentiles == ((50.0, 90_000), (99.0, 300_000))
+
+
 def test_more_outstanding_than_the_depth_is_said(tmp_path: Path) -> None:
     clat = latency_ns(mean=1_000_000.0)
     point = read_one(tmp_path, job(read=direction(clat_ns=clat)))  # 10,000/s x 1 ms

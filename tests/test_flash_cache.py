@@ -162,6 +162,15 @@ def test_what_is_dirty_beyond_a_tenth_is_written_back_oldest_first() -> None:
     assert again.latency_ns[-1] == PASS_NS + FLASH_NS  # it is clean, and still there
 
 
+def test_what_is_written_while_it_is_written_back_is_dirty_again() -> None:
+    """One block of ten may be dirty. The second write has the first written back, during which that is written again."""
+    times, blocks = [0, DISK_NS // 5, DISK_NS // 2, APART_NS], np.array([0, 5, 0, 0])
+    fed = (times, [WRITE, WRITE, WRITE, READ], blocks * BLOCK, BLOCK)
+    found = run_cache(fed, blocks=10, of=100, mode="write-back")
+    figures = cache_figures(found.plant, 0)
+    assert (figures["written_back_bytes"], figures["dirty_bytes"]) == (2 * BLOCK, BLOCK)
+
+
 def test_neighbours_are_written_back_together() -> None:
     count = 60
     found = run_cache(([0] * count, WRITE, np.arange(count) * BLOCK, BLOCK), blocks=100, of=200, mode="write-back")

@@ -1,5 +1,7 @@
 """Drives: geometry, seek curve, rotation, scheduling."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,8 @@ def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None
     count = 300
     offsets = generator.integers(0, drive.capacity // 512 - 4096, count) * 512
     offsets[::3] = offsets[1::3][: len(offsets[::3])] + 8192  # some on the same track as their successor
+    starts = np.cumsum([zone.runs[0][1] for zone in drive.geometry().zones])[:-1]
+    offsets[5::17][: len(starts)] = starts[: len(offsets[5::17])] * 512  # and some where a zone begins
     lengths = generator.choice([512, 8192, 1 << 20], count)
     writes = generator.random(count) < 0.4
     times = np.cumsum(generator.integers(40_000_000, 60_000_000, count))
@@ -136,6 +140,17 @@ def test_choosing_by_position_beats_first_come_and_starves_nobody() -> None:
     assert latencies[64].mean() < 0.2 * latencies[1].mean()
     # nobody waits much longer than the age limit and the aged ones ahead of it
     assert latencies[64].max() < 3 * hdd().age_limit
+
+
+@pytest.mark.parametrize("own", [{}, {"buffer_segments": None, "buffer_segment": None}])
+def test_a_command_far_away_goes_first_when_it_is_aged(own: dict[str, Any]) -> None:
+    """All others lie close together and take some milliseconds each."""
+    offsets = np.random.default_rng(1).integers(0, 1000, 200) * 65_536
+    offsets[0] = 250_000_000_000
+    drive = hdd(queue_depth=64, age_limit=100_000_000, **own)
+    builder = PlantBuilder(1)
+    found = run(builder, commands(np.zeros(200, np.int64), add_drive(builder, drive, "drive"), READ, offsets))
+    assert 100_000_000 < found.latency_ns[0] < 130_000_000
 
 
 @pytest.mark.parametrize(("depth", "measured_per_s"), [(1, 358), (4, 628), (8, 752), (16, 862), (32, 952), (64, 1015)])

@@ -107,6 +107,8 @@ def test_a_write_is_seen_by_later_reads_and_empties_what_it_overwrites() -> None
     assert found[2] == HIT[1] + 16 * BUS
     found = latencies(drive, np.arange(3) * 50 * MS, [READ, WRITE, READ], [0, 4096, 0])
     assert found[2] > OVERHEAD
+    found = latencies(drive, np.arange(4) * 50 * MS, [READ, READ, WRITE, READ], [0, 1 << 30, 4096, 0])
+    assert found[3] > OVERHEAD  # what was written is in the other segment
 
 
 def test_waiting_writes_end_early_until_the_buffer_is_full() -> None:

@@ -17,7 +17,7 @@ from tests.page_browser import Open, browser, drawn, numbers, open_page, reload,
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
-from tiersim.cli.page.series import MOST_STATIONS
+from tiersim.cli.page.series import MOST_STATIONS, over_time
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
@@ -126,6 +126,28 @@ def test_the_open_interval_after_the_recording_is_notdrawn() -> None:
     for name, series in time["by_class"].items():
         assert left[name] > 100  # a rate that no hardware has: it would be drawn as a peak
         assert sum(series["arrivals"]) - sum(series["completions"]) == left[name]
+
+
+def test_intervals_that_are_drawn_as_one_show_the_worst_p99_and_the_mean_of_their_requests() -> None:
+    apart, merged = (over_time(sample(CARD), count, with_percentiles=True, as_backlog=False) for count in (1, 3))
+    for name, series in merged["by_class"].items():
+        own = apart["by_class"][name]
+        for place in range(len(merged["start_s"])):
+            part = slice(3 * place, 3 * place + 3)
+            assert series["p99_us"][place] == max((p99 for p99 in own["p99_us"][part] if p99 is not None), default=None)
+            arrivals, means = own["arrivals"][part], own["mean_us"][part]
+            if series["mean_us"][place] is not None:
+                summed = sum(count * mean for count, mean in zip(arrivals, means, strict=True) if mean is not None)
+                assert series["mean_us"][place] == pytest.approx(summed / sum(arrivals), rel=0.01)
+
+
+def test_intervals_that_are_drawn_as_one_show_the_backlog_at_their_end() -> None:
+    result = sample(TOO_FEW_DISKS)
+    apart, merged = (
+        over_time(result, count, with_percentiles=False, as_backlog=True)["outstanding"] for count in (1, 3)
+    )
+    assert merged[: len(apart) // 3] == apart[2::3]
+    assert merged[-1] > 1.5 * merged[len(merged) // 2] > 0
 
 
 def test_a_page_needs_a_result() -> None:

@@ -244,6 +244,42 @@ def test_every_slider_moves_every_chart_to_the_numbers_of_the_files(
 
 
 @pytest.mark.browser
+def test_charts_show_the_figure_that_is_chosen(files: list[Path], html: str, open_page: Open) -> None:
+    rows, page = rows_of(files[0]), open_page(html)
+    _slide(page, "replay.load", 0)
+    page.locator("#study-statistic").select_option("p50")
+    page.wait_for_timeout(50)
+    found = [rows[size_text(pool), next(iter(DEVICES)), f"{LOADS[0]:g}"]["summary"]["latency_ns"] for pool in POOLS]
+    _near(_main_line(page, "axis-0"), [one["transaction"]["p50"]["value"] / 1e3 for one in found])
+
+
+@pytest.mark.browser
+def test_a_slider_goes_from_the_least_value_to_the_largest(open_page: Open, tmp_path: Path) -> None:
+    page = open_page(page_of([write_sweep(tmp_path, pools=[POOLS[2], POOLS[0], POOLS[1]])]))
+    shown = []
+    for place in range(3):
+        _slide(page, "engine.buffer_pool", place)
+        shown.append(text(page, "output[for='axis-of-engine.buffer_pool']"))
+    assert shown == ["64 MiB", "256 MiB", "1 GiB"]
+
+
+@pytest.mark.browser
+def test_whiskers_reach_to_the_ends_of_intervals(files: list[Path], html: str, open_page: Open) -> None:
+    rows, page = rows_of(files[0]), open_page(html)
+    page.locator("[id='axis-of-volumes.data.device']").select_option(index=1)
+    _slide(page, "replay.load", 0)
+    page.wait_for_timeout(50)
+    ends = page.eval_on_selector(
+        "#axis-0",
+        "e => { const t = e.data.filter(t => t.error_y && t.y && t.yaxis !== 'y2').sort((a, b) => b.line.width - a.line.width)[0];"
+        " return t.y.map((us, i) => [us - t.error_y.arrayminus[i], us + t.error_y.array[i]]); }",
+    )
+    found = [rows[size_text(pool), list(DEVICES)[1], f"{LOADS[0]:g}"] for pool in POOLS]
+    figures = [one["summary"]["latency_ns"]["transaction"]["p99"] for one in found]
+    assert ends == [[pytest.approx(figure[end] / 1e3, rel=1e-4) for end in ("low", "high")] for figure in figures]
+
+
+@pytest.mark.browser
 def test_the_curve_has_its_band_its_knee_and_what_lies_beyond(open_page: Open, tmp_path: Path) -> None:
     document = miss_ratio_document()
     page = open_page(page_of([write_document(tmp_path, "shop", document)]))

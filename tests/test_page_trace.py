@@ -108,6 +108,9 @@ def test_plots_hold_the_numbers_of_the_report() -> None:
     strong = next(trace for trace in curves.data if trace.name == "15k-raid10")
     expected = scenarios[0]["curves"]["data read"]
     assert list(strong.y) == [us if one else None for us, one in zip(expected["us"], expected["resolved"], strict=True)]
+    recorded = next(trace for trace in curves.data if trace.name.startswith("recorded: "))
+    measured_ns = page_payload(results, "x")["traces"][0]["measured_latency_ns"]["data read"]
+    assert recorded.y[0] == measured_ns["p50"] / 1e3
     busy = plots.utilisation(results).data[1]
     assert list(busy.y) == scenarios[1]["stations"]["rows"][0]["busy_pct"]
     time = scenarios[0]["time"]

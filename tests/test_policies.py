@@ -129,7 +129,33 @@ def midpoint(references: list[int], capacity: int, old_percent: int, old_referen
     return missed
 
 
-SPECIFIED: dict[str, Callable[[list[int], int], int]] = {"lru": lru, "fifo": fifo, "postgresql": sweep}
+def two_queue(references: list[int], capacity: int) -> int:
+    """Three lists, the youngest page first: new ones, those that came back, those that left."""
+    new: list[int] = []
+    main: list[int] = []
+    left: list[int] = []
+    missed = 0
+    for page in references:
+        if page in main:
+            main.insert(0, main.pop(main.index(page)))
+            continue
+        if page in new:
+            continue
+        missed += 1
+        known = page in left
+        if known:
+            left.remove(page)
+        if len(new) + len(main) >= capacity:
+            if len(new) > capacity // 4 or not main:
+                left.insert(0, new.pop())
+                del left[capacity // 2 :]
+            else:
+                main.pop()
+        (main if known else new).insert(0, page)
+    return missed
+
+
+SPECIFIED: dict[str, Callable[[list[int], int], int]] = {"lru": lru, "fifo": fifo, "postgresql": sweep, "2q": two_queue}
 
 
 @pytest.mark.parametrize("policy", SPECIFIED)
@@ -137,6 +163,24 @@ SPECIFIED: dict[str, Callable[[list[int], int], int]] = {"lru": lru, "fifo": fif
 @given(drawn)
 def test_misses_are_those_of_a_plain_specification(policy: str, case: tuple[list[int], int]) -> None:
     assert run(policy, *case) == SPECIFIED[policy](*case)
+
+
+@pytest.mark.parametrize("policy", [*SPECIFIED, "midpoint"])
+@pytest.mark.parametrize("capacity", [20, 60, 100])
+def test_of_a_larger_cache_too(policy: str, capacity: int) -> None:
+    references = (np.random.default_rng(1).zipf(1.3, 4000) % 300).tolist()
+    specified = (
+        midpoint(references, capacity, 37, 0) if policy == "midpoint" else SPECIFIED[policy](references, capacity)
+    )
+    assert run(policy, references, capacity) == specified
+
+
+@pytest.mark.parametrize("used", [3, 10])
+def test_a_page_outlasts_the_hand_as_often_as_its_uses_count(used: int) -> None:
+    """The sweep counts five uses at most: a sixth makes no page stay longer."""
+    for others in range(1, 20):
+        references = [0] * used + list(range(1, others + 1)) + [0]
+        assert run("postgresql", references, 2) == sweep(references, 2)
 
 
 @settings(deadline=None)  # the first call compiles

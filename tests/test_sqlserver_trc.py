@@ -174,6 +174,13 @@ def test_every_column_comes_back(events: list[tuple[str, dict[str, str], int, in
     assert counts[LOST_BYTES] == 0
 
 
+def test_a_text_of_more_than_64_kib_comes_back() -> None:
+    text = "select " + "x" * 40_000
+    found, counts = scanned(completed(text), {"TextData": PLACE})
+    assert [event["TextData"] for event in found] == [text]
+    assert counts[LOST_BYTES] == 0
+
+
 def test_events_across_the_edges_of_what_is_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = trc_file(trc_of(Load(200)))
     whole = statements(read(tmp_path, data))

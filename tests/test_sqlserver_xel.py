@@ -130,6 +130,18 @@ def _value(array: Any, dictionary: Dictionary, value: int, of: Any) -> Any:
     return bool(value) if name == "boolean" else value
 
 
+def test_a_package_that_is_written_again_with_fewer_words_keeps_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    dictionary = Dictionary()
+    number, width, words = MAPS["wait_types"]
+    for kept in (words, dict([min(words.items())])):
+        monkeypatch.setitem(MAPS, "wait_types", (number, width, kept))
+        block = xel_dictionary()
+        _, _, header, used = block_of(np.frombuffer(block, np.uint8), 0)
+        assert dictionary.add(block[header : header + used])
+    assert len(words) > 1
+    assert dictionary.maps[2, number] == words
+
+
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real files are not beside this checkout")
 @pytest.mark.parametrize("name", ["TestXel_0", "xe_wait_completed_0_132353446563350000"])

@@ -413,6 +413,14 @@ def test_time_of_processor_is_at_most_that_of_the_host(tmp_path: Path) -> None:
     assert made.executions.columns["cpu_ns"].sum() == pytest.approx(4 * S, abs=2)
 
 
+def test_of_the_hosts_time_what_was_measured_is_not_given_away(tmp_path: Path) -> None:
+    host: Values = {"user_ms": Decimal(3000), "system_ms": Decimal(1000)}
+    measured = {**simple(100, "10000"), "cpu_user_ms": Decimal(1000), "cpu_system_ms": Decimal(0)}
+    made = synthesised(pair(tmp_path, {ONE: measured, TWO: simple(100, "10000"), ("processor", "host"): host}), 1)
+    assert of_query(made, ONE[1])["cpu_ns"].sum() == 1 * S
+    assert of_query(made, TWO[1])["cpu_ns"].sum() == pytest.approx(3 * S, abs=2)
+
+
 @pytest.mark.parametrize(
     ("flush_ms", "cpu_ns", "log_ns"), [(80, 500_000, 99_500_000), (9000, 100_000_000, -50), (0, -50, -50)]
 )

@@ -59,6 +59,11 @@ def test_misses_are_as_many_as_counted_and_no_more_than_lookups(lookups: np.ndar
     assert missed.min() >= 0
 
 
+def test_where_all_lookups_miss_each_execution_misses_its_own() -> None:
+    lookups = np.array([1, 0, 3, 2, 0, 5])
+    assert scattered(11, lookups, Draws(1)).tolist() == lookups.tolist()
+
+
 def test_misses_are_spread_as_a_draw_without_replacement_is() -> None:
     for size in (10, 100):  # one by one, and by a normal law
         lookups = np.full(50_000, size)

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -363,6 +364,20 @@ def test_times_of_several_centuries_are_refused(tmp_path: Path) -> None:
         TraceError, match="recorded: the times of the first and the last request are more than 36 years"
     ):
         import_text(tmp_path, f"1,R,0,512,0\n1,R,0,512,{far}\n1,R,0,512,{2 * far}\n")
+
+
+def test_waits_of_an_iolog_add_up_from_piece_to_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiersim.traces.readers.delimited.CHUNK_BYTES", 64)
+    monkeypatch.setattr("tiersim.traces.readers.opened.PIECE_BYTES", 16)
+    text = "fio version 2 iolog\ndata add\ndata open\n" + "data read 0 512\ndata wait 10 0\n" * 50
+    found, _ = import_text(tmp_path, text)
+    assert [row.time_ns for row in found] == [number * 10_000 for number in range(50)]
+
+
+def test_what_nobody_measured_is_null_in_the_bundle(tmp_path: Path) -> None:
+    found, bundle = import_text(tmp_path, FIO_3)
+    table = pq.read_table(bundle.path / "requests.parquet", columns=["latency_ns", "issue_ns", "command"])
+    assert [column.null_count for column in table.columns] == [len(found)] * 3
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,14 @@ def test_extents_follow_when_others_become_busy() -> None:
     assert_whole(found)
 
 
+def test_extents_that_are_as_hot_as_each_other_stay() -> None:
+    """4 extents in turn, of which 2 fit: the free place is filled, and nothing moves from then on."""
+    times = every(10_000_000, 1000) + 1_000_000
+    found = run_tiers((times, READ, np.arange(1000) % 4 * MIB, 4096), fast=2, slow=3)
+    assert tiers_figures(found.plant, 0)["moved_bytes"] == MIB
+    assert_whole(found)
+
+
 def test_uniform_accesses_are_fast_with_the_share_of_the_fast_tier() -> None:
     generator = np.random.default_rng(1)
     count, fast, slow = 60_000, 20, 60

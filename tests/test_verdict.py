@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
 from tiersim.devices.array import add_array
@@ -11,11 +12,14 @@ from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.tables import RESOURCES
+from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.figures import Clusters, Figure, percentile
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.result import Result
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
 from tiersim.units import format_ns
@@ -32,10 +36,15 @@ def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = 
 
 def summary_on(builder: PlantBuilder, fed: Commands) -> dict[str, Any]:
     """Summary of commands on any plant."""
+    return result_of(builder, fed).summary
+
+
+def result_of(builder: PlantBuilder, fed: Commands) -> Result:
+    """Result of commands on any plant."""
     span = int(fed.time_ns[-1]) + 1
     metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 241, -(-span // 240))
     plant, outcome = engine.run(builder.build(), [fed], metrics)
-    return summarise("x", plant, builder.stations, metrics, outcome, span, {}, "").summary
+    return summarise("x", plant, builder.stations, metrics, outcome, span, {}, "")
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.9, 0.95])
@@ -114,6 +123,64 @@ def test_intervals_cover_what_independent_runs_show() -> None:
     assert short["p50"]["value"] is not None
     assert short["p999"]["value"] is None
     assert not short["p999"]["resolved"]
+
+
+def test_a_result_of_four_requests_by_hand() -> None:
+    """Two servers of 1 ms: three requests at once, and one that comes when the recording ends."""
+    builder = PlantBuilder(1)
+    station = add_server(builder, "disk", 2, 1_000_000)
+    found = result_of(builder, commands([0, 0, 0, 9_999_999], station))
+    assert found.summary["throughput_per_s"]["requests"]["value"] == 300
+    assert found.summary["stations"]["disk"]["queue_mean"] == pytest.approx((1 + 1 + 2 + 1) / 10.999999)
+    rows = [tuple(row.values())[1:] for row in found.latency.to_pylist()]
+    assert [count for _, _, count in rows] == [3, 1]
+    assert all(low <= ns < high for ns, (low, high, _) in zip((1_000_000, 2_000_000), rows, strict=True))
+    first = found.timeline.to_pylist()[0]
+    assert (first["arrivals"], first["completions"]) == (3, 0)
+    assert first["p50_ns"] == pytest.approx(1e6, rel=0.07)
+    assert first["p99_ns"] == pytest.approx(2e6, rel=0.07)
+
+
+def test_servers_that_are_busy_half_of_the_time_are_so_in_every_interval() -> None:
+    builder = PlantBuilder(1)
+    station = add_server(builder, "disk", 2, 10_000)
+    found = result_of(builder, commands(np.arange(24_000) * 10_000, station))
+    assert found.stations["utilisation"].to_numpy() == pytest.approx(0.5, abs=1e-4)
+
+
+def percentile_of(latency_ns: NDArray[np.float64], probability: float) -> tuple[Figure, float]:
+    """Return the percentile of latencies in order of time, and what it is of the sample, resolved or not."""
+    fine, coarse = (np.searchsorted(edges, latency_ns, "right") - 1 for edges in (FINE_EDGES_NS, COARSE_EDGES_NS))
+    histogram = np.bincount(fine, minlength=len(FINE_EDGES_NS) - 1)
+    over_time = np.zeros((60, len(COARSE_EDGES_NS) - 1), np.int32)
+    np.add.at(over_time, (np.arange(len(latency_ns)) * 60 // len(latency_ns), coarse), 1)
+    figure = percentile(histogram, Clusters(over_time), probability)
+    return figure, quantile_ns(histogram, probability * len(latency_ns))
+
+
+def test_a_percentile_lies_within_its_bin_as_far_as_its_rank() -> None:
+    histogram = np.zeros(len(FINE_EDGES_NS) - 1, np.int64)
+    histogram[1000:1002] = 100, 300
+    low, high = FINE_EDGES_NS[1001:1003]
+    assert quantile_ns(histogram, 250) == pytest.approx((low + high) / 2, rel=1e-9)
+
+
+def test_percentiles_of_what_comes_in_bursts_are_less_certain() -> None:
+    latency_ns = np.random.default_rng(1).exponential(1e6, 20_000)
+    apart, together = (percentile_of(some, 0.5)[0] for some in (latency_ns, np.sort(latency_ns)))
+    widths = [(one["high"] or np.inf) - (one["low"] or 0.0) for one in (apart, together)]
+    assert widths[1] > 10 * widths[0]
+
+
+def test_a_percentile_is_resolved_by_an_interval_of_a_quarter_to_either_side() -> None:
+    latency_ns = np.random.default_rng(1).lognormal(13, 2, 3000)
+    found = [percentile_of(latency_ns[:count], 0.9) for count in range(60, 3000, 7)]
+    widths = [
+        (figure["high"] - figure["low"]) / 2 / value for figure, value in found if figure["high"] and figure["low"]
+    ]
+    assert [figure["resolved"] for figure, _ in found if figure["high"]] == [width <= 0.25 for width in widths]
+    assert min(widths) < 0.2
+    assert max(widths) > 0.25
 
 
 def test_percentiles_of_exponential_latencies() -> None:

@@ -129,6 +129,7 @@ def test_a_slow_device_keeps_order_and_think_times(tmp_path: Path) -> None:
         np.testing.assert_array_equal(start[1:] - done[:-1], recorded_think)
     assert result.summary["verdict"]["load"] == "behind"
     assert result.summary["verdict"]["arrivals"] == "recorded"
+    assert result.summary["lag_ns"]["at_end"] == found["start_ns"].max() - rows.time_ns.max()
 
 
 def test_a_pause_ends_a_visit_and_lets_a_late_stream_catch_up(tmp_path: Path) -> None:
@@ -183,6 +184,22 @@ def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> N
     recorded = np.count_nonzero(~write & (columns_of(paced)["recorded_ns"] <= times[50]))
     assert started == pytest.approx(recorded, abs=5)
     assert starts[middle] > 10 * times[50]
+
+
+def test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded(tmp_path: Path) -> None:
+    """One write each 100 µs, of 250 µs: three at a time, on slower disks, too."""
+    sessions = closed_recording(1, 100, 80_000, 20_000)
+    rows = rows_of(
+        np.concatenate([sessions["time_ns"], np.arange(300) * 100_000]), np.repeat([80_000, 250_000], [100, 300]),
+        np.repeat([0, 1], [100, 300]), op=np.repeat([READ, WRITE], [100, 300]), flags=np.repeat([FLAG_SYNC, 0], [100, 300]),
+        offset_bytes=np.random.default_rng(1).integers(0, 10**6, 400) * 8192,
+    )  # fmt: skip
+    path = write_recording(tmp_path, rows, streams=["backend 1", "checkpointer"])
+    result = run(path, "15k-raid10", writers="clock")
+    assert result.summary["replay"]["writers"] == 1
+    own = Bundle(path).requests().op == WRITE
+    start, done = (columns_of(result)[name][own] for name in ("start_ns", "done_ns"))
+    assert max(np.count_nonzero((start <= t) & (done > t)) for t in start) == 3
 
 
 def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
