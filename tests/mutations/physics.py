@@ -6,8 +6,8 @@ PHYSICS = (
     Fault(
         "drive-rotation-sign",
         "devices/hdd_kernels.py",
-        "wait_ps = target_ps - angle_ps - move * PS_PER_NS",
-        "wait_ps = target_ps - angle_ps + move * PS_PER_NS",
+        "wait_ps = target_ps - angle_ps - move_ns * PS_PER_NS",
+        "wait_ps = target_ps - angle_ps + move_ns * PS_PER_NS",
         "The platter turns back while the arm moves.",
         ("tests/test_hdd.py::test_single_requests_take_what_the_definition_says",),
     ),
