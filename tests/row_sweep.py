@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import ACCESSED_TABLE, random_bits
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
 from tiersim.simulator.policies.lists import State, new_state
@@ -21,6 +21,7 @@ ACCESSES, INDEX, HEAP = range(3)
 _OTHER_ORDER = 1 << 20
 
 
+@table_set
 class Shape(NamedTuple):
     """Tables as the sweep walks over them: page numbers count through all of them."""
 

@@ -140,6 +140,15 @@ def test_a_foreign_index_is_refused() -> None:
 
 
 @needs_jit
+def test_what_no_kernel_takes_is_named() -> None:
+    for wrong in ("text", None, [1, 2]):
+        with pytest.raises(
+            TypeError, match=f"a kernel cannot take {type(wrong).__name__}; give numbers, arrays, or a NamedTuple"
+        ):
+            item(np.zeros(1, np.int64), wrong)  # type: ignore[arg-type]
+
+
+@needs_jit
 def test_what_must_not_be_written_is_not_and_what_is_not_aligned_is_refused() -> None:
     column = np.ones(3, np.int64)
     column.flags.writeable = False

@@ -110,10 +110,14 @@ def of_array(array: NDArray[Any]) -> Block:
 
 
 def of_tables(tables: Any) -> Block:
-    """Return the block of a set of tables, which is made once."""
+    """Return the block of a set of tables, which is made once. Raises TypeError for what is none."""
     try:
         known: Block = tables._block
     except AttributeError:
+        if not hasattr(tables, "_fields") or not hasattr(tables, "__dict__"):
+            raise TypeError(
+                f"a kernel cannot take {type(tables).__name__}; give numbers, arrays, or a NamedTuple under @table_set"
+            ) from None
         blocks = [of_array(field) if isinstance(field, np.ndarray) else of_tables(field) for field in tables]
         kind = _set_kind(type(tables).__name__, tables._fields, tuple(block.kind for block in blocks))
         known = tables._block = Block(kind, [word for block in blocks for word in block.words.tolist()])
