@@ -1,5 +1,6 @@
 """``tiersim demo``: recorded PostgreSQL traces on three storage tiers, from the recording to the page."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from tiersim.cli.warmup import compile_if_cold
 from tiersim.files import check_target, make_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tiersim.scenarios.hardware import NamedScenario
     from tiersim.simulator.result import Result
 
@@ -49,9 +52,11 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         replayed = _blocks(Path(folder), traces[0], of_blocks, force=force)
         write_page(of_blocks, blocks, "pgbench on three storage tiers", force=force)
-        updated = _updates(Path(folder), traces[1], of_updates, force=force)
+        updated, _ = _side_by_side(
+            partial(_updates, Path(folder), traces[1], of_updates, force=force),
+            partial(_reads, Path(folder), traces[2], of_reads, force=force),
+        )
         write_page(of_updates, queries, "Updates of a PostgreSQL server on three storage tiers", force=force)
-        _reads(Path(folder), traces[2], of_reads, force=force)
         write_page(of_reads, pools, "Point reads on three storage tiers, by the size of the buffer pool", force=force)
     show(replayed)
     show(updated)
@@ -72,16 +77,40 @@ def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "
     return run_all(Bundle(trace), scenarios, targets, requests=False, force=force)
 
 
-def _updates(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
+def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "list[list[Result]]":
+    """Run both at once: what comes before their simulations leaves a processor idle."""
+    from tiersim.scenarios.side_by_side import Note, side_by_side
+
+    totals: dict[int, int] = {}
+
+    def run(place: int, note: Note) -> "list[Result]":
+        def progress(done: int, total: int) -> None:
+            totals[place] = total
+            note(done)
+
+        return parts[place](progress)
+
+    with terminal.progress_bar("running statements") as bar:
+        return side_by_side(
+            [partial(run, place) for place in range(len(parts))],
+            lambda done: bar(done, sum(totals.values())) if bar else None,
+        )
+
+
+def _updates(
+    folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
+) -> "list[Result]":
     """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
     from tiersim.scenarios.loading import load_scenario
     from tiersim.traces.samples import updates
 
     scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=10s"]) for name in _SCENARIOS]
-    return _counted(updates(folder), trace, scenarios, targets, force=force)
+    return _counted(updates(folder), trace, scenarios, targets, progress, force=force)
 
 
-def _reads(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
+def _reads(
+    folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
+) -> "list[Result]":
     """Run the counted reads on every tier with every size of the pool."""
     from tiersim.scenarios.loading import load_scenario
     from tiersim.traces.samples import reads
@@ -92,11 +121,17 @@ def _reads(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "l
             scenario = load_scenario(name, [*_HOST, f"engine.buffer_pool={pool}"])
             scenario.name = f"{name}-{pool}"
             scenarios.append(scenario)
-    return _counted(reads(folder), trace, scenarios, targets, force=force)
+    return _counted(reads(folder), trace, scenarios, targets, progress, force=force)
 
 
 def _counted(
-    recorded: Path, trace: Path, scenarios: "list[NamedScenario]", targets: list[Path], *, force: bool
+    recorded: Path,
+    trace: Path,
+    scenarios: "list[NamedScenario]",
+    targets: list[Path],
+    progress: terminal.Progress,
+    *,
+    force: bool,
 ) -> "list[Result]":
     """Run the statements of counters, cost as on a model of the recorded hardware."""
     from tiersim.scenarios.loading import load_scenario
@@ -105,4 +140,4 @@ def _counted(
 
     import_trace([recorded / "counters"], trace, force=force)
     baseline = load_scenario(str(recorded / "host" / "recorded.toml"))
-    return run_all(Bundle(trace), scenarios, targets, requests=False, force=force, baseline=baseline)
+    return run_all(Bundle(trace), scenarios, targets, requests=False, force=force, baseline=baseline, progress=progress)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,10 +103,11 @@ def run_all(
     requests: bool,
     force: bool,
     baseline: "NamedScenario | None" = None,
+    progress: terminal.Progress | None = None,
 ) -> "list[Result]":
     """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them.
 
-    Those with an engine, and all of a trace without requests, run statements.
+    Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is to be shown.
     """
     from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 
@@ -115,7 +117,7 @@ def run_all(
     below = [scenario for scenario in scenarios if scenario not in above]
     if above and requests:
         raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
-    found = _run_statements(bundle, above, baseline) if above else []
+    found = _run_statements(bundle, above, baseline, progress) if above else []
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
@@ -127,13 +129,16 @@ def run_all(
 
 
 def _run_statements(
-    bundle: "Bundle", scenarios: "list[NamedScenario]", baseline: "NamedScenario | None"
+    bundle: "Bundle",
+    scenarios: "list[NamedScenario]",
+    baseline: "NamedScenario | None",
+    progress: terminal.Progress | None,
 ) -> "list[Result]":
     from tiersim.scenarios.statements.replay import replay_statements_all
 
     compile_if_cold()
-    with terminal.progress_bar("running statements") as progress:
-        return replay_statements_all(bundle, scenarios, recorded_on=baseline, progress=progress)
+    with nullcontext(progress) if progress else terminal.progress_bar("running statements") as told:
+        return replay_statements_all(bundle, scenarios, recorded_on=baseline, progress=told)
 
 
 def _replay_requests(
