@@ -87,7 +87,7 @@ def _close(stack: Stack, block: int, pages: int) -> None:
         stack.behind_section[place] += pages
 
 
-@kernel
+@kernel(vectorized=True)
 def measure_distances(
     pages: Pages, first: int, last: NDArray[np.int32], stack: Stack, position: int, newest: int, distances: Pages
 ) -> tuple[int, int, int]:

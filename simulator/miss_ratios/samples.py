@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     first: NDArray[np.int64]  # (samples + 1,): where those of each sample begin
 
 
-@kernel
+@kernel(vectorized=True)
 def choose(
     keys: Keys,
     seed: int,

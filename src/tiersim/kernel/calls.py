@@ -77,9 +77,8 @@ def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> Callable[[list[Any]], A
             if code is None:
                 from tiersim.kernel.translate import translate
 
-                code = machine_code.compiled(
-                    translate(kernel, kinds, checked=checked, progress=progress), f"kernel_{key}"
-                )
+                translated = translate(kernel, kinds, checked=checked, progress=progress)
+                code = machine_code.compiled(translated, f"kernel_{key}", vectorized=kernel.vectorized)
                 store.keep(name, key, code)
     address = machine_code.load(code)
     return _callable(name, code, address, [_C_TYPES[kind] if isinstance(kind, str) else _WORD for kind in kinds])

@@ -43,7 +43,7 @@ def target_text() -> str:
     return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features()}"
 
 
-def compiled(translated: Translated, symbol: str) -> Code:
+def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
     """Optimise a module and make machine code of it, in which the kernel is called *symbol*."""
     module = llvm.parse_assembly(translated.text)
     for library in translated.libraries:
@@ -57,8 +57,7 @@ def compiled(translated: Translated, symbol: str) -> Code:
     if not translated.is_optimised:
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
         options.inlining_threshold = _INLINED
-        # of loops over rows none gains by it, and each takes time to be looked at
-        options.slp_vectorization = options.loop_vectorization = False
+        options.slp_vectorization = options.loop_vectorization = vectorized
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
     module.verify()

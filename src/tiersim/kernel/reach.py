@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def code_key(kernel: "Kernel", kinds: tuple[Kind, ...], *, checked: bool) -> str:
     """Return a key under which the kernel's machine code for arguments of these kinds is kept."""
-    parts = [compiler_text(), f"{kernel.__module__}.{kernel.__qualname__}", str(checked), *map(str, kinds)]
+    parts = [compiler_text(), f"{kernel.__module__}.{kernel.__qualname__}", str(checked), str(kernel.vectorized)]
+    parts += map(str, kinds)
     parts += sorted(_own_digest(one) for one in reached(kernel))
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=KEY_LENGTH // 2).hexdigest()
 

@@ -68,7 +68,7 @@ def _entry(kernel: Kernel, arguments: int, returned: Any) -> tuple[str, Kernel]:
         )
     scope: dict[str, Any] = {"kernel": kernel, "float64": np.float64, "int64": np.int64}
     exec("\n".join(lines), scope)  # noqa: S102
-    return "(" * is_tuple + letters, Kernel(scope["entry"], hot=False, checked=False)
+    return "(" * is_tuple + letters, Kernel(scope["entry"], hot=False, checked=False, vectorized=False)
 
 
 def _linked(whole: "_Texts") -> tuple[dict[str, str], list[str]]:
