@@ -49,9 +49,10 @@ INSTALLED = _installed()
 _MISSING = f"no PostgreSQL is installed, and {PACKAGE} names none"
 
 
-def versions() -> list[str]:
-    """What the tests are parametrised with: each version, or one that skips or fails."""
-    return sorted(INSTALLED, key=int) or [""]
+def versions() -> list[Any]:
+    """What the tests are parametrised with: the newest version, in the long run the others, or one that skips or fails."""
+    *others, newest = sorted(INSTALLED, key=int) or [""]
+    return [*(pytest.param(version, marks=pytest.mark.long) for version in others), newest]
 
 
 def _user() -> dict[str, Any]:

@@ -784,8 +784,18 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
         os.close(one.screen)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["import", "describe", "replay one", "replay several"])
+#: Every command that is interrupted, one of them that is ended; the others are ended in the long run.
+_INTERRUPTED = ["import", "describe", "replay one", "replay several"]
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        *((command, signal.SIGINT) for command in _INTERRUPTED),
+        ("replay several", signal.SIGTERM),
+        *(pytest.param(command, signal.SIGTERM, marks=pytest.mark.long) for command in _INTERRUPTED[:-1]),
+    ],
+)
 def test_an_interrupt(
     tmp_path: Path, terminal: Callable[..., Terminal], slow: Path, command: str, number: signal.Signals
 ) -> None:

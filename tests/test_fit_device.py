@@ -108,6 +108,7 @@ def test_what_was_not_measured_is_said_to_be_open(of_reads: Fit) -> None:
     assert "fdatasync=1" in said
 
 
+@pytest.mark.long
 def test_reads_behind_writes_are_predicted(of_writes: Fit) -> None:
     with commands(LONG):
         for setting in (mix(4), mix(16), mix(64)):

@@ -545,6 +545,7 @@ def test_nothing_sticks_out(html: str, open_page: Open, width: int, scheme: str)
     assert all(fits and tall for fits, tall in plots)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_two_hundred_points_stay_small(open_page: Open, tmp_path: Path) -> None:
     pools = [int(64 * MIB * 2 ** (step / 2)) // MIB * MIB for step in range(10)]

@@ -291,7 +291,7 @@ def test_rows_that_move_are_missed_as_where_updates_have_moved_them(exponent: fl
     assert stayed.heap_missed > 1.08 * expected.heap_missed
 
 
-@pytest.mark.parametrize("share", [0.4, 1.0])
+@pytest.mark.parametrize("share", [pytest.param(0.4, marks=pytest.mark.long), 1.0])
 def test_rows_that_moved_are_found_by_how_misses_divide(share: float) -> None:
     truth = Law(1.05, moved=share)
     table = replace(MADE_UP, accesses=400_000, updated=True)
@@ -358,6 +358,7 @@ def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
 
 
 @needs_jit
+@pytest.mark.long
 def test_a_second_size_tells_a_hot_set_from_zipf_s_law() -> None:
     """80 % to 5 %, of which no usage counts were recorded."""
     law = Law(0.0, 20_000, 0.8)

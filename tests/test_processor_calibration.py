@@ -73,6 +73,7 @@ def test_what_was_not_recorded_is_not_looked_for() -> None:
     assert (found.client_ns, found.costs.read_ns) == (1, 26_000)
 
 
+@pytest.mark.long
 def test_a_real_server_on_other_pools_and_devices_from_one_recording() -> None:
     """Throughput, means and misses within 10 %, the tail within 25 %."""
     found = point_reads.experiment()

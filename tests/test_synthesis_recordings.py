@@ -85,7 +85,7 @@ def little(made: Synthesis) -> float:
     return float((at_once[:-1] * np.diff(edges[order])).sum() / (edges.max() - edges.min()))
 
 
-@pytest.mark.parametrize("name", LAB)
+@pytest.mark.parametrize("name", [LAB[0], *(pytest.param(name, marks=pytest.mark.long) for name in LAB[1:])])
 def test_cells_of_the_lab(name: str, tmp_path: Path) -> None:
     folder = SHARED / "lab" / name
     made = synthesised(recorded(folder, tmp_path), 1)
