@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 COMPILE := uv pip compile --quiet --generate-hashes --no-header --python-version 3.11
-# Benchmarks measure one at a time; their fixture is not for tests.
-TESTS := $(VENV)/bin/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=worksteal -p no:benchmark
+# One worker more than processors, for some tests wait for servers and browsers. Benchmarks measure one at a time; their fixture is not for tests.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(), 4) + 1)')
+TESTS := $(VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal -p no:benchmark
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-long check docs benchmark lock clean
