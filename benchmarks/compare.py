@@ -26,20 +26,25 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIDENCE = 0.95
 
 
+def _requests(builder: Any, fed: Any, metrics: Any) -> Callable[[], list[Any]]:
+    from tiersim.simulator.compiled import engine
+
+    plant = builder.build()
+
+    def run() -> list[Any]:
+        done, outcome = engine.run(plant, [fed], metrics, keep_done=True)
+        return [outcome.done_ns, *metrics, *done]
+
+    return run
+
+
 def _array(count: int, per_s: float, depth: int) -> Case:
     def prepare() -> Callable[[], list[Any]]:
         from benchmarks.test_engine_speed import load, prepared
-        from tiersim.simulator.compiled import engine
 
         fed = load(count, per_s)
         builder, commands, metrics = prepared(fed, depth)
-        plant = builder.build()
-
-        def run() -> list[Any]:
-            done, outcome = engine.run(plant, [commands], metrics, keep_done=True)
-            return [outcome.done_ns, *metrics, *done]
-
-        return run
+        return _requests(builder, commands, metrics)
 
     return prepare
 
@@ -74,7 +79,6 @@ def _raid5(per_s: float) -> Case:
         from tiersim.devices.tables import RESOURCES
         from tiersim.devices.volume import Volume, add_volume
         from tiersim.operations import WRITE
-        from tiersim.simulator.compiled import engine
         from tiersim.simulator.metrics import new_metrics
 
         count = 50_000
@@ -83,13 +87,7 @@ def _raid5(per_s: float) -> Case:
         builder = PlantBuilder(1)
         fed = commands(poisson(count, per_s), add_volume(builder, volume), WRITE, pages * 8192)
         metrics = new_metrics(1, len(builder.stations), RESOURCES, 3, int(fed.time_ns[-1]) // 2 + 1)
-        plant = builder.build()
-
-        def run() -> list[Any]:
-            done, outcome = engine.run(plant, [fed], metrics, keep_done=True)
-            return [outcome.done_ns, *metrics, *done]
-
-        return run
+        return _requests(builder, fed, metrics)
 
     return prepare
 
@@ -147,7 +145,6 @@ def _flash(mapping: str) -> Case:
         from tiersim.devices.flash import add_flash
         from tiersim.devices.plant import PlantBuilder
         from tiersim.devices.tables import RESOURCES
-        from tiersim.simulator.compiled import engine
         from tiersim.simulator.metrics import new_metrics
 
         count, device, luck = 300_000, drive(mapping), np.random.default_rng(1)
@@ -156,13 +153,7 @@ def _flash(mapping: str) -> Case:
         builder = PlantBuilder(1)
         fed = commands(poisson(count, 60_000), add_flash(builder, device, "flash"), operations, places, LENGTH)
         metrics = new_metrics(1, 1, RESOURCES, 3, int(fed.time_ns[-1]) // 2 + 1)
-        plant = builder.build()
-
-        def run() -> list[Any]:
-            done, outcome = engine.run(plant, [fed], metrics, keep_done=True)
-            return [outcome.done_ns, *metrics, *done]
-
-        return run
+        return _requests(builder, fed, metrics)
 
     return prepare
 
