@@ -205,9 +205,12 @@ def _count_misses() -> None:
 
 
 def _count_distances() -> None:
-    keys, sizes = np.arange(64, dtype=np.int64) % 24, size_grid()
-    for curve in (ExactCurve(sizes), Shards(sizes, most_pages=16, samples=1)):
-        curve.add(keys, np.zeros(64, np.int32))
+    sizes = size_grid()
+    for writable in (True, False):  # those of a bundle cannot be written
+        keys = np.arange(64, dtype=np.int64) % 24
+        keys.flags.writeable = writable
+        for curve in (ExactCurve(sizes), Shards(sizes, most_pages=16, samples=1)):
+            curve.add(keys, np.zeros(64, np.int32))
 
 
 def _synthesise() -> None:

@@ -19,6 +19,7 @@ main()
 """
 #: What few commands need.
 SELDOM = {
+    "numba",
     "plotly",
     "simpy",
     "distributed",
