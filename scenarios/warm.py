@@ -103,9 +103,7 @@ def compile_for_commands(progress: Progress | None = None) -> None:
 
 def _compile_beside() -> None:
     for number in ending_signals():
-        signal.signal(
-            number, signal.SIG_DFL
-        )  # whoever interrupts the command hears of it from the process that was started first
+        signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
     _compile_others()
 
 

@@ -130,6 +130,18 @@ def test_a_constant_counts_from_the_end() -> None:
     assert last(np.array([3, 4, 5])) == 5
 
 
+def closing_over(factor: int) -> Any:
+    @kernel
+    def times(value: int) -> int:
+        return factor * value
+
+    return times
+
+
+def test_what_a_kernel_closes_over_is_a_part_of_it() -> None:
+    assert [closing_over(factor)(7) for factor in (3, 4)] == [21, 28]
+
+
 @needs_jit
 def test_a_foreign_index_is_refused() -> None:
     column = np.array([3, 4, 5])

@@ -82,7 +82,7 @@ def _layout(dtype: np.dtype[Any]) -> str:
 
 
 class Block:
-    """The words of an array or of a set of tables; whoever holds it keeps the arrays alive."""
+    """The words of an array or of a set of tables. It holds addresses only: the caller keeps the arrays alive."""
 
     __slots__ = ("address", "kind", "words")
 
@@ -98,7 +98,7 @@ def _array_kind(dtype: np.dtype[Any], ndim: int, contiguous: bool, writable: boo
 
 
 def of_array(array: NDArray[Any]) -> Block:
-    """Return the block of an array, which must outlive it. Raises TypeError for one whose items are not aligned."""
+    """Return the block of an array. The array must live as long as the block is used. Raises TypeError for one whose items are not aligned."""
     flags = array.flags
     contiguous = bool(flags.c_contiguous)
     if not flags.aligned:

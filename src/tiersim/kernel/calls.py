@@ -41,7 +41,7 @@ class Caller:
         """Run the kernel, which is compiled first if it has to be."""
         kinds: list[Kind] = []
         words: list[Any] = []
-        held = []
+        held = []  # blocks must live until the kernel returns
         for argument in arguments:
             kind = _NUMBERS.get(type(argument))
             if kind is not None:

@@ -8,8 +8,8 @@ import llvmlite.binding as llvm
 
 from tiersim.kernel.store import Code
 
-#: LLVM's level of optimisation, 1 to 3, and how large a function may be that it inlines (225 is its own choice).
-_LEVEL, _INLINED = 3, 225
+#: LLVM's level of optimisation, 1 to 3.
+_LEVEL = 3
 _loading = RLock()
 
 
@@ -56,7 +56,6 @@ def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
     target = _target()
     if not translated.is_optimised:
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
-        options.inlining_threshold = _INLINED
         options.slp_vectorization = options.loop_vectorization = vectorized
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)

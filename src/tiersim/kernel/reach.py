@@ -47,9 +47,13 @@ def _is_kernel(value: Any) -> bool:
 
 
 def _globals(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a function reads of its module, and of modules that are there: name and value."""
+    """Yield what a function reads beside its arguments: globals, globals of modules of this package, and what it closes over; name and value."""
     names = set(function.__code__.co_names)
     known = function.__globals__
+    yield from zip(
+        function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True
+    )
+    yield "defaults", function.__defaults__
     for name in sorted(names & known.keys()):
         value = known[name]
         yield name, value
@@ -74,7 +78,11 @@ def _code_text(code: CodeType, doc: str | None) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return what a kernel sees of a global. Raises TypeError for what it cannot take."""
+    """Return what a kernel sees of a global.
+
+    Names of attributes are among the names that a function reads, so a global may be here that no kernel reads; one that a kernel cannot take
+    is refused when it is translated.
+    """
     if isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | type(None)):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, tuple):
@@ -85,7 +93,7 @@ def _text(value: Any) -> str:
         return value.__name__
     if isinstance(value, type | FunctionType | BuiltinFunctionType) or _is_kernel(value):
         return f"{value.__module__}.{value.__qualname__}"
-    raise TypeError(f"a kernel reads {value!r}, which it cannot take; use a number, a tuple, an array or a kernel")
+    return type(value).__qualname__
 
 
 @cache

@@ -6,7 +6,7 @@ compiler keeps an address in a register across stores, or loads it anew.
 An index is never negative: ``table[-1]`` counts from the end when -1 is a constant, and is an error otherwise. A variable index costs no test,
 unless checks are on: then an index outside the table ends the kernel with an IndexError.
 
-Only what numba documents for extensions is used here; see https://numba.readthedocs.io/en/stable/extending/low-level.html.
+These are numba's points of extension: https://numba.readthedocs.io/en/stable/extending/low-level.html.
 """
 
 import operator
@@ -29,7 +29,6 @@ class Table(types.Type):
         """*checked*: an index outside it ends the kernel."""
         self.dtype, self.ndim = from_dtype(kind.dtype), kind.ndim
         self.contiguous, self.writable, self.checked, self.words = kind.contiguous, kind.writable, checked, kind.words
-        self.itemsize = kind.dtype.itemsize
         super().__init__(name=f"Table.{kind.digest}{'.checked' * checked}")
 
 
@@ -65,6 +64,7 @@ register_model(TableSet)(_Pointer)
 class _SetAttributes(AttributeTemplate):
     key = TableSet
 
+    # numba declares it as a constant, NotImplemented
     def generic_resolve(self, kind: TableSet, name: str) -> Any:  # type: ignore[override]
         return kind.fields[name][0] if name in kind.fields else None
 
@@ -110,6 +110,7 @@ def _len(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
 
 
 def _kinds(index: Any) -> tuple[Any, ...]:
+    # its tuples can be iterated, though their base does not say so
     return tuple(index) if isinstance(index, types.BaseTuple) else (index,)  # type: ignore[arg-type]
 
 
