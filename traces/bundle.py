@@ -123,9 +123,7 @@ class RequestWriter:
             compression_level=1,
             use_dictionary=_DICTIONARY_COLUMNS,
             column_encoding=dict.fromkeys(_DELTA_COLUMNS, "DELTA_BINARY_PACKED"),
-            write_statistics=[
-                "time_ns"
-            ],  # nobody looks for a part of a trace by anything else; all of them take a quarter of the time
+            write_statistics=["time_ns"],  # parts of a trace are found by time alone; all columns cost a quarter more
         )
 
     def append(self, block: Requests) -> None:

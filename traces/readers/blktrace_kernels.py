@@ -47,11 +47,9 @@ SCAN_COUNTS = 7
 
 @kernel(checked=True)
 def _u32(data: Bytes, at: int, big: bool) -> int:
-    # Unsigned places need no test for negative ones, so LLVM makes one load of the four. int64 first: numba takes int() of a byte as
-    # unsigned, and unsigned with signed as float.
-    place = np.uint64(at)
-    b0, b1 = int(np.int64(data[place])), int(np.int64(data[place + np.uint64(1)]))
-    b2, b3 = int(np.int64(data[place + np.uint64(2)])), int(np.int64(data[place + np.uint64(3)]))
+    # int64 first: numba takes int() of a byte as unsigned, and unsigned with signed as float.
+    b0, b1 = int(np.int64(data[at])), int(np.int64(data[at + 1]))
+    b2, b3 = int(np.int64(data[at + 2])), int(np.int64(data[at + 3]))
     value = b3 << 24 | b2 << 16 | b1 << 8 | b0
     if big:
         value = (value & 0xFF) << 24 | (value & 0xFF00) << 8 | value >> 8 & 0xFF00 | value >> 24
