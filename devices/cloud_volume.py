@@ -65,6 +65,7 @@ class CloudVolume(Sourced):
     accounting_unit: Bytes | None = Field(default=None, gt=0)
     merged_from: Bytes | None = Field(default=None, gt=0)
     flush: Nanoseconds | None = Field(default=None, gt=0)
+    flushes_counted: bool = True
     price_per_gib_month: float | None = Field(default=None, gt=0)  # USD
     price_per_iops_month: float | None = Field(default=None, gt=0)  # USD, of what is provisioned
 
@@ -206,6 +207,7 @@ class CloudVolume(Sourced):
             "accounting_unit": self.accounting_unit,
             "merged_from": self.merged_from,
             "flush": self.flush,
+            "flushes_counted": None if self.flushes_counted else False,
         }
         values |= burst("iops", "credits", iops, burst_iops, self.burst_credits, self.burst_time)
         values |= burst("rate", "bytes", rate, burst_rate, None, self.burst_time)

@@ -277,7 +277,8 @@ BUCKET_ROW = _record(
     "refill_interval_ns",
     "latency_ns",
     "write_resource",  # column of work_ns that writes are accounted in
-    "flush_ns",  # of a flush, which then takes no token; 0: it is a write of no bytes
+    "flush_ns",
+    "free_flushes",  # a flush takes no token
     "unit_bytes",  # a request costs one token for each begun unit; 0: one token whatever its size
     "merged_bytes",  # one of this length or more counts with the one that it follows; 0: none does
     "run_op",  # of those that followed each other

@@ -44,7 +44,8 @@ class TokenBucket(Sourced):
     burst_bytes: Bytes | None = Field(default=None, gt=0)
     accounting_unit: Bytes | None = None  # a request costs one token for each begun unit
     merged_from: Bytes | None = Field(default=None, gt=0)  # longer ones that follow each other fill units together
-    flush: Nanoseconds | None = Field(default=None, gt=0)  # in place of a write of no bytes
+    flush: Nanoseconds | None = Field(default=None, gt=0)  # time of a flush, in place of latency
+    flushes_counted: bool = True  # a flush takes an allowance, as a write of no bytes
 
     @model_validator(mode="after")
     def _one_way_of_limiting(self) -> "TokenBucket":
@@ -143,7 +144,8 @@ def add_bucket(
         write_bytes=length if volume.rate else allowance(volume.write_rate),
         refill_interval_ns=volume.refill_interval,
         latency_ns=volume.latency,
-        flush_ns=volume.flush or 0,
+        flush_ns=volume.flush or volume.latency,
+        free_flushes=int(not volume.flushes_counted),
         unit_bytes=volume.accounting_unit or 0,
         merged_bytes=volume.merged_from or 0,
         write_resource=0 if together else 1,

@@ -1,7 +1,7 @@
 """A volume with limits as a passive machine: a request goes on when its allowances cover it.
 
 Each ``refill_interval`` an allowance of rate x interval arrives, counted from time 0; what nobody waits for lapses but for
-``carry_over``. Reads and writes may have allowances of their own; a flush and a discard count as writes of no bytes. A
+``carry_over``. Reads and writes may have allowances of their own; a discard counts as a write of no bytes, and so does a flush unless flushes are free. A
 request that costs more than an allowance can ever hold goes when the allowance is full and leaves a debt.
 
 One allowance may stand behind another: the first is refilled at the rate of a burst, the one behind it at the baseline
@@ -73,7 +73,7 @@ def data_bytes(p: Plant, slot: int) -> int:
 def request_tokens(p: Plant, bucket: int, slot: int) -> int:
     """Tokens that a request takes from an allowance of requests; those that follow each other fill units together."""
     b = p.buckets[bucket]
-    if p.requests[slot]["op"] == FLUSH and b["flush_ns"] > 0:
+    if p.requests[slot]["op"] == FLUSH and b["free_flushes"]:
         return 0
     unit = b["unit_bytes"]
     length = data_bytes(p, slot)
@@ -163,8 +163,7 @@ def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, i
         return read, now + b["latency_ns"], NEVER
     queue.remove(p, b["write_queue"], write, NONE)
     p.work_ns[station, b["write_resource"]] += _pay(p, bucket, write, b["write_requests"], b["write_bytes"])
-    flush_ns = b["flush_ns"]
-    return write, now + (flush_ns if flush_ns > 0 and p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
+    return write, now + (b["flush_ns"] if p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
 
 
 @kernel

@@ -267,10 +267,33 @@ def test_requests_that_follow_each_other_fill_units_together(length: int, step: 
 
 
 @pytest.mark.kernels
-def test_a_flush_may_have_a_time_of_its_own_and_takes_no_allowance() -> None:
-    volume = bucket(iops=10, rate=None, refill_interval=S // 10, carry_over=0, latency=500_000, flush=48_000)
+@pytest.mark.parametrize(("counted", "refills"), [(True, [0, 1, 2, 3]), (False, [0, 0, 0, 1])])
+def test_a_flush_with_a_time_of_its_own_takes_an_allowance_unless_flushes_are_free(
+    counted: bool, refills: list[int]
+) -> None:
+    own = {"flush": 48_000, "flushes_counted": counted}
+    volume = bucket(iops=10, rate=None, refill_interval=S // 10, carry_over=0, latency=500_000, **own)
     found = run_volume(volume, commands([0, 1, 2, 3], 0, [WRITE, FLUSH, FLUSH, WRITE]))
-    assert found.latency_ns.tolist() == [500_000, 48_000, 48_000, S // 10 + 500_000 - 3]
+    ended_ns = found.latency_ns + np.arange(4)
+    begun_ns = [max(number * S // 10, arrived) for arrived, number in enumerate(refills)]
+    assert ended_ns.tolist() == [
+        start + of for start, of in zip(begun_ns, [500_000, 48_000, 48_000, 500_000], strict=True)
+    ]
+
+
+def test_a_cap_of_writes_bounds_flushes_of_a_log() -> None:
+    """A commit is a write and a flush: two of the writes that the cap allows."""
+    volume = bucket(
+        read_iops=1000, write_iops=100, iops=None, rate=None, refill_interval=S // 10, carry_over=0, flush=1_000_000
+    )
+    found = run_volume(volume, commands(np.zeros(1000), 0, [WRITE, FLUSH] * 500))
+    assert found.outcome.end_ns == pytest.approx(10 * S, rel=0.02)
+
+
+def test_flushes_of_a_volume_whose_guest_keeps_them_are_free() -> None:
+    ordered = order("gcp-hyperdisk-balanced", "64 GiB", 3000, "140 MiB/s")
+    assert not ordered.flushes_counted
+    assert order("aws-gp3", "500 GiB", 3000, "125 MiB/s").flushes_counted
 
 
 @pytest.mark.parametrize(
