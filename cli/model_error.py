@@ -1,4 +1,4 @@
-"""What is said of the models' own error, beside results."""
+"""What is said beside results: of the models' own error, and caveats."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -42,11 +42,19 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
-    """Return :func:`notes` of rows of a sweep, a load or a search, whose summaries do not hold how far off models were."""
+    """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how far off models were."""
     from tiersim.scenarios.model_error import model_error_of
 
-    found = dict.fromkeys(summary["verdict"]["calibration"] for summary in summaries if summary)
-    return notes([{"verdict": {"calibration": one}, "model_error": model_error_of(one)} for one in found])
+    done = [summary for summary in summaries if summary]
+    found = dict.fromkeys(summary["verdict"]["calibration"] for summary in done)
+    errors = notes([{"verdict": {"calibration": one}, "model_error": model_error_of(one)} for one in found])
+    return [*errors, *caveats(done)]
+
+
+def caveats(summaries: Iterable[Summary]) -> list[str]:
+    """Return the caveats of all results as sentences, each once."""
+    found = dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))
+    return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 
 def _reach(one: Mapping[str, Any]) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
 
+#: What is set of every scenario and is also true of the recorded hardware: how the recording is played, and what it does not say.
+_OF_THE_RECORDING = ("replay.", "engine.os_cache")
+
 
 def replay(
     trace: Annotated[
@@ -58,8 +61,8 @@ def replay(
     from tiersim.scenarios.loading import load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
-    replayed = [setting for setting in settings or () if setting.startswith("replay.")]
-    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, replayed))
+    shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
+    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, shared))
     _refuse_same_names(scenarios)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
@@ -255,9 +258,7 @@ def _show_requests(summaries: list[dict[str, Any]]) -> None:
         if _load(s) != "steady" or s["replay"].get("late_sessions")
     ]
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
-    notes += [
-        f"{caveat[0].upper()}{caveat[1:]}." for caveat in dict.fromkeys(c for s in summaries for c in s["caveats"])
-    ]
+    notes += model_error.caveats(summaries)
     if "why" in summaries[0]["replay"]:
         notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:

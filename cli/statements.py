@@ -171,8 +171,7 @@ def notes_of(summaries: Sequence[Summary]) -> list[str]:
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
     notes += model_error.notes(summaries)
-    for caveat in dict.fromkeys(caveat for summary in summaries for caveat in summary["caveats"]):
-        notes.append(f"{caveat[0].upper()}{caveat[1:]}.")
+    notes += model_error.caveats(summaries)
     defaults = dict.fromkeys(
         f"{key}: {basis}" for s in summaries for key, basis in s["settings_from"].items() if basis.startswith("default")
     )

@@ -71,7 +71,11 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
         for name, figures in summary.get("latency_ns", {}).items()
         if figures["mean"]["value"] is not None
     }
-    kept = {key: summary[key] for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict") if key in summary}
+    kept = {
+        key: summary[key]
+        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "caveats")
+        if key in summary
+    }
     by_point = row["screened"]["by_point"] if row["status"] == "screened" else None
     settings = tuple(row["settings"][key] for key in keys)
     return _Shown(row["point"], settings, row["status"], row["error"], by_point, means, kept)

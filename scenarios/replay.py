@@ -15,6 +15,7 @@ from tiersim.devices.tables import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes
+from tiersim.scenarios import without_effect
 from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
@@ -193,7 +194,10 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": parameters_assumed(scenario),
-        "caveats": caveats_of(scenario),
+        "caveats": [
+            *caveats_of(scenario),
+            *without_effect.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
+        ],
     }
 
 

@@ -40,6 +40,8 @@ class Assembled:
     cache_state: str  # of the pool when it begins
     warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
+    volumes: tuple[str, ...]  # that anything lies on
+    calibrated: bool = False  # statements cost what was found on a model of the recorded hardware
 
     @property
     def stops(self) -> bool:
@@ -69,7 +71,7 @@ def assemble(
     program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
     builder = PlantBuilder(seed)
     entry = volumes_of(scenario, builder)
-    relations, log_volume = _place(scenario, load, settings.page_bytes, entry)
+    relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)
     frames = frames_of(load, settings)
     database = add_database(
         builder,
@@ -85,7 +87,12 @@ def assemble(
     warmed = _fill(scenario, state, load, database, plant, pools or WarmPools())
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
-    return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns)
+    if settings.of_engine.extension_bytes:
+        volumes.append(scenario.model.placement["extension"])
+    return Assembled(
+        builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns, tuple(volumes),
+        calibrated=processor is not None,
+    )  # fmt: skip
 
 
 def volumes_of(scenario: NamedScenario, builder: PlantBuilder) -> dict[str, int]:
@@ -190,8 +197,10 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
     )
 
 
-def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]) -> tuple[list[Relation], str]:
-    """Return the tables on their volumes, and the volume of the log; raises ScenarioError when they do not fit."""
+def _place(
+    scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]
+) -> tuple[list[Relation], list[str], str]:
+    """Return the tables on their volumes, all volumes used, and that of the log; raises ScenarioError when they do not fit."""
     rules = scenario.model.placement
     _check_names(scenario, load)
     default = scenario.model.default_volume
@@ -221,7 +230,7 @@ def _place(scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str
         )
         for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
     ]
-    return relations, log_volume
+    return relations, [*volumes, log_volume], log_volume
 
 
 def _extension_volume(scenario: NamedScenario, extension_bytes: int) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.tables import NEVER, Plant
 from tiersim.devices.token_bucket import balances
+from tiersim.scenarios import without_effect
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
@@ -323,12 +324,17 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
+    load = assembled.load
     found = [*assembled.settings.caveats, *caveats_of(scenario)]
-    if is_extrapolated(assembled.load, assembled.settings):
+    found += without_effect.of_statements(
+        scenario.model, assembled.volumes, described=load.described, calibrated=assembled.calibrated
+    )
+    if is_extrapolated(load, assembled.settings):
         found.append(
             f"extrapolated: a pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as large or small as the recorded one"
         )
-    bounded = assembled.load.fitted.bounded
+    found += load.fitted.contradicted
+    bounded = load.fitted.bounded
     if bounded:
         found.append(
             f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling; the nearest law is taken"

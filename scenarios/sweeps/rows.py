@@ -8,7 +8,7 @@ from tiersim.simulator.result import Result
 #: What a row says of a result, where the result says it; the keys and shapes are those of ``docs/result.md``.
 SUMMARY_KEYS = (
     "name", "seed", "level", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "hit_ratio", "latency_ns", "relative_latency_ns",
-    "commit_breakdown_ns", "queries", "checkpoints", "checkpoint_impact", "log", "stations", "streams", "extrapolated", "cost",
+    "commit_breakdown_ns", "queries", "checkpoints", "checkpoint_impact", "log", "stations", "streams", "extrapolated", "cost", "caveats",
 )  # fmt: skip
 #: What of each query is left out besides: how its executions came about is the same in all points.
 _NOT_OF_QUERIES = ("executions", "cpu")

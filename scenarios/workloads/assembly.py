@@ -49,6 +49,7 @@ class Placed:
     """Relations on the scenario's volumes, and where log, temp blocks and backups are."""
 
     relations: list[Relation]
+    volumes: list[str]  # of the relations
     log: str
     temp: str
     backup: str
@@ -100,7 +101,13 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     warmed = state == "warm" and warm(database, plant, most_references=max(_MOST_TURNS * frames, _FEWEST)).stationary
     clean_all(database)
     load = _load(described, settings, frames, span_ns)
-    return Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns), laid
+    volumes = [*placed.volumes, placed.log, placed.temp, placed.backup]
+    if settings.of_engine.extension_bytes:
+        volumes.append(scenario.model.placement["extension"])
+    return (
+        Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns, tuple(volumes)),
+        laid,
+    )
 
 
 def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
@@ -191,7 +198,7 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
                 f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there needs "
                 f"{format_bytes(size)}; choose more capacity"
             )
-    return Placed(relations, log, temp, backup, from_bytes, temp_from_bytes)
+    return Placed(relations, volumes, log, temp, backup, from_bytes, temp_from_bytes)
 
 
 def _aligned(size: int) -> int:

@@ -47,6 +47,7 @@ class Fitted:
     unused: int = 0  # frames of the recorded pool that held nothing when the recording began
     policy: str = SWEEP  # how it replaced pages
     heap_held: tuple[float, ...] = ()  # pages of each table's heap that it holds in the long run, by the fitted laws
+    contradicted: tuple[str, ...] = ()  # of what is said, what no law explains
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -80,7 +81,7 @@ def fit(
         for table, law in zip(used, laws, strict=True)
         if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
     ]
-    said, alone = [], []
+    said, alone, contradicted = [], [], []
     for place in unknown:
         table = used[place]
         against = contradictions(evidence.residuals(laws, place))
@@ -93,9 +94,8 @@ def fit(
             said.append(f"{against[0]}: contradicts Zipf's law, which misses as many pages together")
             laws, alike = evidence.better(laws, place)
             said += alike
-            said += [
-                f"{one}: the law found does not explain it" for one in contradictions(evidence.residuals(laws, place))
-            ]
+            left = contradictions(evidence.residuals(laws, place))
+            contradicted += [f"{one}: the law found does not explain it" for one in left]
         elif not against and evidence.is_alone(place):
             alone.append(table.name)
     if alone:
@@ -112,11 +112,12 @@ def fit(
         tuple(bounded),
         seed,
         found,
-        tuple(said),
+        (*said, *contradicted),
         evidence.sizes[1:],
         unused,
         policy,
         held,
+        tuple(contradicted),
     )
 
 

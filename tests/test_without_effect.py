@@ -1,0 +1,123 @@
+"""Keys of a scenario that make no difference to a run: each is named, and indeed makes none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.counted_bundles import synthesised
+from tests.counted_databases import counted_database, law
+from tests.made_up_devices import token_bucket
+from tiersim.scenarios.calibration.counters import read_counters
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.playback import survey_to_play
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.statements.load import Load, read_load
+from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+
+_FIGURES = ("latency_ns", "throughput_per_s", "stations", "verdict", "load")
+_OTHER_VOLUME = '[volumes.other]\ndevice = "device.toml"\n[placement]\ndefault = "data"\n'
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace without latencies, whose requests come by the clock."""
+    folder = tmp_path_factory.mktemp("requests")
+    (folder / "recorded").write_text("".join(f"1000,R,{4096 * n},4096,{7 * n}\n" for n in range(40)))
+    import_trace([folder / "recorded"], folder / "a.trace", format="alibaba")
+    return folder / "a.trace"
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace")
+    return read_load(read_counters(path), synthesised(path, 1), law())
+
+
+def _run_requests(trace: Path, folder: Path, text: str, settings: list[str]) -> Result:
+    (folder / "device.toml").write_text(token_bucket(latency="200 us", iops=1_000_000))
+    (folder / "s.toml").write_text(f'[volumes.data]\ndevice = "device.toml"\n{text}')
+    scenario = load_scenario(str(folder / "s.toml"), settings)
+    playback = survey_to_play(Bundle(trace), [scenario])
+    return replay(playback.found, scenario, playback=playback)
+
+
+def _run_statements(load: Load, folder: Path, text: str, settings: list[str]) -> Result:
+    (folder / "device.toml").write_text(token_bucket(latency="200 us", iops=1_000_000))
+    (folder / "s.toml").write_text(f'[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n{text}')
+    return replay_statements(
+        load.path, load_scenario(str(folder / "s.toml"), ["replay.cache_state=cold", *settings]), load=load
+    )
+
+
+def _same(one: Result, other: Result) -> None:
+    assert {key: one.summary[key] for key in _FIGURES} == {key: other.summary[key] for key in _FIGURES}
+
+
+def _named(result: Result) -> list[str]:
+    return [
+        text.partition(" makes no difference here")[0] for text in result.summary["caveats"] if " makes no " in text
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "key"),
+    [
+        ("[host]\ncores = 4\n", [], "host"),
+        ("", ["replay.dependency_window=1 s"], "replay.dependency_window"),
+        ("", ["replay.writers=clock"], "replay.writers"),
+        ("", ["replay.clients=4"], "replay.clients"),
+        ("", ["volumes.data.used=1 GiB"], "volumes.data.used"),
+        ('[placement]\nlog = "data"\n', [], "placement.log"),
+        ('[placement]\ntemp = "data"\n', [], "placement.temp"),
+        ('[placement]\n"file:other" = "data"\n', [], "placement.file:other"),
+        ('[placement]\n"relation:t" = "data"\n', [], "placement.relation:t"),
+    ],
+)
+def test_a_key_that_makes_no_difference_to_requests_is_named(
+    requests: Path, tmp_path: Path, text: str, settings: list[str], key: str
+) -> None:
+    plain, found = _run_requests(requests, tmp_path, "", []), _run_requests(requests, tmp_path, text, settings)
+    assert _named(plain) == []
+    assert _named(found) == [key]
+    _same(plain, found)
+
+
+def test_a_volume_that_nothing_lies_on_is_named(requests: Path, load: Load, tmp_path: Path) -> None:
+    assert _named(_run_requests(requests, tmp_path, _OTHER_VOLUME, [])) == ["volumes.other"]
+    assert _named(_run_statements(load, tmp_path, _OTHER_VOLUME, [])) == ["volumes.other"]
+    assert _named(_run_statements(load, tmp_path, f'{_OTHER_VOLUME}log = "other"\n', [])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "key"),
+    [
+        ("", ["replay.dependency_window=1 s"], "replay.dependency_window"),
+        ("", ["replay.writers=clock"], "replay.writers"),
+        ("", ["replay.addresses=pack"], "replay.addresses"),
+        ("", ["volumes.data.offset=1 MiB"], "volumes.data.offset"),
+        ('[placement]\nbackup = "data"\n', [], "placement.backup"),
+        ("", ["host.clients=here"], "host.clients"),
+        ("", ["engine.os_cache=1 GiB", "engine.direct_io=true"], "engine.os_cache"),
+    ],
+)
+def test_a_key_that_makes_no_difference_to_statements_is_named(
+    load: Load, tmp_path: Path, text: str, settings: list[str], key: str
+) -> None:
+    plain = _run_statements(load, tmp_path, "", ["engine.direct_io=true"])
+    found = _run_statements(load, tmp_path, text, ["engine.direct_io=true", *settings])
+    assert _named(plain) == []
+    assert _named(found) == [key]
+    _same(plain, found)
+
+
+def test_a_key_that_makes_a_difference_is_not_named(requests: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "replay.addresses": "pack",
+        "volumes.data.used": "1 GiB",
+        "volumes.data.offset": "1 MiB",
+    }
+    assert _named(_run_requests(requests, tmp_path, "", [f"{key}={value}" for key, value in settings.items()])) == []
