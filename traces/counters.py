@@ -153,6 +153,10 @@ SUBJECTS: Mapping[str, Subject] = {
         _words("user_ms nice_ms system_ms idle_ms io_wait_ms interrupt_ms soft_interrupt_ms steal_ms"),
         _words("user_share nice_share system_share io_wait_share steal_share idle_share busy_share cores"),
     ),
+    "process": Subject(  # while they were watched
+        "kind: client backends, server helpers, load generator",
+        _words("cpu_ms user_ms system_ms run_queue_ms slices observed_ms"),
+    ),
     "memory": Subject(
         "host",
         frozenset(),

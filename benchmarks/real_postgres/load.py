@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,8 @@ _DRAWN = """\
 \\set row permute(:drawn, {rows}, 42) + 1
 """
 _LOOKUP = "SELECT abalance FROM pgbench_accounts WHERE aid = :row;\n"
+#: pgbench's own transaction has its own name there.
+_BUILT_IN: dict[Script, str] = {"tpcb": "tpcb-like"}
 SCRIPTS: dict[Script, str] = {
     "reads": _DRAWN + _LOOKUP,
     "updates": f"""{_DRAWN}\
@@ -52,8 +53,7 @@ def fill(server: Server, load: Load) -> None:
 
 def age(server: Server, load: Load) -> None:
     """Update rows as the load does, as often as it says."""
-    script = _write_script(server, load, "updates")
-    command = [*_pgbench(server, load, script), "-t", str(load.age // load.clients), DATABASE]
+    command = [*_pgbench(server, load, "updates"), "-t", str(load.age // load.clients), DATABASE]
     run(command)
 
 
@@ -66,9 +66,8 @@ def transact(
     server: Server, cell: Cell, seconds: float, watch: Callable[[], None], each_s: float = 60.0
 ) -> Transactions:
     """Run the clients for a time and call *watch* every *each_s* seconds; raises BenchError when pgbench fails."""
-    script = _write_script(server, cell.load, cell.script)
     command = [
-        *_pgbench(server, cell.load, script), "-T", f"{seconds:.0f}", "-P", "1", "-l", "--log-prefix=transactions", DATABASE,
+        *_pgbench(server, cell.load, cell.script), "-T", f"{seconds:.0f}", "-P", "1", "-l", "--log-prefix=transactions", DATABASE,
     ]  # fmt: skip
     try:
         with subprocess.Popen(
@@ -96,16 +95,14 @@ def transact(
     return Transactions(ended[order], rows[order, 0] / 1e3, printed)
 
 
-def _write_script(server: Server, load: Load, name: Script) -> Path:
+def _pgbench(server: Server, load: Load, name: Script) -> list[str]:
     script = server.folder / "transaction.sql"
-    script.write_text(SCRIPTS[name].format(rows=load.scale * _ROWS_PER_SCALE))
-    return script
-
-
-def _pgbench(server: Server, load: Load, script: Path) -> list[str]:
+    if name not in _BUILT_IN:
+        script.write_text(SCRIPTS[name].format(rows=load.scale * _ROWS_PER_SCALE))
+    what = ["-b", _BUILT_IN[name]] if name in _BUILT_IN else ["-f", str(script)]
     return [
         server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2", "-s", str(load.scale),
-        "-f", str(script),
+        *what,
     ]  # fmt: skip
 
 

@@ -3,8 +3,10 @@
 import json
 import os
 import platform
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 
 from benchmarks.real_postgres import device
 from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
+from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
@@ -22,6 +25,7 @@ from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.results import COUNTERS
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
+from benchmarks.real_postgres.watched import Watched, sampling
 from tiersim.scenarios.validation.cell_figures import slow_share
 
 VIEWS = {
@@ -42,6 +46,8 @@ VIEWS = {
 }
 #: Beside the recordings: no format that is read.
 _CONTROL = "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()"
+#: Processes and sessions are looked at as often.
+_LOOKS_S = 0.5
 _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 
 
@@ -65,10 +71,11 @@ def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: C
         with (
             before_others(),
             device.attached(image, folder / "mount") as made,
+            _with_log(cell, folder, made.mount / "cluster") as log,
             running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
         ):
             latency_ns = device.latency_ns(_table(server, made.mount / "cluster"))
-            _warm(server, made, cell)
+            _warm(server, made, log, cell)
             say(f"{cell.name}: warm, measuring for {cell.run_s:.0f} s")
             result = _run(server, made, cell, folder) | {"device_latency_ns": latency_ns}
     finally:
@@ -77,17 +84,37 @@ def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: C
     say(f"{cell.name}: {result['transactions_per_s']:.1f} transactions/s, dips {result['dips']}")
 
 
+@contextmanager
+def _with_log(cell: Cell, folder: Path, cluster: Path) -> Iterator[Device | None]:
+    """Move the log of *cluster* to a device of its own, if the load wants that, and give that device."""
+    if cell.load.log_image is None:
+        yield None
+        return
+    image, there = folder / "log-image", cluster / "pg_wal"
+    try:
+        device.make_image(image, cell.load.log_image)
+        with device.attached(image, folder / "log") as made:
+            shutil.move(there, made.mount / "pg_wal")
+            run(["chown", "-R", f"--reference={cluster}", str(made.mount)])
+            there.symlink_to(made.mount / "pg_wal")
+            yield made
+    finally:
+        image.unlink(missing_ok=True)
+
+
 def _table(server: Server, cluster: Path) -> Path:
     rows = server.sql("SELECT pg_relation_filepath('pgbench_accounts')")
     return cluster / rows.splitlines()[1]
 
 
-def _warm(server: Server, made: Device, cell: Cell) -> None:
+def _warm(server: Server, made: Device, log: Device | None, cell: Cell) -> None:
     if cell.load.prewarm:
         prewarm(server)
     transact(server, cell, cell.load.warm / 1e9, lambda: None)
     server.sql("CHECKPOINT")
     made.cap(cell.iops)
+    if log is not None:
+        log.cap(cell.log_iops)
     transact(server, cell, cell.load.settle / 1e9, lambda: None)
     server.sql("SELECT pg_stat_statements_reset()")
     server.sql("SELECT pg_stat_reset()")  # autovacuum counts changes from here on
@@ -97,14 +124,11 @@ def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, An
     counters = folder / COUNTERS
     counters.mkdir()
     _look(server, counters, "before")
-    samples: list[dict[str, int]] = []
-
-    def sample() -> None:
-        samples.append(made.counted() | server.memory())
-
     began = time.time()
-    done = transact(server, cell, cell.run_s, sample, WINDOW_S)
-    sample()
+    with sampling(server, counters) as take:
+        watched = Watched(lambda: made.counted() | server.memory(), take, WINDOW_S)
+        done = transact(server, cell, cell.run_s, watched.look, _LOOKS_S)
+        watched.sample()
     made.cap(None)
     _look(server, counters, "after")
     (counters / "pgbench.txt").write_text(done.printed)
@@ -122,7 +146,7 @@ def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, An
         "since_checkpoint_s": round(since_s, 3),
         "counted": counted(counters),
         "host": host,
-        "device": _per_window(samples),
+        "device": _per_window(watched.samples),
     }
 
 
@@ -166,6 +190,9 @@ def _look(server: Server, counters: Path, when: str) -> None:
     (counters.parent / f"pg_control_checkpoint.{when}.csv").write_text(server.sql(_CONTROL))
     for view, query in VIEWS.items():
         (counters / f"{view}.{when}.csv").write_text(server.sql(query))
+    (counters / f"diskstats.{when}.txt").write_text(
+        "".join(Path("/proc", name).read_text() for name in ("stat", "meminfo"))
+    )
 
 
 def _compact(result: dict[str, Any]) -> str:

@@ -15,13 +15,14 @@ class Load(StrictModel):
     """pgbench's rows and clients, and what goes before the measurement.
 
     *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*: before each the pool is
-    filled with pages of the table.
+    filled with pages of the table. With *log_image* the log lies on a device of its own, of that size.
     """
 
     scale: int = Field(gt=0)
     clients: int = Field(gt=0)
     age: int = Field(default=0, ge=0)
     prewarm: bool = False
+    log_image: Bytes | None = None
     warm: Nanoseconds
     settle: Nanoseconds
 
@@ -35,13 +36,14 @@ class Kind(StrictModel):
 
 
 class Round(StrictModel):
-    """One server of each kind, measured at the same time; without *iops* the device has no cap."""
+    """One server of each kind, measured at the same time; without *iops* the device has no cap, without *log_iops* that of the log has none."""
 
     name: str
     kinds: list[str] = Field(min_length=1)
     run: Nanoseconds = Field(ge=round(WINDOW_S * 1e9))
     repeats: int = Field(default=1, gt=0)
     iops: int | None = Field(default=None, gt=0)
+    log_iops: int | None = Field(default=None, gt=0)
     settings: dict[str, str] = Field(default_factory=dict)
 
 
@@ -73,6 +75,7 @@ class Cell:
     load: Load
     run_s: float
     iops: int | None
+    log_iops: int | None = None
 
 
 def read_plan(path: Path) -> Plan:
@@ -87,7 +90,7 @@ def cells(plan: Plan) -> list[list[Cell]]:
             Cell(
                 f"{kind}-{one.name}" if one.repeats == 1 else f"{kind}-{one.name}-{number}",
                 kind, plan.kinds[kind].script, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory,
-                plan.load, one.run / 1e9, one.iops,
+                plan.load, one.run / 1e9, one.iops, one.log_iops,
             )
             for kind in one.kinds
         ]

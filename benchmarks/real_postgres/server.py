@@ -68,11 +68,17 @@ class Server:
     programs: Programs
     folder: Path
     group: Path
+    data: Path
 
     @property
     def connection(self) -> list[str]:
         """Options of psql and pgbench."""
         return ["-h", str(self.folder), "-U", _USER]
+
+    @property
+    def process(self) -> int:
+        """The process that all others of the server are children of."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def sql(self, text: str, database: str = DATABASE) -> str:
         """Run a statement; returns its rows as CSV with a heading."""
@@ -136,7 +142,7 @@ def running(
         (data / "postgresql.auto.conf").write_text(
             "".join(f"{name} = '{value}'\n" for name, value in configured.items())
         )
-        server = Server(programs, folder, group)
+        server = Server(programs, folder, group, data)
         with (folder / "server.log").open("a") as log:
             process = subprocess.Popen(
                 ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs"),

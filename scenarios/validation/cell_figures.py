@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-#: A lookup of a row by its key; an update of one, and a lookup.
-Script = Literal["reads", "updates"]
+#: A lookup of a row by its key; an update of one, and a lookup; pgbench's own transaction.
+Script = Literal["reads", "updates", "tpcb"]
 RUNS = "runs.json"
 #: A transaction above this has waited for an allowance: a tenth of the 100 ms for which the kernel's cap gives one.
 SLOW_MS = 10.0

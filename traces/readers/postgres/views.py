@@ -91,6 +91,17 @@ VIEWS: tuple[View, ...] = (
         (Part("database", "{datname}", _KCACHE),),
     ),
     View(
+        "processes",  # no view of PostgreSQL's: what /proc counts of its processes, and of the load generator
+        ("process cpu_ms run_queue_ms",),
+        (
+            Part(
+                "process",
+                "{process}",
+                {name: name for name in ("cpu_ms", "user_ms", "system_ms", "run_queue_ms", "slices", "observed_ms")},
+            ),
+        ),
+    ),
+    View(
         "pg_stat_io",
         ("backend_type object context",),
         (

@@ -131,6 +131,11 @@ class Server:
             return False
         return command.startswith(b"postgres:")
 
+    @property
+    def process(self) -> int:
+        """The number of the process that serves this connection, on the server's machine."""
+        return self._connection.info.backend_pid
+
     def close(self) -> None:
         """End the session."""
         self._connection.close()

@@ -26,6 +26,7 @@ from tiersim.traces.recorders.postgres.views import (
     VIEWS,
     View,
 )
+from tiersim.traces.recorders.processes import Processes, parent_of
 from tiersim.traces.recorders.steady_clock import SteadyClock
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
@@ -59,6 +60,8 @@ class Snapshots:
             and (with_pool or not view.for_pool)
         ]
         self._clock = SteadyClock()
+        parent = parent_of(server.process) if self.local else None
+        self._processes = None if parent is None else Processes(parent, without=server.process)
         self._first = True
         self._subjects: dict[str, set[str]] = {}  # of each view
         self._relations: dict[str, None] = {}  # their oids
@@ -85,6 +88,9 @@ class Snapshots:
             found += said.items()
         if self.local:
             found += host_values().items()
+        if self._processes is not None:
+            self._processes.look()
+            found += self._processes.values().items()
         values = {key: values for key, values in spread(found).items() if key[0] not in lost}
         if self._first:
             self.recorded.host |= host_from(values) | _cores(values)
@@ -93,6 +99,8 @@ class Snapshots:
 
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
+        if self._processes is not None:
+            self._processes.look()  # of those that end soon, too
         asked_ns = time.monotonic_ns()
         rows = self._rows_or_loss(SESSIONS.sql, "samples of sessions")
         return Snapshot(self._time_ns(rows[0], asked_ns), _said(SESSIONS, rows)) if rows else None
