@@ -58,6 +58,7 @@ class Processes:
     def __init__(self, server: int, *, without: int | None = None, proc: Path = _PROC) -> None:
         """Watch the children of the process *server*, a PostgreSQL server, but the one *without*, and load generators."""
         self._server, self._without, self._proc = server, without, proc
+        self._others: set[str] = set()  # processes that do not count
         self._known: dict[tuple[int, int], Used] = {}  # by process and its start
         self._kinds: dict[str, _Kind] = {}
         self._looked_ns: int | None = None
@@ -99,9 +100,10 @@ class Processes:
     def _processes(self) -> list[tuple[Path, str, int]]:
         """Return the processes that count, with their kind and when they began."""
         found = []
-        for process in self._proc.iterdir():
-            if not process.name.isdigit() or int(process.name) == self._without:
-                continue
+        there = {name for name in os.listdir(self._proc) if name.isdigit() and int(name) != self._without}
+        self._others &= there
+        for number in sorted(there - self._others):
+            process = self._proc / number
             try:
                 name, fields = _stat(process)
                 if int(fields[_PARENT]) == self._server:
@@ -109,6 +111,7 @@ class Processes:
                 elif name in _GENERATORS:
                     kind = LOAD_GENERATOR
                 else:
+                    self._others.add(number)
                     continue
             except OSError:  # it has ended
                 continue

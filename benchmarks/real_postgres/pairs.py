@@ -1,0 +1,243 @@
+"""Foretell each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
+
+OUT is what ``benchmarks.real_postgres.matrix`` measured. A prediction sees the counters of one cell, how long a read of the device took before it, and
+of the other cell its pool and its caps. What was foretold is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.real_postgres.results import COUNTERS
+from tiersim.errors import TiersimError
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.model_error import model_error_of
+from tiersim.scenarios.statements.replay import replay_statements_all
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+
+_NO_CAP = 10_000_000
+_DEVICE = """\
+kind = "token-bucket"
+name = "a loop device on a file in memory"
+capacity = "8 GiB"
+read_iops = {iops}
+write_iops = {iops}
+refill_interval = "100 ms"
+carry_over = "0 s"
+latency = "{latency_ns} ns"
+
+[sources]
+capacity = "measured: the file's size"
+read_iops = "measured: as it was set"
+write_iops = "measured: as it was set"
+refill_interval = "measured: the kernel's throttle"
+carry_over = "measured: the kernel's throttle"
+latency = "measured: the median of 4,000 reads of 8 KiB, one after the other"
+"""
+_HOST = """\
+[host]
+cores = 2
+clients = "here"
+[engine]
+buffer_pool = "{pool} MiB"
+[volumes.data]
+device = "data.toml"
+[volumes.log]
+device = "log.toml"
+[placement]
+default = "data"
+log = "log"
+"""
+#: A cell whose caps leave it less than this share of what it does without any is saturated.
+_SATURATED = 0.6
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell, the means of its repeats."""
+
+    name: str
+    load: str
+    pool_mib: int
+    iops: int | None
+    log_iops: int | None
+    device_latency_ns: int
+    run_s: float
+    since_checkpoint_s: float
+    figures: Mapping[str, float]
+    folder: Path  # of the first repeat
+
+
+def cells_of(out: Path) -> list[Measured]:
+    """Return the cells of a measurement."""
+    repeats: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+    for path in sorted(out.glob("*/result.json")):
+        result = json.loads(path.read_text())
+        name = path.parent.name
+        repeats.setdefault(name.rpartition("-")[0] if name[-1:].isdigit() and name.count("-") > 2 else name, []).append(
+            (path.parent, result)
+        )
+    return [_measured(name, found) for name, found in repeats.items()]
+
+
+def _measured(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Measured:
+    folder, first = found[0]
+    cell = first["cell"]
+    figures = {
+        "tps": [one["transactions_per_s"] for _, one in found],
+        "mean_ms": [one["mean_ms"] for _, one in found],
+        "p95_ms": [one["quantiles_ms"]["0.95"] for _, one in found],
+        "slow": [one["slow_share"] for _, one in found],
+        "misses": [
+            one["counted"].get("client backend/relation/normal.reads", 0) / one["transactions"] for _, one in found
+        ],
+    }
+    means = {key: float(np.mean(values)) for key, values in figures.items()}
+    means["spread"] = (max(figures["tps"]) - min(figures["tps"])) / means["tps"]
+    return Measured(
+        name, cell["script"], int(cell["settings"]["shared_buffers"].removesuffix("MB")), cell["iops"], cell.get("log_iops"),
+        first["device_latency_ns"], cell["run_s"], first["since_checkpoint_s"], means, folder,
+    )  # fmt: skip
+
+
+def predict(source: Measured, targets: Sequence[Measured]) -> dict[str, Any]:
+    """Foretell *targets* from *source*, with what the product says of each."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        folder = Path(name)
+        shutil.copytree(source.folder / COUNTERS, folder / "recorded")
+        import_trace([folder / "recorded"], folder / "recorded.trace")
+        recorded_on = _scenario(folder / "source", source, source)
+        scenarios = [_scenario(folder / target.name, source, target) for target in targets]
+        results = replay_statements_all(Bundle(folder / "recorded.trace"), scenarios, recorded_on=recorded_on)
+    return {target.name: _of(result) for target, result in zip(targets, results, strict=True)}
+
+
+def _scenario(folder: Path, source: Measured, target: Measured) -> Any:
+    folder.mkdir()
+    for name, iops in (("data", target.iops), ("log", target.log_iops)):
+        text = _DEVICE.format(iops=iops or _NO_CAP, latency_ns=source.device_latency_ns)
+        (folder / f"{name}.toml").write_text(text)
+    path = folder / f"{folder.name}.toml"
+    path.write_text(_HOST.format(pool=target.pool_mib))
+    return load_scenario(str(path), [f"replay.since_checkpoint={source.since_checkpoint_s} s"])
+
+
+def _of(result: Result) -> dict[str, Any]:
+    summary = result.summary
+    transaction = summary["latency_ns"]["transaction"]
+    count = sum(query["count"] * query["physical_reads_per_call"] for query in summary["queries"].values())
+    rate = summary["throughput_per_s"]["transactions"]
+    return {
+        "tps": rate["value"], "tps_low": rate["low"], "tps_high": rate["high"],
+        "mean_ms": (transaction["mean"]["value"] or 0) / 1e6,
+        "p95_ms": (transaction["p95"]["value"] or 0) / 1e6,
+        "misses": count / max(transaction["count"], 1),
+        "calibration": summary["verdict"]["calibration"],
+        "model_error": model_error_of(summary["verdict"]["calibration"]),
+        "costs_ns": summary["host"]["costs_ns"],
+        "classes": summary["calibration"]["classes"],
+        "caveats": summary["caveats"],
+    }  # fmt: skip
+
+
+def _foretell(out: Path, source: Measured, targets: Sequence[Measured], again: bool) -> str:
+    path = out / "pairs" / f"{source.name}.json"
+    if again or not path.exists():
+        try:
+            path.write_text(json.dumps(predict(source, targets)))
+        except TiersimError as error:
+            return f"{source.name}: {error}"
+    return f"{source.name}: foretold"
+
+
+def kind_of(cell: Measured, cells: Iterable[Measured]) -> str:
+    """Say what bounds a cell: nothing (free), a cap a little (mild), or a cap (saturated)."""
+    if cell.iops is None and cell.log_iops is None:
+        return "free"
+    free = [c for c in cells if (c.load, c.pool_mib, c.iops, c.log_iops) == (cell.load, cell.pool_mib, None, None)]
+    return "saturated" if not free or cell.figures["tps"] < _SATURATED * free[0].figures["tps"] else "mild"
+
+
+def table(out: Path, cells: Sequence[Measured]) -> list[str]:
+    """Return lines of Markdown: by what bounds source and target, and by pools, how far predictions are off."""
+    rows: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+    by_name = {cell.name: cell for cell in cells}
+    for source in cells:
+        path = out / "pairs" / f"{source.name}.json"
+        if not path.exists():
+            continue
+        for name, found in json.loads(path.read_text()).items():
+            target = by_name.get(name)
+            if target is None or abs(target.figures["tps"] / source.figures["tps"] - 1) <= 0.15:
+                continue
+            ratio = target.pool_mib / source.pool_mib
+            pools = "smaller" if ratio < 1 else "same" if ratio == 1 else "2-4 x" if ratio <= 4 else "8-16 x"
+            error = found["tps"] / target.figures["tps"] - 1
+            unchanged = source.figures["tps"] / target.figures["tps"] - 1
+            low, high = (found["tps"] * found["model_error"]["figures"]["throughput"][key] for key in ("low", "high"))
+            inside = float(low <= target.figures["tps"] <= high)
+            misses = found["misses"] / target.figures["misses"] - 1 if target.figures["misses"] > 1e-4 else 0.0
+            rows.setdefault((source.load, f"{kind_of(source, cells)} to {kind_of(target, cells)}", pools), []).append(
+                (abs(error), abs(unchanged), inside, error, abs(misses), float(found["calibration"] == "calibrated"))
+            )
+    lines = [
+        "| load | from, to | pool | pairs | off, median | worst | unchanged, median | misses off | within interval | calibrated |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for key, found in sorted(rows.items()):
+        columns = list(zip(*found, strict=True))
+        worst = max(columns[3], key=abs)
+        lines.append(
+            f"| {' | '.join(key)} | {len(found)} | {median(columns[0]):.1%} | {worst:+.0%} | {median(columns[1]):.0%} | {median(columns[4]):.0%} | "
+            f"{sum(columns[2]):.0f} | {sum(columns[5]):.0f} |"
+        )
+    every = [one for found in rows.values() for one in found]
+    if every:
+        errors = [one[0] for one in every]
+        lines.append(
+            f"\n{len(every)} pairs: {median(errors):.1%} in the median, {np.mean(np.array(errors) <= 0.25):.0%} within 25 %, "
+            f"{np.mean([one[2] for one in every]):.0%} within their interval."
+        )
+    return lines
+
+
+def main() -> int:
+    """Foretell what is missing, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real_postgres.pairs", description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
+    parser.add_argument("--source", action="append", help="names of cells; all by default")
+    parser.add_argument("--again", action="store_true", help="foretell all anew")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    (arguments.out / "pairs").mkdir(exist_ok=True)
+    cells = [cell for cell in cells_of(arguments.out) if not arguments.load or cell.load in arguments.load]
+    sources = [cell for cell in cells if not arguments.source or cell.name in arguments.source]
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        for said in pool.map(
+            _foretell,
+            [arguments.out] * len(sources),
+            sources,
+            [[one for one in cells if one.load == source.load and one != source] for source in sources],
+            [arguments.again] * len(sources),
+        ):
+            print(said, flush=True)
+    print("\n".join(table(arguments.out, cells)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
