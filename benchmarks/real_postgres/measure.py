@@ -29,6 +29,7 @@ from benchmarks.real_postgres.watched import Watched, sampling
 from tiersim.scenarios.validation.cell_figures import slow_share
 
 VIEWS = {
+    "server": "SELECT statement_timestamp() AS ts, version() AS version, pg_postmaster_start_time() AS pg_postmaster_start_time",
     "pg_stat_statements": "SELECT * FROM pg_stat_statements",
     "pg_stat_io": "SELECT * FROM pg_stat_io",
     "pg_stat_checkpointer": "SELECT * FROM pg_stat_checkpointer",

@@ -23,8 +23,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _MOST_RUNS, _NEAR = 24, 0.002
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured by.
 _TAKES_PART = 0.1
-#: A processor that is busy for so much of the time limits what is done in a second.
-_BUSY = 0.95
+#: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded, where clients pause a little.
+_BUSY, LIMITING = 0.95, 0.9
 #: Who has read a page waits for a processor to go on, however little it costs.
 _LEAST_READ_NS = 1
 

@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.host_costs import costs_of_host
+from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import (
+    LIMITING,
+    Pace,
     ProcessorCosts,
     Run,
     calibrate_processor,
@@ -78,8 +82,36 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     warm = cache_state_of(recorded_on, load) == "warm"
     part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
     model = _Model(part, recorded_on, recorded.pause_ns if here else None)
-    found = calibrate_processor(recorded, model.start, model.run)
-    return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns))
+    cores = model.cores
+    time = recorded_host_time(load.counters.found, cores) if here else None
+    if time is not None and recorded.transactions_per_s:
+        found = _by_host_time(load, model, recorded, time)
+    else:
+        found = calibrate_processor(recorded, model.start, model.run)
+    return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns, model.hot))
+
+
+def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
+    """Return what statements cost by what the processors did; where these were the limit, so that as many transactions end as were recorded."""
+    assert recorded.transactions_per_s is not None
+    transactions = max(load.transactions, 1)
+    reads_per_s = recorded.transactions_per_s * float(load.physical_reads.sum()) / transactions
+    host = costs_of_host(time, recorded.transactions_per_s, reads_per_s)
+    model.hot = host.hot
+    costs = model.start.costs._replace(read_ns=round(host.read_ns))
+    own_ns = statement_ns(load, costs, {}, host.hot)
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    executed_ns = (
+        sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
+    )
+    client_ns = max(host.transaction_ns - executed_ns, 0.0) / (len(load) / transactions)
+    start = replace(
+        model.start, costs=costs, client_ns=round(client_ns), basis=f"{model.start.basis}; {'; '.join(host.said)}"
+    )
+    if time.share < LIMITING:
+        run = model.run(start)
+        return replace(start, recorded=recorded, simulated=run.pace)
+    return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
@@ -281,11 +313,11 @@ def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], bas
     return Figure(value=ratio, low=min(ratio, shifted), high=max(ratio, shifted), resolved=True, basis=basis)
 
 
-def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float]) -> dict[str, int]:
+def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in it, but what an
-    execution waits for rows that others have locked: *locked_ns* by query.
+    execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the share *hot* of that.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
@@ -293,7 +325,7 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float]) -> di
     measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
     locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
     taken_off = np.where(measured, reads * costs.read_ns, locked)
-    own_ns = np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
+    own_ns = hot * np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
@@ -311,10 +343,16 @@ class _Model:
             statement_ns(load, costs, {}), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
+        self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
         self._load = load
         self._assembled = assemble(load, scenario, self.start)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
+
+    @property
+    def cores(self) -> int:
+        """How many processors the recorded host has."""
+        return self._assembled.settings.cores
 
     def run(self, costs: ProcessorCosts) -> Run:
         """Run the load once, with *costs*."""
@@ -322,7 +360,7 @@ class _Model:
         database = _copied(self._assembled.database)
         database.costs[:] = costs.costs
         database.client_ns[program.executed] = costs.client_ns
-        own_ns = statement_ns(self._load, costs.costs, self.locked_ns)
+        own_ns = statement_ns(self._load, costs.costs, self.locked_ns, self.hot)
         names = np.array(program.category)[database.statement_class]
         for place, name in enumerate(program.names):
             if name in own_ns:

@@ -8,6 +8,7 @@ from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval
 from tiersim.scenarios.calibration.synthesis.texts import Role
 from tiersim.scenarios.calibration.synthesis.waits import CLIENT, LOCK, OTHER, Waits
 from tiersim.traces.differences import Differences
+from tiersim.traces.recorders.processes import BACKENDS
 from tiersim.units import NS_PER_MS
 
 MEASURED = "measured (user and system time)"
@@ -151,7 +152,10 @@ def _flushes_ns(found: Differences) -> int:
 
 
 def _busy_ns(found: Differences) -> int | None:
-    """Return how long the host's processors were busy; None when nobody counted."""
+    """Return how long the host's processors were busy, with sessions where that is known; None when nobody counted."""
+    sessions = found.of("process").get(BACKENDS)
+    if sessions is not None and (cpu_ms := sessions.number("cpu_ms")) is not None:
+        return int(cpu_ms * NS_PER_MS)
     host = list(found.of("processor").values())
     if not host or found.snapshots.get("processor", 0) < 2:
         return None

@@ -1,0 +1,80 @@
+"""What the processors of the recorded host did on average, by whom they were used; what nobody counted is None."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tiersim.traces.differences import Change, Differences
+from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
+
+_KERNEL = ("system_ms", "interrupt_ms", "soft_interrupt_ms")
+_BUSY = ("user_ms", "nice_ms", *_KERNEL)
+_ALL = (*_BUSY, "idle_ms", "io_wait_ms", "steal_ms")
+
+
+@dataclass(frozen=True)
+class Used:
+    """Processors that one kind of process kept busy on average: all of their time, that in the kernel, and how many more they waited for."""
+
+    all: float
+    kernel: float
+    waited: float
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """Processors that were busy on average, in anybody's work and in the kernel's; of whom it is known, by whom."""
+
+    cores: float
+    busy: float
+    kernel: float
+    stolen: float  # by other virtual machines
+    backends: Used | None = None
+    helpers: Used | None = None
+    clients: Used | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the processors' time in which they were busy."""
+        return self.busy / self.cores
+
+    @property
+    def of_the_system(self) -> float | None:
+        """Processors that were busy for nobody who is known: the kernel's own threads, and other programs."""
+        if self.backends is None:
+            return None
+        known = sum(one.all for one in (self.backends, self.helpers, self.clients) if one is not None)
+        return max(self.busy - known, 0.0)
+
+
+def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
+    """Return what was counted of a host of so many *cores*; None when nobody counted its processors twice."""
+    hosts = list(found.of("processor").values())
+    if not hosts or found.snapshots.get("processor", 0) < 2:
+        return None
+    span_ms = _sum(hosts, _ALL) / cores
+    if span_ms <= 0:
+        return None
+    processes = found.of("process")
+    return HostTime(
+        cores=cores,
+        busy=_sum(hosts, _BUSY) / span_ms,
+        kernel=_sum(hosts, _KERNEL) / span_ms,
+        stolen=_sum(hosts, ("steal_ms",)) / span_ms,
+        backends=_used(processes.get(BACKENDS)),
+        helpers=_used(processes.get(HELPERS)),
+        clients=_used(processes.get(LOAD_GENERATOR)),
+    )
+
+
+def _sum(changes: Iterable[Change], names: Iterable[str]) -> float:
+    return sum(float(change.grown.get(name, 0)) for change in changes for name in names)
+
+
+def _used(change: Change | None) -> Used | None:
+    observed_ms = 0.0 if change is None else float(change.grown.get("observed_ms", 0))
+    if change is None or observed_ms <= 0:
+        return None
+    cpu, kernel, waited = (
+        float(change.grown.get(name, 0)) / observed_ms for name in ("cpu_ms", "system_ms", "run_queue_ms")
+    )
+    return Used(cpu, min(kernel, cpu), waited)
