@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions
+from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, contradicts
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, SWEEP, Pool
 from tiersim.scenarios.calibration.popularity.search import Evidence, OtherSize, at_its_edge
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
@@ -84,7 +84,8 @@ def fit(
     said, alone, contradicted = [], [], []
     for place in unknown:
         table = used[place]
-        against = contradictions(evidence.residuals(laws, place))
+        residuals = evidence.residuals(laws, place)
+        against = contradictions(residuals) if contradicts(residuals) else []
         rounds = evidence.rounds(laws)
         if against and rounds < 1:
             said.append(
@@ -94,7 +95,8 @@ def fit(
             said.append(f"{against[0]}: contradicts Zipf's law, which misses as many pages together")
             laws, alike = evidence.better(laws, place)
             said += alike
-            left = contradictions(evidence.residuals(laws, place))
+            residuals = evidence.residuals(laws, place)
+            left = contradictions(residuals) if contradicts(residuals) else []
             contradicted += [f"{one}: the law found does not explain it" for one in left]
         elif not against and evidence.is_alone(place):
             alone.append(table.name)

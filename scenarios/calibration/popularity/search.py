@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, residuals, score
+from tiersim.scenarios.calibration.popularity.evidence import Residual, contradicts, residuals, score
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
@@ -60,6 +60,7 @@ class Evidence:
         self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
+        self._versions = policy == SWEEP  # PostgreSQL writes a new version of a row that is updated: before the recording, too
         self._known: dict[int, tuple[tuple[Law, ...], list[Expected]]] = {}  # by size, what was predicted last
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
@@ -116,11 +117,11 @@ class Evidence:
                 [replace(law, recent=law.recent or at == place) for at, law in enumerate(laws)], [place]
             )
             against = self.residuals(recent, place)
-            if not contradictions(against):
+            if not contradicts(against):
                 return recent, []
             if score(against) < least:
                 found, least = recent, _CLOSER * score(against)
-        if table.updated:
+        if self._versions:
             moved = min(
                 (self._moved(laws, place, share) for share in _MOVED), key=lambda one: score(self.residuals(one, place))
             )
@@ -130,7 +131,7 @@ class Evidence:
                 said = [
                     f"{table.name}: of {moved[place].moved:.0%} of its pages the row that was updated first is taken to have moved, since they were full"
                 ]
-                if not contradictions(against):
+                if not contradicts(against):
                     return found, said
         if len(known) < _UNKNOWNS:
             return found, [
