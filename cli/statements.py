@@ -160,6 +160,7 @@ def _calibration(found: Mapping[str, Any]) -> str:
     return (
         f"{found['verdict'].capitalize()}: on {found['baseline']} means differ from the recorded ones by {', '.join(parts)}; the limits are "
         f"{limits['mean']:.0f} % and {limits['reads']:.0f} % of the pages."
+        + "".join(f" {one[0].upper()}{one[1:]}." for one in found.get("reasons", ()))
     )
 
 

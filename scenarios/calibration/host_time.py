@@ -37,14 +37,6 @@ class HostTime:
         """The share of the processors' time in which they were busy."""
         return self.busy / self.cores
 
-    @property
-    def of_the_system(self) -> float | None:
-        """Processors that were busy for nobody who is known: the kernel's own threads, and other programs."""
-        if self.backends is None:
-            return None
-        known = sum(one.all for one in (self.backends, self.helpers, self.clients) if one is not None)
-        return max(self.busy - known, 0.0)
-
 
 def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
     """Return what was counted of a host of so many *cores*; None when nobody counted its processors twice."""

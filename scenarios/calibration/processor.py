@@ -59,6 +59,7 @@ class ProcessorCosts:
     recorded: Pace | None = None
     simulated: Pace | None = None
     unhindered: float = 1.0  # of the CPU that was recorded of a statement, what it takes where no other core is busy
+    assumed: tuple[str, ...] = ()  # costs that nothing recorded tells, a sentence each
 
 
 @dataclass(frozen=True)

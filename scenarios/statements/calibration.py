@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import costs_of_host
+from tiersim.scenarios.calibration.host_costs import CLIENT_SHARE, READ_NS, READ_RANGE_NS, costs_of_host, idle_factor
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import (
@@ -59,6 +59,8 @@ _FOR_COMMITS = 0.5
 _MATTERS = 0.01
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
+#: A device that carries so many more transactions than ran was not their limit.
+_SLACK = 0.02
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
@@ -82,12 +84,11 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     warm = cache_state_of(recorded_on, load) == "warm"
     part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
     model = _Model(part, recorded_on, recorded.pause_ns if here else None)
-    cores = model.cores
-    time = recorded_host_time(load.counters.found, cores) if here else None
+    time = recorded_host_time(load.counters.found, model.cores) if here else None
     if time is not None and recorded.transactions_per_s:
         found = _by_host_time(load, model, recorded, time)
     else:
-        found = calibrate_processor(recorded, model.start, model.run)
+        found = _by_pace(load, model, recorded)
     return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns, model.hot))
 
 
@@ -105,13 +106,45 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
     )
     client_ns = max(host.transaction_ns - executed_ns, 0.0) / (len(load) / transactions)
-    start = replace(
-        model.start, costs=costs, client_ns=round(client_ns), basis=f"{model.start.basis}; {'; '.join(host.said)}"
-    )
+    basis = f"what the processors of {load.path.name} did, on {model.start.basis.rpartition(' on ')[2]}; {host.said}"
+    start = replace(model.start, costs=costs, client_ns=round(client_ns), basis=basis, assumed=host.assumed)
     if time.share < LIMITING:
         run = model.run(start)
         return replace(start, recorded=recorded, simulated=run.pace)
     return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
+
+
+def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
+    """Return what statements cost by how fast they ran, where nobody counted what the processors did.
+
+    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, the waits of the recorded device are not those of the
+    described one, and are no CPU. Then clients cost what they are assumed to, or more where the described device would carry more transactions than ran.
+    """
+    found = calibrate_processor(recorded, model.start, model.run)
+    lowest, highest = READ_RANGE_NS
+    if recorded.read_ns is None or lowest <= found.costs.read_ns <= highest:
+        return found
+    said = (
+        f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be "
+        f"{found.costs.read_ns / 1e3:,.1f} µs, which no storage takes"
+    )
+    own_ns = statement_ns(load, model.start.costs, {})
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
+    start = replace(
+        model.start,
+        costs=model.start.costs._replace(read_ns=READ_NS),
+        client_ns=0 if model.start.pause_ns is None else round(CLIENT_SHARE * mean_ns),
+        assumed=(said,),
+    )
+    run = model.run(start)
+    limit_per_s = (1 + _SLACK) * (recorded.transactions_per_s or float("inf"))
+    if run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s:
+        return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
+    model.hot = 1 / idle_factor(run.busy)
+    costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
+    client_ns = round(model.hot * start.client_ns)
+    return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
@@ -140,10 +173,10 @@ def _charged_ns(load: Load, costs: Costs) -> float:
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
-def stamped(results: Sequence[Result], baseline: Result, load: Load) -> list[Result]:
-    """Say in *results* how well *baseline*, a run of *load* on the model of the recorded hardware, agrees with the recording."""
+def stamped(results: Sequence[Result], baseline: Result, load: Load, processor: ProcessorCosts) -> list[Result]:
+    """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded hardware, agrees with the recording."""
     measured = _measured(load)
-    found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary))
+    found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
     shared = _commits_per_flush(load)
     return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
 
@@ -228,13 +261,23 @@ def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
 
 
 def _compared(
-    measured: Mapping[str, _Mean], summary: Mapping[str, Any], all_reads_pct: float | None = None
+    measured: Mapping[str, _Mean],
+    summary: Mapping[str, Any],
+    all_reads_pct: float | None = None,
+    assumed: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it."""
+    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it.
+
+    Nothing is calibrated by costs that are *assumed*.
+    """
     total_ns = sum(one.count * one.mean_ns for name, one in measured.items() if name not in _NO_QUERIES)
     classes: dict[str, Any] = {}
-    agrees = summary["verdict"]["load"] == "steady" and bool(measured)
-    agrees = agrees and (all_reads_pct is None or abs(all_reads_pct) <= COUNT_TOLERANCE_PCT)
+    reasons = list(assumed)
+    if summary["verdict"]["load"] != "steady":
+        reasons.append(f"the load on {summary['name']} is {summary['verdict']['load']}, and no measure of anything")
+    if all_reads_pct is not None and abs(all_reads_pct) > COUNT_TOLERANCE_PCT:
+        reasons.append(f"statements read {all_reads_pct:+.1f} % of the recorded pages more")
+    agrees = bool(measured) and not reasons
     for name, one in measured.items():
         here = _of(summary, name)
         if here is None:
@@ -265,6 +308,7 @@ def _compared(
         "classes": classes,
         "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",
+        "reasons": reasons,
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
     }
 

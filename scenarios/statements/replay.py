@@ -110,7 +110,8 @@ def replay_statements_all(
         [partial(run, scenario) for scenario in runs], lambda done: progress(done, total) if progress else None
     )
     if recorded_on is not None:
-        return stamped(results[:-1], results[-1], load_for(recorded_on))
+        assert processor is not None
+        return stamped(results[:-1], results[-1], load_for(recorded_on), processor)
     return results
 
 

@@ -136,7 +136,8 @@ class Statements:
         result = self._replay(scenario, note)
         if self._recorded_on is None or self._baseline is None:
             return result
-        return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed))[0]
+        assert self._processor is not None
+        return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed), self._processor)[0]
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
         load = self.load(scenario.model.replay.seed)

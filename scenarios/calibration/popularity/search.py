@@ -60,7 +60,9 @@ class Evidence:
         self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
-        self._versions = policy == SWEEP  # PostgreSQL writes a new version of a row that is updated: before the recording, too
+        self._versions = (
+            policy == SWEEP
+        )  # PostgreSQL writes a new version of a row that is updated: before the recording, too
         self._known: dict[int, tuple[tuple[Law, ...], list[Expected]]] = {}  # by size, what was predicted last
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:

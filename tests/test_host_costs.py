@@ -1,0 +1,118 @@
+"""What statements cost, from what the processors of their host did: by whom they were used, and how idle they were."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tiersim.scenarios.calibration.host_costs import READ_NS, READ_RANGE_NS, HostCosts, costs_of_host, idle_factor
+from tiersim.scenarios.calibration.host_time import HostTime, Used, recorded_host_time
+from tiersim.traces.differences import differences
+from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
+from tiersim.traces.statistics import Snapshot
+
+US = 1_000
+S = 1_000_000_000
+
+
+def snapshots(processes: dict[str, dict[str, int]] | None, **states: int) -> list[Snapshot]:
+    """Two snapshots, ten seconds apart, of the host's processors and of processes; what is given grew by so many ms in between."""
+    first: dict[Any, Any] = {("processor", "host"): {f"{name}_ms": Decimal(7) for name in states}}
+    last: dict[Any, Any] = {("processor", "host"): {f"{name}_ms": Decimal(7 + ms) for name, ms in states.items()}}
+    for name, counters in (processes or {}).items():
+        first["process", name] = {key: Decimal(3) for key in counters}
+        last["process", name] = {key: Decimal(3 + value) for key, value in counters.items()}
+    return [Snapshot(0, first), Snapshot(10 * S, last)]
+
+
+def test_states_of_the_processors_and_processes_become_processors_that_were_busy() -> None:
+    processes = {
+        BACKENDS: {"cpu_ms": 5000, "system_ms": 2000, "run_queue_ms": 500, "observed_ms": 10_000},
+        HELPERS: {"cpu_ms": 100, "system_ms": 50, "run_queue_ms": 0, "observed_ms": 10_000},
+        LOAD_GENERATOR: {"cpu_ms": 1000, "system_ms": 800, "run_queue_ms": 100, "observed_ms": 5_000},
+    }
+    states = {"user": 4000, "system": 3000, "soft_interrupt": 1000, "idle": 10_000, "io_wait": 1500, "steal": 500}
+    found = recorded_host_time(differences(snapshots(processes, **states)), 2)
+    assert found == HostTime(
+        2, 0.8, 0.4, 0.05, Used(0.5, 0.2, 0.05), Used(0.01, 0.005, 0.0), Used(0.2, 0.16, 0.02),
+    )  # fmt: skip
+    assert found.share == pytest.approx(0.4)
+
+
+def test_a_host_that_nobody_looked_at_twice_is_not_known() -> None:
+    assert recorded_host_time(differences(snapshots(None, user=1, idle=9)[:1]), 2) is None
+    assert (
+        recorded_host_time(differences([Snapshot(0, {("session", "active//"): {"sessions": Decimal(1)}})]), 2) is None
+    )
+    nobody = recorded_host_time(differences(snapshots(None, user=8000, idle=12_000)), 2)
+    assert nobody is not None
+    assert (nobody.busy, nobody.backends, nobody.clients) == (0.8, None, None)
+
+
+def busy_host(
+    transactions_per_s: float,
+    reads: float,
+    *,
+    transaction_ns: float,
+    session_ns: float,
+    kernel_ns: float,
+    others: float = 0.0,
+) -> HostTime:
+    """A host of two processors whose transactions cost *transaction_ns*, three quarters of it in sessions, and their reads what is said."""
+    rate = transactions_per_s / S
+    clients = Used(rate * transaction_ns / 4, rate * transaction_ns / 8, 0.0)
+    of_reads = rate * reads * session_ns
+    backends = Used(rate * transaction_ns * 3 / 4 + of_reads, clients.kernel + of_reads, 0.0)
+    kernel = rate * reads * kernel_ns
+    busy = backends.all + clients.all + kernel + others
+    return HostTime(2, busy, backends.kernel + clients.kernel + kernel, 0.0, backends, None, clients)
+
+
+def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
+    return costs_of_host(host, transactions_per_s, reads * transactions_per_s)
+
+
+@pytest.mark.parametrize(("transactions_per_s", "reads"), [(20_000, 0.5), (500, 0.8), (500, 0.05)])
+def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: float, reads: float) -> None:
+    host = busy_host(transactions_per_s, reads, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    costs = found(host, transactions_per_s, reads)
+    assert costs.hot == pytest.approx(1 / idle_factor(host.share))
+    assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
+
+
+def test_waits_are_no_part_of_it() -> None:
+    """A hundred times as slow a device leaves the processors idle, and the costs as they were but for that."""
+    fast, slow = (
+        busy_host(rate, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US) for rate in (20_000, 200)
+    )
+    one, other = found(fast, 20_000, 0.5), found(slow, 200, 0.5)
+    assert other.transaction_ns / other.hot == pytest.approx(one.transaction_ns / one.hot)
+
+
+def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
+    host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US, others=0.7)
+    costs = found(host, 500, 0.5)
+    assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 8 * US)
+    assert "beside them the host did what no storage takes" in costs.said
+
+
+@pytest.mark.parametrize("session_ns", [0, 400 * US])
+def test_a_cost_that_no_storage_takes_is_refused(session_ns: int) -> None:
+    host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=session_ns, kernel_ns=0)
+    costs = found(host, 500, 0.5)
+    assert READ_RANGE_NS[0] <= costs.read_ns <= READ_RANGE_NS[1]
+    assert costs.read_ns == pytest.approx(costs.hot * READ_NS)
+    assert "assumed" in costs.said
+
+
+def test_without_processes_all_of_the_host_is_the_load() -> None:
+    costs = costs_of_host(HostTime(2, 1.0, 0.5, 0.0), 10_000, 0.0)
+    assert costs.transaction_ns == pytest.approx(costs.hot * 100 * US)
+    assert "nobody counted who used the processors" in costs.said
+
+
+def test_a_busy_host_is_the_measure() -> None:
+    assert idle_factor(1.0) == 1.0
+    assert idle_factor(0.0) > idle_factor(0.5) > 1.0
