@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tiersim.scenarios.calibration.host_costs import READ_NS, READ_RANGE_NS, HostCosts, costs_of_host, idle_factor
+from tiersim.scenarios.calibration.host_costs import READ_NS, READ_RANGE_NS, HostCosts, Ios, costs_of_host, idle_factor
 from tiersim.scenarios.calibration.host_time import HostTime, Used, recorded_host_time
 from tiersim.traces.differences import differences
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
@@ -69,7 +69,8 @@ def busy_host(
 
 
 def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
-    return costs_of_host(host, transactions_per_s, reads * transactions_per_s)
+    reads_per_s = reads * transactions_per_s
+    return costs_of_host(host, transactions_per_s, Ios(reads_per_s, reads_per_s, reads_per_s))
 
 
 @pytest.mark.parametrize(("transactions_per_s", "reads"), [(20_000, 0.5), (500, 0.8), (500, 0.05)])
@@ -79,6 +80,14 @@ def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: f
     assert costs.hot == pytest.approx(1 / idle_factor(host.share))
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
+
+
+def test_writes_and_flushes_cost_what_reads_do_and_are_the_transactions() -> None:
+    """Of 2.5 requests of a transaction half a one is a read: its part of the kernel's time is the read's, the rest the transaction's."""
+    host = busy_host(1000, 2.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    costs = costs_of_host(host, 1000, Ios(500, 2500, 2500))
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
+    assert costs.transaction_ns == pytest.approx(costs.hot * (60 + 2 * 20) * US)
 
 
 def test_waits_are_no_part_of_it() -> None:
@@ -108,7 +117,7 @@ def test_a_cost_that_no_storage_takes_is_refused(session_ns: int) -> None:
 
 
 def test_without_processes_all_of_the_host_is_the_load() -> None:
-    costs = costs_of_host(HostTime(2, 1.0, 0.5, 0.0), 10_000, 0.0)
+    costs = costs_of_host(HostTime(2, 1.0, 0.5, 0.0), 10_000, Ios(0.0, 0.0, 0.0))
     assert costs.transaction_ns == pytest.approx(costs.hot * 100 * US)
     assert "nobody counted who used the processors" in costs.said
 

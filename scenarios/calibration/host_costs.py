@@ -1,7 +1,8 @@
 """What statements cost the processors, from what the host's processors did while they were recorded.
 
-A transaction costs the host ``busy time / transactions``, whatever its storage was: waits are no part of it. What a page that is read costs of that is kernel
-time: of the sessions beyond what their clients spend there to send and receive the same messages, and of the kernel's own threads.
+A transaction costs the host ``busy time / transactions``, whatever its storage was: waits are no part of it. What reads, writes and flushes cost of that is kernel
+time: of the sessions beyond what their clients spend there to send and receive the same messages, and of the kernel's own threads. A page that is read takes as much
+of it as any other.
 
 **Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 25 µs of a busy host and 47 of one
 that is busy for 7 % of the time (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by
@@ -44,31 +45,41 @@ def idle_factor(busy: float) -> float:
     return 1 + IDLE * (1 - min(max(busy, 0.0), 1.0))
 
 
-def costs_of_host(time: HostTime, transactions_per_s: float, reads_per_s: float) -> HostCosts:
-    """Return what a transaction and a page cost, of what the processors did while so many of both were done in a second."""
+@dataclass(frozen=True)
+class Ios:
+    """Reads, writes and flushes a second: pages that sessions read, all that sessions did themselves, and all of the server."""
+
+    reads_per_s: float
+    of_sessions_per_s: float
+    all_per_s: float
+
+
+def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:
+    """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were done in a second."""
     hot = 1 / idle_factor(time.share)
+    each_ns = NS_PER_S / transactions_per_s
     if time.backends is None or time.clients is None:
-        all_ns = time.busy * NS_PER_S / transactions_per_s
-        rest_ns = max(all_ns - READ_NS * reads_per_s / transactions_per_s, 0.0)
+        rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
         return _assumed(hot, rest_ns, "nobody counted who used the processors")
     known = sum(one.all for one in (time.backends, time.helpers, time.clients) if one is not None)
+    if ios.reads_per_s < _TOLD * transactions_per_s:
+        return _assumed(hot, known * each_ns, "too few pages were read")
     of_sessions = max(time.backends.kernel - time.clients.kernel, 0.0)
-    if reads_per_s < _TOLD * transactions_per_s:
-        rest_ns = known * NS_PER_S / transactions_per_s
-        return _assumed(hot, rest_ns, "too few pages were read")
-    rest_ns = max(known - of_sessions, 0.0) * NS_PER_S / transactions_per_s
-    of_sessions_ns, of_kernel_ns = (one * NS_PER_S / reads_per_s for one in (of_sessions, max(time.busy - known, 0.0)))
+    of_kernel = max(time.busy - known, 0.0)
+    session_ns, kernel_ns = of_sessions * NS_PER_S / ios.of_sessions_per_s, of_kernel * NS_PER_S / ios.all_per_s
+    rest = max(known - of_sessions * ios.reads_per_s / ios.of_sessions_per_s, 0.0)
     lowest, highest = READ_RANGE_NS
-    read_ns, said = of_sessions_ns + of_kernel_ns, "of the kernel's time for sessions and for itself"
-    if not lowest <= read_ns <= highest:
-        read_ns, said = (
-            of_sessions_ns,
-            "of the kernel's time for sessions; beside them the host did what no storage takes",
+    if lowest <= session_ns + kernel_ns <= highest:
+        rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
+        read_ns, said = session_ns + kernel_ns, "of the kernel's time for sessions and for itself"
+    elif lowest <= session_ns <= highest:
+        read_ns, said = session_ns, "of the kernel's time for sessions; beside them the host did what no storage takes"
+    else:
+        found_us = (session_ns + kernel_ns) / 1e3
+        return _assumed(
+            hot, rest * each_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes"
         )
-    if not lowest <= read_ns <= highest:
-        found_us = (of_sessions_ns + of_kernel_ns) / 1e3
-        return _assumed(hot, rest_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes")
-    return HostCosts(hot * rest_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}")
+    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}")
 
 
 def _assumed(hot: float, rest_ns: float, why: str) -> HostCosts:

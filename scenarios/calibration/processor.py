@@ -104,6 +104,16 @@ def of_log(found: Differences, name: str) -> float:
     return sum(float(change.number(name) or 0) for change in changes)
 
 
+def recorded_ios(found: Differences) -> tuple[float, float] | None:
+    """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None where nobody counted them by process."""
+    of_sessions = everybody = 0.0
+    for entity, change in found.of("io").items():
+        count = sum(float(change.number(name) or 0) for name in ("reads", "writes", "extends", "flushes"))
+        everybody += count
+        of_sessions += count if entity.startswith("client backend/") else 0.0
+    return (of_sessions, everybody) if everybody else None
+
+
 def _pause_ns(found: Differences) -> int | None:
     """Return what the load generator's clients took between transactions: N clients do N / (latency + pause) a second."""
     one = list(found.of("client").values())

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import CLIENT_SHARE, READ_NS, READ_RANGE_NS, costs_of_host, idle_factor
+from tiersim.scenarios.calibration.host_costs import (
+    CLIENT_SHARE,
+    READ_NS,
+    READ_RANGE_NS,
+    Ios,
+    costs_of_host,
+    idle_factor,
+)
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import (
@@ -23,8 +30,10 @@ from tiersim.scenarios.calibration.processor import (
     Run,
     calibrate_processor,
     loop_sessions,
+    of_log,
     pace_of,
     recorded_flushes,
+    recorded_ios,
     recorded_pace,
 )
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
@@ -96,8 +105,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions end as were recorded."""
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
-    reads_per_s = recorded.transactions_per_s * float(load.physical_reads.sum()) / transactions
-    host = costs_of_host(time, recorded.transactions_per_s, reads_per_s)
+    host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
     model.hot = host.hot
     costs = model.start.costs._replace(read_ns=round(host.read_ns))
     own_ns = statement_ns(load, costs, {}, host.hot)
@@ -112,6 +120,14 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         run = model.run(start)
         return replace(start, recorded=recorded, simulated=run.pace)
     return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
+
+
+def _ios(load: Load, each_per_s: float) -> Ios:
+    """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done once."""
+    reads = float(load.physical_reads.sum())
+    logged = sum(of_log(load.counters.found, name) for name in ("writes", "flushes"))
+    of_sessions, everybody = recorded_ios(load.counters.found) or (reads + logged, reads + logged)
+    return Ios(each_per_s * reads, each_per_s * max(of_sessions, reads), each_per_s * max(everybody, reads))
 
 
 def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
@@ -233,8 +249,8 @@ def _measured_of_files(counted: Differences) -> dict[str, _Mean]:
     """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
     own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
     found = {}
-    for name, what, of_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
-        files = [change for change in own if (change.last.get("kind") == "log") == of_log]
+    for name, what, is_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
+        files = [change for change in own if (change.last.get("kind") == "log") == is_log]
         count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
         if count and took_ms:
             found[name] = _Mean(round(count), took_ms * NS_PER_MS / count, None)
