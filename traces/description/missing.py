@@ -18,6 +18,7 @@ _REMEDIES = {
         "log": "record pg_stat_wal (14 and later)",
         "checkpoints": "set log_checkpoints = on and import the server's log, or record pg_stat_checkpointer",
         "settings": "record pg_settings",
+        "processors": "run tiersim record postgres on the server's machine",
     },
     "sqlserver": {
         "queries": "record sys.dm_exec_query_stats, or an Extended Events session (tiersim record sqlserver --dry-run prints both)",
@@ -77,12 +78,21 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         yield "nothing is known of checkpoints", "checkpoints"
     if not found.of("session") and not found.of("client") and not len(statements):
         yield "how many sessions worked at a time is known by Little's law alone; sample the active sessions", ""
+    if (
+        engine == "postgresql"
+        and found.of("query")
+        and not (found.of("process") and found.snapshots.get("processor", 0) > 1)
+    ):
+        yield (
+            "what sessions and processors did is not known, so the CPU of faster storage is a guess where the recorded storage was the limit",
+            "processors",
+        )
     if not found.of("setting"):
         yield "the engine's settings, such as the size of its buffer pool, are not known", "settings"
     if engine in _PAST_THE_CACHE:
         if not found.of("file") and not found.of("device") and not bundle.rows:
             yield "what files or devices read and write, and how fast, is not known", "files"
-    elif not bundle.rows:
+    elif not bundle.rows and "data" not in str(bundle.manifest.host.get("debug_io_direct", "")):
         yield (
             (
                 "pages that the engine read may have come from the operating system's cache: only a block trace of the same "

@@ -60,9 +60,7 @@ class Evidence:
         self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
         self.sizes = tuple(size for _, size in self._recorded)
         self._unused = (unused, *(0 for _ in others))
-        self._versions = (
-            policy == SWEEP
-        )  # PostgreSQL writes a new version of a row that is updated: before the recording, too
+        self._versions = policy == SWEEP  # PostgreSQL's updates move rows, before the recording, too
         self._known: dict[int, tuple[tuple[Law, ...], list[Expected]]] = {}  # by size, what was predicted last
 
     def expected(self, laws: Sequence[Law], size: int = 0) -> list[Expected]:
@@ -123,7 +121,8 @@ class Evidence:
                 return recent, []
             if score(against) < least:
                 found, least = recent, _CLOSER * score(against)
-        if self._versions:
+        before = self._versions and len(known) >= _UNKNOWNS and table.rows > table.heap_pages
+        if table.updated or before:
             moved = min(
                 (self._moved(laws, place, share) for share in _MOVED), key=lambda one: score(self.residuals(one, place))
             )
