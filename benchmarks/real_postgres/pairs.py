@@ -63,6 +63,21 @@ log = "log"
 """
 #: A cell whose caps leave it less than this share of what it does without any is saturated.
 _SATURATED = 0.6
+#: Pairs are compared that differ by more; a prediction is far off beyond; so few misses a transaction are none.
+_DIFFERENT, _FAR, _NO_MISSES = 0.15, 0.25, 1e-4
+
+#: What the server writes: pages, and its log with the flushes.
+_WRITES = (
+    "client backend/relation/normal.writes",
+    "background writer/relation/normal.writes",
+    "checkpointer/relation/normal.writes",
+)
+_LOG = (
+    "client backend/wal/normal.writes",
+    "client backend/wal/normal.fsyncs",
+    "walwriter/wal/normal.writes",
+    "walwriter/wal/normal.fsyncs",
+)
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,11 @@ def _measured(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Measur
         name, cell["script"], int(cell["settings"]["shared_buffers"].removesuffix("MB")), cell["iops"], cell.get("log_iops"),
         first["device_latency_ns"], cell["run_s"], first["since_checkpoint_s"], means, folder,
     )  # fmt: skip
+
+
+def _counted(result: Mapping[str, Any], *names: str) -> float:
+    """Return how often the server counted these, a transaction."""
+    return sum(float(result["counted"].get(name, 0)) for name in names) / float(result["transactions"])
 
 
 def predict(source: Measured, targets: Sequence[Measured]) -> dict[str, Any]:
@@ -171,47 +191,104 @@ def kind_of(cell: Measured, cells: Iterable[Measured]) -> str:
     return "saturated" if not free or cell.figures["tps"] < _SATURATED * free[0].figures["tps"] else "mild"
 
 
-def table(out: Path, cells: Sequence[Measured]) -> list[str]:
-    """Return lines of Markdown: by what bounds source and target, and by pools, how far predictions are off."""
-    rows: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+def scaled_by_cap(source: Measured, target: Measured) -> float:
+    """Return the throughput that one would guess who knows the caps: with so many requests a transaction as the source, as many as the target's caps allow.
+
+    Without a cap at the target it is that of the source.
+    """
+    found = [source.figures["tps"]] if target.iops is None and target.log_iops is None else []
+    for cap, was, each in (
+        (target.iops, source.iops, max(source.figures["misses"], source.figures["written"])),
+        (target.log_iops, source.log_iops, source.figures["logged"]),
+    ):
+        if cap is not None and was is not None:
+            found.append(source.figures["tps"] * cap / was)
+        elif cap is not None and each > 0:
+            found.append(min(source.figures["tps"], cap / each))
+    return min(found, default=source.figures["tps"])
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How far a prediction is off, as shares of what was measured; *pools* says how the target's compares with the source's."""
+
+    load: str
+    kinds: str
+    pools: str
+    error: float
+    spread: float  # of the target's repeats
+    unchanged: float
+    scaled: float
+    misses: float
+    p95: float
+    held: bool
+    calibrated: bool
+
+
+def pairs_of(out: Path, cells: Sequence[Measured]) -> list[Pair]:
+    """Return the pairs that were foretold and differ by more than 15 % in what was measured."""
     by_name = {cell.name: cell for cell in cells}
+    found = []
     for source in cells:
         path = out / "pairs" / f"{source.name}.json"
-        if not path.exists():
-            continue
-        for name, found in json.loads(path.read_text()).items():
+        for name, said in json.loads(path.read_text()).items() if path.exists() else ():
             target = by_name.get(name)
-            if target is None or abs(target.figures["tps"] / source.figures["tps"] - 1) <= 0.15:
-                continue
-            ratio = target.pool_mib / source.pool_mib
-            pools = "smaller" if ratio < 1 else "same" if ratio == 1 else "2-4 x" if ratio <= 4 else "8-16 x"
-            error = found["tps"] / target.figures["tps"] - 1
-            unchanged = source.figures["tps"] / target.figures["tps"] - 1
-            low, high = (found["tps"] * found["model_error"]["figures"]["throughput"][key] for key in ("low", "high"))
-            inside = float(low <= target.figures["tps"] <= high)
-            misses = found["misses"] / target.figures["misses"] - 1 if target.figures["misses"] > 1e-4 else 0.0
-            rows.setdefault((source.load, f"{kind_of(source, cells)} to {kind_of(target, cells)}", pools), []).append(
-                (abs(error), abs(unchanged), inside, error, abs(misses), float(found["calibration"] == "calibrated"))
-            )
-    lines = [
-        "| load | from, to | pool | pairs | off, median | worst | unchanged, median | misses off | within interval | calibrated |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
+            if target is not None and abs(target.figures["tps"] / source.figures["tps"] - 1) > _DIFFERENT:
+                found.append(_pair(source, target, said, f"{kind_of(source, cells)} to {kind_of(target, cells)}"))
+    return found
+
+
+def _pair(source: Measured, target: Measured, said: Mapping[str, Any], kinds: str) -> Pair:
+    known, ratio = target.figures, target.pool_mib / source.pool_mib
+    off = said["model_error"]["figures"]["throughput"]
+    return Pair(
+        load=source.load,
+        kinds=kinds,
+        pools="smaller" if ratio < 1 else "same" if ratio == 1 else "2-4 x" if ratio <= 4 else "8-16 x",
+        error=said["tps"] / known["tps"] - 1,
+        spread=known["spread"],
+        unchanged=source.figures["tps"] / known["tps"] - 1,
+        scaled=scaled_by_cap(source, target) / known["tps"] - 1,
+        misses=said["misses"] / known["misses"] - 1 if known["misses"] > _NO_MISSES else 0.0,
+        p95=said["p95_ms"] / known["p95_ms"] - 1,
+        held=said["tps"] * off["low"] <= known["tps"] <= said["tps"] * off["high"],
+        calibrated=said["calibration"] == "calibrated",
+    )
+
+
+def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list[str]:
+    """Return lines of Markdown: a row for each block of pairs, and one for all."""
+    blocks: dict[tuple[str, ...], list[Pair]] = {}
+    for pair in pairs:
+        blocks.setdefault(tuple(getattr(pair, key) for key in by), []).append(pair)
+    heading = [
+        *by,
+        "pairs",
+        "off, median",
+        "worst",
+        "within 25 %",
+        "unchanged",
+        "scaled with the cap",
+        "misses off",
+        "p95 off",
+        "held",
+        "calibrated",
     ]
-    for key, found in sorted(rows.items()):
-        columns = list(zip(*found, strict=True))
-        worst = max(columns[3], key=abs)
-        lines.append(
-            f"| {' | '.join(key)} | {len(found)} | {median(columns[0]):.1%} | {worst:+.0%} | {median(columns[1]):.0%} | {median(columns[4]):.0%} | "
-            f"{sum(columns[2]):.0f} | {sum(columns[5]):.0f} |"
-        )
-    every = [one for found in rows.values() for one in found]
-    if every:
-        errors = [one[0] for one in every]
-        lines.append(
-            f"\n{len(every)} pairs: {median(errors):.1%} in the median, {np.mean(np.array(errors) <= 0.25):.0%} within 25 %, "
-            f"{np.mean([one[2] for one in every]):.0%} within their interval."
-        )
+    lines = ["| " + " | ".join(heading) + " |", "|" + "---|" * len(by) + "--:|" * (len(heading) - len(by))]
+    rows = [*sorted(blocks.items()), (("all", *[""] * (len(by) - 1)), list(pairs))] if pairs else []
+    for key, found in rows:
+        worst = max((one.error for one in found), key=abs)
+        cells = [
+            *key, f"{len(found)}", _median(found, "error"), f"{worst:+.0%}", f"{np.mean([abs(one.error) <= _FAR for one in found]):.0%}",
+            _median(found, "unchanged"), _median(found, "scaled"), _median(found, "misses"), _median(found, "p95"),
+            f"{sum(one.held for one in found)}", f"{sum(one.calibrated for one in found)}",
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _median(pairs: Sequence[Pair], figure: str) -> str:
+    return f"{median(abs(getattr(one, figure)) for one in pairs):.1%}"
 
 
 def main() -> int:
@@ -235,7 +312,8 @@ def main() -> int:
             [arguments.again] * len(sources),
         ):
             print(said, flush=True)
-    print("\n".join(table(arguments.out, cells)))
+    found = pairs_of(arguments.out, cells)
+    print("\n".join([*table(found, ("load", "kinds", "pools")), "", *table(found)]))
     return 0
 
 

@@ -1,0 +1,94 @@
+"""The matrix of cells: what is measured in which order, and how predictions of each from every other are summed up."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.real_postgres.matrix import blocks
+from benchmarks.real_postgres.pairs import Measured, Pair, kind_of, scaled_by_cap, table
+from benchmarks.real_postgres.plan import read_plan
+
+PLAN = Path(__file__).parents[1] / "benchmarks" / "real_postgres" / "matrix.toml"
+
+
+def cell(
+    tps: float, *, pool: int = 128, iops: int | None = None, log_iops: int | None = None, **figures: float
+) -> Measured:
+    known = {
+        "tps": tps,
+        "mean_ms": 1.0,
+        "p95_ms": 2.0,
+        "slow": 0.0,
+        "misses": 0.2,
+        "written": 0.1,
+        "logged": 0.0,
+        "spread": 0.0,
+    }
+    return Measured("a cell", "reads", pool, iops, log_iops, 40_000, 40.0, 0.0, known | figures, Path())
+
+
+def pair(error: float, **changes: Any) -> Pair:
+    same = {
+        "unchanged": 0.5,
+        "scaled": 0.4,
+        "misses": 0.01,
+        "p95": 0.1,
+        "held": True,
+        "calibrated": True,
+        "spread": 0.0,
+    }
+    return Pair(**{"load": "reads", "kinds": "free to mild", "pools": "same", "error": error} | same | changes)
+
+
+def test_each_load_has_twelve_cells_and_each_block_all_of_them_once() -> None:
+    every = blocks(read_plan(PLAN))
+    assert [len(block) for block in every] == [36, 36, 36]
+    for block in every:
+        assert Counter(one.script for one in block) == {"reads": 12, "updates": 12, "tpcb": 12}
+        asked = {(one.script, one.settings["shared_buffers"], one.iops, one.log_iops) for one in block}
+        assert len(asked) == 36
+        assert sum(one.iops is None and one.log_iops is None for one in block) == 9
+    assert len({one.name for block in every for one in block}) == 108
+
+
+def test_blocks_come_in_orders_of_their_own_and_the_same_again() -> None:
+    orders = [[one.name.rpartition("-")[0] for one in block] for block in blocks(read_plan(PLAN))]
+    assert orders[0] != orders[1] != orders[2] != orders[0]
+    assert orders == [[one.name.rpartition("-")[0] for one in block] for block in blocks(read_plan(PLAN))]
+
+
+def test_what_bounds_a_cell() -> None:
+    free = cell(1000)
+    others = [free, cell(900, iops=2000), cell(300, iops=250), cell(2000, pool=384)]
+    assert [kind_of(one, others) for one in others] == ["free", "mild", "saturated", "free"]
+    assert kind_of(cell(10, log_iops=5), others) == "saturated"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "guess"),
+    [
+        (cell(1000, iops=500), cell(1, iops=250), 500.0),  # half the cap
+        (cell(1000), cell(1, iops=100), 500.0),  # five transactions a read
+        (cell(1000), cell(1, iops=10_000), 1000.0),  # the cap does not bind
+        (cell(1000, iops=500), cell(1), 1000.0),  # nobody knows how fast it is without
+        (cell(1000, logged=2.0), cell(1, log_iops=400), 200.0),
+    ],
+)
+def test_who_knows_the_caps_alone_guesses(source: Measured, target: Measured, guess: float) -> None:
+    assert scaled_by_cap(source, target) == pytest.approx(guess)
+
+
+def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:
+    lines = table([pair(0.1), pair(-0.3, held=False), pair(0.02, pools="2-4 x")])
+    assert len(lines) == 2 + 3
+    row = [part.strip() for part in lines[3].strip("|").split("|")]
+    assert row[:6] == ["free to mild", "same", "2", "20.0%", "-30%", "50%"]
+    assert row[-2:] == ["1", "2"]
+    assert lines[-1].startswith("| all |")
+    assert "10.0%" in lines[-1]
+
+
+def test_nothing_foretold_is_an_empty_table() -> None:
+    assert len(table([])) == 2
