@@ -44,6 +44,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
     return [
         ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
+        *([["transactions/s, range", *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(_bottleneck, summaries)],
@@ -125,6 +126,23 @@ def breakdown_of(query: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{name} {100 * ns / total:.0f} %" for name, ns in parts if total and ns >= 0.01 * total)
 
 
+def _range(summary: Summary) -> str:
+    found = summary.get("range")
+    if not found:
+        return ""
+    low, high = (found["transactions_per_s"][end] for end in ("low", "high"))
+    return f"{low:,.0f} – {high:,.0f}" + (", underdetermined" if found["verdict"] == "underdetermined" else "")
+
+
+def _ranges(summaries: Sequence[Summary]) -> list[str]:
+    """Say why a range is too wide to decide by, and what would narrow it."""
+    return [
+        f"{s['name']}: underdetermined, mostly by {s['range']['mostly']}: {s['range']['remedy']}."
+        for s in summaries
+        if s.get("range") and s["range"]["verdict"] == "underdetermined"
+    ]
+
+
 def _hit_ratio(summary: Summary) -> str:
     ratio = summary["hit_ratio"]["pool"]
     return "" if ratio is None else f"{100 * ratio:.2f} %"
@@ -171,6 +189,7 @@ def notes_of(summaries: Sequence[Summary]) -> list[str]:
         notes.append("Executions are synthesised from counters: which ran when, and which together, is not known.")
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
+    notes += _ranges(summaries)
     notes += model_error.notes(summaries)
     notes += model_error.caveats(summaries)
     defaults = dict.fromkeys(

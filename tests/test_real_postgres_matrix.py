@@ -30,16 +30,11 @@ def cell(
 
 
 def pair(error: float, **changes: Any) -> Pair:
-    same = {
-        "unchanged": 0.5,
-        "scaled": 0.4,
-        "misses": 0.01,
-        "p95": 0.1,
-        "held": True,
-        "calibrated": True,
-        "spread": 0.0,
-    }
-    return Pair(**{"load": "reads", "kinds": "free to mild", "pools": "same", "error": error} | same | changes)
+    same: dict[str, Any] = {
+        "load": "reads", "kinds": "free to mild", "pools": "same", "unchanged": 0.5, "scaled": 0.4, "misses": 0.01, "p95": 0.1, "held": True,
+        "calibrated": True, "spread": 0.0,
+    }  # fmt: skip
+    return Pair(error=error, **(same | changes))
 
 
 def test_each_load_has_twelve_cells_and_each_block_all_of_them_once() -> None:

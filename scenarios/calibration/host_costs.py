@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
-#: By how much more an idle host's processors take than busy ones, for the same work.
-IDLE = 0.8
+#: By how much more an idle host's processors take than busy ones, for the same work; and between what that lies.
+IDLE, IDLE_RANGE = 0.8, (0.4, 1.2)
+#: Multiples between which costs lie that were counted: repeats of a cell are as far apart.
+COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
 #: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit on it.
 READ_RANGE_NS = (1_000, 150_000)
 #: What it is taken to cost where nothing tells.
 READ_NS = 25_000
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much. Measured: 0.9 to 4 times (lookups by key, 8 clients).
 CLIENT_SHARE = 2.0
+#: Multiples between which the CPU of statements and clients lies then.
+ASSUMED_RANGE = (0.5, 2.0)
 #: With fewer pages read a transaction, what they cost is lost in what all else does.
 _TOLD = 0.02
 
@@ -37,12 +41,31 @@ class HostCosts:
     read_ns: float
     hot: float
     said: str
+    busy: float  # share of the processors' time, as recorded
     assumed: tuple[str, ...] = ()
 
+    @property
+    def cpu_range(self) -> tuple[float, float]:
+        """Multiples between which the CPU of a transaction lies."""
+        return cpu_range(self.busy)
 
-def idle_factor(busy: float) -> float:
+    @property
+    def read_range(self) -> tuple[float, float]:
+        """Multiples between which the CPU of a read lies."""
+        if self.assumed:
+            return READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
+        return READ_COUNTED_RANGE
+
+
+def idle_factor(busy: float, idle: float = IDLE) -> float:
     """Return how much more a piece of work takes on a host that is *busy* for such a share of the time than on one that always is."""
-    return 1 + IDLE * (1 - min(max(busy, 0.0), 1.0))
+    return 1 + idle * (1 - min(max(busy, 0.0), 1.0))
+
+
+def cpu_range(busy: float) -> tuple[float, float]:
+    """Return between which multiples the CPU of a transaction on a busy host lies, which was counted on one that was *busy* for such a share of the time."""
+    least, most = (idle_factor(busy) / idle_factor(busy, idle) for idle in reversed(IDLE_RANGE))
+    return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
 @dataclass(frozen=True)
@@ -56,14 +79,15 @@ class Ios:
 
 def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:
     """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were done in a second."""
-    hot = 1 / idle_factor(time.share)
+    busy = time.share
+    hot = 1 / idle_factor(busy)
     each_ns = NS_PER_S / transactions_per_s
     if time.backends is None or time.clients is None:
         rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
-        return _assumed(hot, rest_ns, "nobody counted who used the processors")
+        return _assumed(hot, busy, rest_ns, "nobody counted who used the processors")
     known = sum(one.all for one in (time.backends, time.helpers, time.clients) if one is not None)
     if ios.reads_per_s < _TOLD * transactions_per_s:
-        return _assumed(hot, known * each_ns, "too few pages were read")
+        return _assumed(hot, busy, known * each_ns, "too few pages were read")
     of_sessions = max(time.backends.kernel - time.clients.kernel, 0.0)
     of_kernel = max(time.busy - known, 0.0)
     session_ns, kernel_ns = of_sessions * NS_PER_S / ios.of_sessions_per_s, of_kernel * NS_PER_S / ios.all_per_s
@@ -77,11 +101,11 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
     else:
         found_us = (session_ns + kernel_ns) / 1e3
         return _assumed(
-            hot, rest * each_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes"
+            hot, busy, rest * each_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes"
         )
-    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}")
+    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}", busy)
 
 
-def _assumed(hot: float, rest_ns: float, why: str) -> HostCosts:
+def _assumed(hot: float, busy: float, rest_ns: float, why: str) -> HostCosts:
     said = f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150): {why}"
-    return HostCosts(hot * rest_ns, hot * READ_NS, hot, said, (said,))
+    return HostCosts(hot * rest_ns, hot * READ_NS, hot, said, busy, (said,))

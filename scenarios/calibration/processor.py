@@ -60,6 +60,8 @@ class ProcessorCosts:
     simulated: Pace | None = None
     unhindered: float = 1.0  # of the CPU that was recorded of a statement, what it takes where no other core is busy
     assumed: tuple[str, ...] = ()  # costs that nothing recorded tells, a sentence each
+    cpu_range: tuple[float, float] = (1.0, 1.0)  # multiples between which the CPU of statements and clients lies
+    read_range: tuple[float, float] = (1.0, 1.0)  # and that of a read
 
 
 @dataclass(frozen=True)

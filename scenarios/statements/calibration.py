@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.host_costs import (
+    ASSUMED_RANGE,
     CLIENT_SHARE,
+    COUNTED_RANGE,
+    READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
     Ios,
@@ -90,9 +93,7 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded)
-    warm = cache_state_of(recorded_on, load) == "warm"
-    part = _first(load, _EXECUTIONS) if warm else load  # a pool that fills runs faster and faster
-    model = _Model(part, recorded_on, recorded.pause_ns if here else None)
+    model = _Model(part_of(load, recorded_on), recorded_on, recorded.pause_ns if here else None)
     time = recorded_host_time(load.counters.found, model.cores) if here else None
     if time is not None and recorded.transactions_per_s:
         found = _by_host_time(load, model, recorded, time)
@@ -115,7 +116,15 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     )
     client_ns = max(host.transaction_ns - executed_ns, 0.0) / (len(load) / transactions)
     basis = f"what the processors of {load.path.name} did, on {model.start.basis.rpartition(' on ')[2]}; {host.said}"
-    start = replace(model.start, costs=costs, client_ns=round(client_ns), basis=basis, assumed=host.assumed)
+    start = replace(
+        model.start,
+        costs=costs,
+        client_ns=round(client_ns),
+        basis=basis,
+        assumed=host.assumed,
+        cpu_range=host.cpu_range,
+        read_range=host.read_range,
+    )
     if time.share < LIMITING:
         run = model.run(start)
         return replace(start, recorded=recorded, simulated=run.pace)
@@ -139,7 +148,7 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
     found = calibrate_processor(recorded, model.start, model.run)
     lowest, highest = READ_RANGE_NS
     if recorded.read_ns is None or lowest <= found.costs.read_ns <= highest:
-        return found
+        return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
     said = (
         f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be "
         f"{found.costs.read_ns / 1e3:,.1f} µs, which no storage takes"
@@ -152,6 +161,8 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
         costs=model.start.costs._replace(read_ns=READ_NS),
         client_ns=0 if model.start.pause_ns is None else round(CLIENT_SHARE * mean_ns),
         assumed=(said,),
+        cpu_range=ASSUMED_RANGE,
+        read_range=(lowest / READ_NS, highest / READ_NS),
     )
     run = model.run(start)
     limit_per_s = (1 + _SLACK) * (recorded.transactions_per_s or float("inf"))
@@ -454,6 +465,11 @@ def _locked_ns(program: Program, database: Database) -> dict[str, float]:
 def _copied(arrays: _Arrays) -> _Arrays:
     copies: dict[str, Any] = {name: np.array(getattr(arrays, name)) for name in arrays._fields}
     return arrays._replace(**copies)
+
+
+def part_of(load: Load, scenario: NamedScenario) -> Load:
+    """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and faster."""
+    return _first(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 
 def _first(load: Load, executions: int) -> Load:

@@ -18,9 +18,10 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.calibration import calibrate, stamped
+from tiersim.scenarios.statements.calibration import calibrate, part_of, stamped
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
+from tiersim.scenarios.statements.ranges import with_range
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.simulator.categories import FIRST_CLASS
@@ -111,8 +112,31 @@ def replay_statements_all(
     )
     if recorded_on is not None:
         assert processor is not None
-        return stamped(results[:-1], results[-1], load_for(recorded_on), processor)
+        found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
+        return (
+            found
+            if load_for(recorded_on).logical_reads is not None
+            else _with_ranges(bundle.path, found, scenarios, load_for, processor)
+        )
     return results
+
+
+def _with_ranges(
+    path: Path,
+    results: Sequence[Result],
+    scenarios: Sequence[NamedScenario],
+    load_for: Callable[[NamedScenario], Load],
+    processor: ProcessorCosts,
+) -> list[Result]:
+    """Add to results how far apart predictions lie that the recording allows as well; of a part of the load, which is alike."""
+
+    def run(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
+        return replay_statements(path, scenario, processor=costs, load=load)
+
+    return [
+        with_range(result, scenario, part_of(load_for(scenario), scenario), processor, run)
+        for result, scenario in zip(results, scenarios, strict=True)
+    ]
 
 
 def replay_statements(

@@ -9,7 +9,7 @@ from tiersim.scenarios.calibration.popularity.tables import AccessedTable
 
 #: Of what is compared, so much is left to the closed form and to a server that does more than look up rows: the form is within
 #: 0.5 % of a sweep that is walked, and of a PostgreSQL whose law is known within 1 to 2 %.
-_MODEL = 0.015
+MODEL = 0.015
 #: Of usage counts more: a statement may use a page more than once, which nobody counts.
 _COUNTED = 0.05
 #: Pages missed in an access, and share of the pool's pages, that do not matter.
@@ -63,7 +63,7 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
         if figure.startswith("index") and not table.index_pages:
             continue
         recorded = count / table.accesses
-        noise = hypot(_MODEL * max(recorded, predicted), sqrt(count) / table.accesses, _NO_MISSES)
+        noise = hypot(MODEL * max(recorded, predicted), sqrt(count) / table.accesses, _NO_MISSES)
         found.append(Residual(table.name, frames, figure, recorded, predicted, noise))
     for part, held, law in (
         ("index", table.index_held, expected.index_held),

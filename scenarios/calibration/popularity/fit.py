@@ -133,3 +133,23 @@ def extrapolated(fitted: Fitted, frames: int) -> bool:
     """Tell whether a pool is so much larger or smaller than the recorded ones that a prediction is a guess."""
     sizes = (fitted.frames, *fitted.other_sizes)
     return not min(sizes) / EXTRAPOLATED <= frames <= max(sizes) * EXTRAPOLATED
+
+
+def alike(fitted: Fitted) -> tuple[tuple[Law, ...], ...]:
+    """Return by table the laws that explain what was recorded as well, from those that miss most of a pool four times as large to those that miss least.
+
+    Misses are known to the scatter of their number, and to what the closed form is off; rows may have moved to any degree that other figures do not contradict.
+    """
+    evidence = Evidence(fitted.tables, fitted.frames, fitted.unused, (), fitted.seed, fitted.policy)
+    pool = Pool(fitted.tables, fitted.seed, fitted.policy)
+    found = []
+    for place, table in enumerate(fitted.tables):
+        laws = [] if table.even else evidence.alike(fitted.laws, place)
+
+        def missed(law: Law, place: int = place) -> float:
+            (*before, _), behind = fitted.laws[: place + 1], fitted.laws[place + 1 :]
+            expected = pool.expected([*before, law, *behind], EXTRAPOLATED * fitted.frames)[place]
+            return expected.index_missed + expected.heap_missed
+
+        found.append(tuple(sorted(laws or [fitted.laws[place]], key=missed, reverse=True)))
+    return tuple(found)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, log
+from math import exp, hypot, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.evidence import Residual, contradicts, residuals, score
+from tiersim.scenarios.calibration.popularity.evidence import MODEL, Residual, contradicts, residuals, score
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
@@ -89,10 +89,10 @@ class Evidence:
         table = self._recorded[0][0][place]
         return not (table.heap_held or table.index_held or sum(bool(t[place].accesses) for t, _ in self._recorded) > 1)
 
-    def halved(self, laws: Sequence[Law], moved: Sequence[int]) -> list[Law]:
-        """Return *laws* with the exponents by which the tables at the places *moved* miss as many pages as were recorded."""
+    def halved(self, laws: Sequence[Law], moved: Sequence[int], factor: float = 1.0) -> list[Law]:
+        """Return *laws* with the exponents by which the tables at the places *moved* miss as many pages as were recorded, or *factor* times as many."""
         tables, found = self._recorded[0][0], list(laws)
-        wanted = [(table.index_missed + table.heap_missed) / table.accesses for table in tables]
+        wanted = [factor * (table.index_missed + table.heap_missed) / table.accesses for table in tables]
         middle = dict.fromkeys(moved, _STEEPEST / 2)
         for width, halvings in ((_STEEPEST, _HALVINGS), *(_AGAIN if len(moved) > 1 else ())):
             low = {place: max(middle[place] - width / 2, 0) for place in moved}
@@ -149,6 +149,23 @@ class Evidence:
             "accesses explains the recording as well"
         )
         return [*laws[:place], best, *laws[place + 1 :]], [as_well] if rows[-1] > rows[0] * _DIFFERENT else []
+
+    def alike(self, laws: Sequence[Law], place: int) -> list[Law]:
+        """Return laws of a table that explain what was recorded of it as well as its own does: with more or fewer rows moved, and that miss a little more or less."""
+        table, own = self._recorded[0][0][place], laws[place]
+        shares = [own.moved]
+        if self._versions and own.hot_share == 0 and not own.recent and table.rows > table.heap_pages:
+            least = score(self.residuals(laws, place))
+            others = {share: self._moved(laws, place, share) for share in (0.0, *_MOVED) if share != own.moved}
+            shares += [share for share, one in others.items() if score(self.residuals(one, place)) <= least + _AS_WELL]
+        missed = table.index_missed + table.heap_missed
+        off = hypot(MODEL, 2 / sqrt(max(missed, 1)))
+        found = []
+        for share in shares:
+            for factor in (1 - off, 1.0, 1 + off):
+                changed = [*laws[:place], replace(own, moved=share), *laws[place + 1 :]]
+                found.append(self.halved(changed, [place], factor)[place])
+        return found
 
     def _moved(self, laws: Sequence[Law], place: int, share: float) -> list[Law]:
         """Return *laws* with rows of one table moved, and the exponent by which as much is missed then."""

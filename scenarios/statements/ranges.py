@@ -1,0 +1,139 @@
+"""How far apart predictions lie that a recording allows as well: joint draws of what it does not tell, each a run with the same random numbers.
+
+What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a read costs the processors, which law of popularity its misses
+follow. They act on each other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.scenarios.calibration.popularity.fit import alike
+from tiersim.scenarios.calibration.popularity.tables import Law
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.side_by_side import side_by_side
+from tiersim.scenarios.statements.load import Load
+from tiersim.simulator.result import Result
+
+#: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.
+DRAWS, _TAIL = 16, 0.1
+#: An interval that is wider decides nothing.
+WIDE = 2.0
+#: What is drawn, and what would narrow it down.
+UNKNOWNS = {
+    "cpu": ("what statements cost busy processors", "record a time in which the processors are busier"),
+    "read": (
+        "what a read costs the processors",
+        "record with tiersim record postgres on the server's machine, while pages are read",
+    ),
+    "law": ("which rows are hot beyond the recorded pool", "record longer, with pg_buffercache, or with a larger pool"),
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One of the sets of unknowns that a recording allows: multiples of costs, and the laws of its tables."""
+
+    at: Mapping[str, float]  # of each unknown between -1 and 1
+    processor: ProcessorCosts
+    laws: tuple[Law, ...]
+
+
+def draws_of(load: Load, processor: ProcessorCosts, seed: int, count: int = DRAWS) -> list[Draw]:
+    """Return *count* draws; of each unknown one lies in each of *count* equal parts of its range, and their order is drawn (Latin hypercube)."""
+    luck = np.random.default_rng(seed)
+    laws = alike(load.fitted)
+    at = {name: (luck.permutation(count) + 0.5) / count * 2 - 1 for name in UNKNOWNS}
+    return [
+        _draw(laws, processor, {name: float(column[place]) for name, column in at.items()}) for place in range(count)
+    ]
+
+
+def _draw(laws: Sequence[Sequence[Law]], processor: ProcessorCosts, at: dict[str, float]) -> Draw:
+    cpu, read = (_between(getattr(processor, f"{name}_range"), at[name]) for name in ("cpu", "read"))
+    drawn = replace(
+        processor,
+        statement_ns={query: round(cpu * ns) for query, ns in processor.statement_ns.items()},
+        client_ns=round(cpu * processor.client_ns),
+        costs=processor.costs._replace(read_ns=round(read * processor.costs.read_ns)),
+    )
+    return Draw(at, drawn, tuple(_law(ordered, at["law"]) for ordered in laws))
+
+
+def _between(bounds: tuple[float, float], at: float) -> float:
+    """Return the multiple at a place of its range, 1 in the middle and the bounds at -1 and 1."""
+    return float(bounds[1] ** at if at > 0 else bounds[0] ** -at)
+
+
+def _law(ordered: Sequence[Law], at: float) -> Law:
+    """Return the law at a place among those that explain the recording as well."""
+    return ordered[min(int((at + 1) / 2 * len(ordered)), len(ordered) - 1)]
+
+
+def with_range(
+    result: Result,
+    scenario: NamedScenario,
+    load: Load,
+    processor: ProcessorCosts,
+    run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
+) -> Result:
+    """Add to a *result* how far apart draws lie of what its *load* and the costs *processor* do not tell; *run* runs a load with costs on a scenario."""
+    draws = draws_of(load, processor, scenario.model.replay.seed)
+    loads = [replace(load, fitted=replace(load.fitted, laws=one.laws)) for one in draws]
+    drawn = side_by_side(
+        [
+            partial(_figures, run, scenario, load, processor),
+            *(partial(_figures, run, scenario, own, one.processor) for own, one in zip(loads, draws, strict=True)),
+        ],
+        lambda done: None,
+    )
+    figures = np.array(drawn[1:]) / np.array(drawn[0])
+    return replace(result, summary=result.summary | {"range": _range(result.summary, draws, figures)})
+
+
+def _figures(
+    run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
+    scenario: NamedScenario,
+    load: Load,
+    processor: ProcessorCosts,
+    note: Callable[[int], None],
+) -> tuple[float, float]:
+    summary = run(scenario, load, processor).summary
+    note(1)
+    mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
+    return summary["throughput_per_s"]["transactions"]["value"], float("nan") if mean_ns is None else mean_ns
+
+
+def _range(summary: Mapping[str, Any], draws: Sequence[Draw], drawn: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the interval of transactions/s and of their mean, and what makes it so wide."""
+    rate = summary["throughput_per_s"]["transactions"]["value"]
+    mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
+    low, high = (np.nanquantile(drawn, share, axis=0) for share in (_TAIL, 1 - _TAIL))
+    logs = np.log(np.maximum(drawn[:, 0], 1e-9))
+    shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in UNKNOWNS}
+    mostly = max(shares, key=lambda name: shares[name])
+    wide = bool(high[0] > WIDE * low[0])
+    return {
+        "draws": len(draws),
+        "share": 1 - 2 * _TAIL,
+        "transactions_per_s": {"low": rate * float(low[0]), "high": rate * float(high[0])},
+        "transaction_mean_ns": None
+        if mean_ns is None
+        else {"low": mean_ns * float(low[1]), "high": mean_ns * float(high[1])},
+        "verdict": "underdetermined" if wide else "determined",
+        "explained_by": shares,
+        "mostly": UNKNOWNS[mostly][0],
+        "remedy": UNKNOWNS[mostly][1],
+    }
+
+
+def _explained(at: NDArray[np.float64], logs: NDArray[np.float64]) -> float:
+    """Return the share of the variance of *logs* that goes with an unknown."""
+    if not logs.std() or not at.std():
+        return 0.0
+    return float(np.corrcoef(at, logs)[0, 1] ** 2)
