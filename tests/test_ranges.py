@@ -1,0 +1,116 @@
+"""How far apart predictions lie that a recording allows as well."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.test_statements import load, scenario
+from tiersim.scenarios.calibration.popularity.fit import Fitted, alike, fit, predict
+from tiersim.scenarios.calibration.popularity.occupancy import Pool
+from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
+from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.load import Load
+from tiersim.scenarios.statements.ranges import DRAWS, UNKNOWNS, draws_of, with_range
+from tiersim.simulator.database.costs import Costs
+from tiersim.simulator.result import Result
+
+__all__ = ["load"]
+
+TABLE = AccessedTable("t", 60_000, 1_200, 240, 200_000, 0, 0, ordered=False)
+
+
+def processor(**changes: Any) -> ProcessorCosts:
+    found = ProcessorCosts({"q": 40_000}, 20_000, Costs(read_ns=25_000), "a test", 0)
+    return replace(found, **{"cpu_range": (0.8, 1.25), "read_range": (0.04, 6.0)} | changes)
+
+
+def recorded(law: Law, frames: int, *, counts: bool = True) -> Fitted:
+    """What is fitted to a pool of *frames* pages, by usage counts, too, or by misses alone."""
+    (expected,) = Pool([TABLE], 5).expected([law], frames)
+    held: dict[str, Any] = {
+        "index_held": tuple(map(round, expected.index_held.tolist())), "heap_held": tuple(map(round, expected.heap_held.tolist())),
+    }  # fmt: skip
+    missed: dict[str, Any] = {
+        "index_missed": round(TABLE.accesses * expected.index_missed), "heap_missed": round(TABLE.accesses * expected.heap_missed),
+    }  # fmt: skip
+    return fit([replace(TABLE, **missed, **(held if counts else {}))], frames)
+
+
+def test_each_unknown_takes_each_part_of_its_range_once(load: Load) -> None:
+    draws = draws_of(load, processor(), 1)
+    assert len(draws) == DRAWS
+    for name in UNKNOWNS:
+        places = sorted(one.at[name] for one in draws)
+        assert places == pytest.approx(np.linspace(-1 + 1 / DRAWS, 1 - 1 / DRAWS, DRAWS))
+    assert {one.at["cpu"] == one.at["read"] for one in draws} != {True}
+    assert [one.at for one in draws] == [one.at for one in draws_of(load, processor(), 1)]
+    assert [one.at for one in draws] != [one.at for one in draws_of(load, processor(), 2)]
+
+
+def test_costs_lie_between_the_ends_of_their_ranges(load: Load) -> None:
+    for one in draws_of(load, processor(), 1):
+        assert 0.8 * 40_000 <= one.processor.statement_ns["q"] <= 1.25 * 40_000
+        assert one.processor.client_ns == pytest.approx(one.processor.statement_ns["q"] / 2, abs=1)
+        assert 1_000 <= one.processor.costs.read_ns <= 150_000
+        assert (one.processor.costs.read_ns > 25_000) == (one.at["read"] > 0)
+
+
+def test_what_is_known_is_not_drawn(load: Load) -> None:
+    known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    assert {(one.processor.statement_ns["q"], one.processor.costs.read_ns) for one in draws_of(load, known, 1)} == {
+        (40_000, 25_000)
+    }
+
+
+def test_laws_that_miss_as_much_bracket_the_true_one_in_a_larger_pool() -> None:
+    truth = Law(1.05)
+    found = recorded(truth, 300)
+    (laws,) = alike(found)
+    missed = [sum(vars(predict(replace(found, laws=(law,)), 1_200)[0]).values()) for law in laws]
+    assert missed == sorted(missed, reverse=True)
+    (expected,) = Pool([TABLE], 5).expected([truth], 1_200)
+    assert missed[-1] <= expected.index_missed + expected.heap_missed <= missed[0]
+    assert missed[0] < 1.5 * missed[-1]
+
+
+def test_without_usage_counts_rows_may_have_moved_or_not() -> None:
+    """Two figures are explained by many laws; ten leave few."""
+    (with_counts,), (without,) = (alike(recorded(Law(1.05), 400, counts=counts)) for counts in (True, False))
+    assert len({law.moved for law in without}) > len({law.moved for law in with_counts})
+    assert 0.0 in {law.moved for law in with_counts}
+
+
+def ranged(load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_reads: float) -> dict[str, Any]:
+    """The range of a run whose throughput is that of busy processors, of which reads take a share."""
+
+    def run(_: NamedScenario, __: Load, one: ProcessorCosts) -> Result:
+        demand = one.client_ns / 20_000 * (1 - share_of_reads) + one.costs.read_ns / 25_000 * share_of_reads
+        summary = {
+            "throughput_per_s": {"transactions": {"value": 1000 / demand}}, "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
+        }  # fmt: skip
+        return replace(nothing, summary=summary)
+
+    nothing = Result.__new__(Result)
+    object.__setattr__(nothing, "__dict__", dict.fromkeys(Result.__dataclass_fields__))
+    found: dict[str, Any] = with_range(run(made, load, costs), made, load, costs, run).summary["range"]
+    return found
+
+
+def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, tmp_path: Any) -> None:
+    made = scenario(tmp_path)
+    found = ranged(load, made, processor(), 0.0)
+    assert found["transactions_per_s"]["low"] < 1000 < found["transactions_per_s"]["high"]
+    assert found["transactions_per_s"]["low"] == pytest.approx(1000 / 1.25**0.8, rel=0.05)
+    assert found["transactions_per_s"]["high"] == pytest.approx(1000 / 0.8**0.8, rel=0.05)
+    assert found["verdict"] == "determined"
+    assert found["mostly"] == UNKNOWNS["cpu"][0]
+
+
+def test_a_range_that_decides_nothing_is_underdetermined(load: Load, tmp_path: Any) -> None:
+    found = ranged(load, scenario(tmp_path), processor(), 0.7)
+    assert found["verdict"] == "underdetermined"
+    assert found["mostly"] == UNKNOWNS["read"][0]
+    assert "tiersim record postgres" in found["remedy"]
