@@ -49,7 +49,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(_bottleneck, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
-        ["load", *(s["verdict"]["load"] for s in summaries)],
+        ["load", *(f"{s['verdict']['load']}, same {s['replay']['keeps']}" for s in summaries)],
     ]
 
 

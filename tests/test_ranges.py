@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.test_statements import load, scenario
@@ -18,6 +19,8 @@ from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.result import Result
 
 __all__ = ["load"]
+
+NOTHING = pa.table({})
 
 TABLE = AccessedTable("t", 60_000, 1_200, 240, 200_000, 0, 0, ordered=False)
 
@@ -91,10 +94,8 @@ def ranged(load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_read
         summary = {
             "throughput_per_s": {"transactions": {"value": 1000 / demand}}, "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
         }  # fmt: skip
-        return replace(nothing, summary=summary)
+        return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
-    nothing = Result.__new__(Result)
-    object.__setattr__(nothing, "__dict__", dict.fromkeys(Result.__dataclass_fields__))
     found: dict[str, Any] = with_range(run(made, load, costs), made, load, costs, run).summary["range"]
     return found
 

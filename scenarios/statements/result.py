@@ -126,6 +126,7 @@ def summarise_statements(
         "inferred": list(load.inferred),
         "replay": {
             "mode": scenario.model.replay.mode,
+            "keeps": "rate" if by_the_clock(load, scenario.model.replay.mode) else "clients",
             "load": scenario.model.replay.load,
             "sessions": assembled.program.sessions,
             "transactions": program.transactions,
