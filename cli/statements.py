@@ -49,7 +49,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(_bottleneck, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
-        ["load", *(f"{s['verdict']['load']}, same {s['replay']['keeps']}" for s in summaries)],
+        ["load", *map(_load, summaries)],
     ]
 
 
@@ -124,6 +124,12 @@ def breakdown_of(query: Mapping[str, Any] | None) -> str:
     total = sum(query["breakdown_ns"].values())
     parts = sorted(query["breakdown_ns"].items(), key=lambda part: -part[1])
     return ", ".join(f"{name} {100 * ns / total:.0f} %" for name, ns in parts if total and ns >= 0.01 * total)
+
+
+def _load(summary: Summary) -> str:
+    """Say whether it is carried, and what of the recorded load is kept."""
+    verdict = summary["verdict"]
+    return str(verdict["load"]) + ("" if verdict["arrivals"] == "described" else f", same {summary['replay']['keeps']}")
 
 
 def _range(summary: Summary) -> str:
