@@ -133,7 +133,7 @@ def _counted(result: Mapping[str, Any], *names: str) -> float:
     return sum(float(result["counted"].get(name, 0)) for name in names) / float(result["transactions"])
 
 
-def predict(source: Measured, targets: Sequence[Measured]) -> dict[str, Any]:
+def predict(source: Measured, targets: Sequence[Measured], *, ranges: bool) -> dict[str, Any]:
     """Foretell *targets* from *source*, with what the product says of each."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
@@ -141,7 +141,8 @@ def predict(source: Measured, targets: Sequence[Measured]) -> dict[str, Any]:
         import_trace([folder / "recorded"], folder / "recorded.trace")
         recorded_on = _scenario(folder / "source", source, source)
         scenarios = [_scenario(folder / target.name, source, target) for target in targets]
-        results = replay_statements_all(Bundle(folder / "recorded.trace"), scenarios, recorded_on=recorded_on)
+        bundle = Bundle(folder / "recorded.trace")
+        results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
     return {target.name: _of(result) for target, result in zip(targets, results, strict=True)}
 
 
@@ -170,14 +171,17 @@ def _of(result: Result) -> dict[str, Any]:
         "costs_ns": summary["host"]["costs_ns"],
         "classes": summary["calibration"]["classes"],
         "caveats": summary["caveats"],
+        "reasons": summary["calibration"]["reasons"],
+        "range": summary.get("range"),
+        "costs_from": summary["settings_from"]["host.costs"],
     }  # fmt: skip
 
 
-def _foretell(out: Path, source: Measured, targets: Sequence[Measured], again: bool) -> str:
+def _foretell(out: Path, source: Measured, targets: Sequence[Measured], again: bool, ranges: bool) -> str:
     path = out / "pairs" / f"{source.name}.json"
     if again or not path.exists():
         try:
-            path.write_text(json.dumps(predict(source, targets)))
+            path.write_text(json.dumps(predict(source, targets, ranges=ranges)))
         except TiersimError as error:
             return f"{source.name}: {error}"
     return f"{source.name}: foretold"
@@ -298,6 +302,7 @@ def main() -> int:
     parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
     parser.add_argument("--source", action="append", help="names of cells; all by default")
     parser.add_argument("--again", action="store_true", help="foretell all anew")
+    parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     (arguments.out / "pairs").mkdir(exist_ok=True)
@@ -310,6 +315,7 @@ def main() -> int:
             sources,
             [[one for one in cells if one.load == source.load and one != source] for source in sources],
             [arguments.again] * len(sources),
+            [arguments.ranges] * len(sources),
         ):
             print(said, flush=True)
     found = pairs_of(arguments.out, cells)

@@ -81,12 +81,13 @@ def replay_statements_all(
     scenarios: Sequence[NamedScenario],
     *,
     recorded_on: NamedScenario | None = None,
+    ranges: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
     """Run the statements of a bundle on every scenario, as many at a time as there are processors; loads are synthesised once for each seed.
 
     With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how well a run on it
-    agrees with the recording. *progress* is called with the statements that have ended in all runs together, and how many there will be.
+    agrees with the recording, and, with *ranges*, how far it may be off. *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
     pools = WarmPools()
@@ -113,11 +114,8 @@ def replay_statements_all(
     if recorded_on is not None:
         assert processor is not None
         found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
-        return (
-            found
-            if load_for(recorded_on).logical_reads is not None
-            else _with_ranges(bundle.path, found, scenarios, load_for, processor)
-        )
+        by_counters = load_for(recorded_on).logical_reads is None
+        return _with_ranges(bundle.path, found, scenarios, load_for, processor) if ranges and by_counters else found
     return results
 
 
