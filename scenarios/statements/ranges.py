@@ -81,8 +81,12 @@ def with_range(
     load: Load,
     processor: ProcessorCosts,
     run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Result:
-    """Add to a *result* how far apart draws lie of what its *load* and the costs *processor* do not tell; *run* runs a load with costs on a scenario."""
+    """Add to a *result* how far apart draws lie of what its *load* and the costs *processor* do not tell.
+
+    *run* runs a load with costs on a scenario; *progress* is called with how many runs of 1 + ``DRAWS`` are done.
+    """
     draws = draws_of(load, processor, scenario.model.replay.seed)
     loads = [replace(load, fitted=replace(load.fitted, laws=one.laws)) for one in draws]
     drawn = side_by_side(
@@ -90,7 +94,7 @@ def with_range(
             partial(_figures, run, scenario, load, processor),
             *(partial(_figures, run, scenario, own, one.processor) for own, one in zip(loads, draws, strict=True)),
         ],
-        lambda done: None,
+        progress,
     )
     figures = np.array(drawn[1:]) / np.array(drawn[0])
     return replace(result, summary=result.summary | {"range": _range(result.summary, draws, figures)})

@@ -21,7 +21,7 @@ from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import calibrate, part_of, stamped
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
-from tiersim.scenarios.statements.ranges import with_range
+from tiersim.scenarios.statements.ranges import DRAWS, with_range
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.simulator.categories import FIRST_CLASS
@@ -102,39 +102,34 @@ def replay_statements_all(
 
     processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
     runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
-    total = sum(len(load_for(scenario)) for scenario in runs)
+    by_counters = recorded_on is not None and load_for(recorded_on).logical_reads is None
+    parts = [part_of(load_for(one), one) for one in scenarios] if ranges and by_counters else []
+    own = sum(len(load_for(scenario)) for scenario in runs)
+    total = own + sum((1 + DRAWS) * len(part) for part in parts)
 
     def run(scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         load = load_for(scenario)
         return replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
 
-    results = side_by_side(
-        [partial(run, scenario) for scenario in runs], lambda done: progress(done, total) if progress else None
-    )
-    if recorded_on is not None:
-        assert processor is not None
-        found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
-        by_counters = load_for(recorded_on).logical_reads is None
-        return _with_ranges(bundle.path, found, scenarios, load_for, processor) if ranges and by_counters else found
-    return results
+    def come(before: int, each: int, done: int) -> None:
+        if progress is not None:
+            progress(before + each * done, total)
+
+    results = side_by_side([partial(run, scenario) for scenario in runs], partial(come, 0, 1))
+    if recorded_on is None:
+        return results
+    assert processor is not None
+    found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
+    for place, part in enumerate(parts):
+        before = own + sum((1 + DRAWS) * len(one) for one in parts[:place])
+        heard = partial(come, before, len(part))
+        found[place] = with_range(found[place], scenarios[place], part, processor, partial(_again, bundle.path), heard)
+    return found
 
 
-def _with_ranges(
-    path: Path,
-    results: Sequence[Result],
-    scenarios: Sequence[NamedScenario],
-    load_for: Callable[[NamedScenario], Load],
-    processor: ProcessorCosts,
-) -> list[Result]:
-    """Add to results how far apart predictions lie that the recording allows as well; of a part of the load, which is alike."""
-
-    def run(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
-        return replay_statements(path, scenario, processor=costs, load=load)
-
-    return [
-        with_range(result, scenario, part_of(load_for(scenario), scenario), processor, run)
-        for result, scenario in zip(results, scenarios, strict=True)
-    ]
+def _again(path: Path, scenario: NamedScenario, load: Load, processor: ProcessorCosts) -> Result:
+    """Run a load with other costs."""
+    return replay_statements(path, scenario, processor=processor, load=load)
 
 
 def replay_statements(
