@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.real_postgres.matrix import blocks
-from benchmarks.real_postgres.pairs import Measured, Pair, kind_of, scaled_by_cap, table
+from benchmarks.real_postgres.pairs import Measured, Pair, interval_of, kind_of, scaled_by_cap, table
 from benchmarks.real_postgres.plan import read_plan
 
 PLAN = Path(__file__).parents[1] / "benchmarks" / "real_postgres" / "matrix.toml"
@@ -32,7 +32,7 @@ def cell(
 def pair(error: float, **changes: Any) -> Pair:
     same: dict[str, Any] = {
         "load": "reads", "kinds": "free to mild", "pools": "same", "unchanged": 0.5, "scaled": 0.4, "misses": 0.01, "p95": 0.1, "held": True,
-        "calibrated": True, "spread": 0.0,
+        "calibrated": True, "spread": 0.0, "factor": 1.2, "underdetermined": False,
     }  # fmt: skip
     return Pair(error=error, **(same | changes))
 
@@ -80,9 +80,19 @@ def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:
     assert len(lines) == 2 + 3
     row = [part.strip() for part in lines[3].strip("|").split("|")]
     assert row[:6] == ["free to mild", "same", "2", "20.0%", "-30%", "50%"]
-    assert row[-2:] == ["1", "2"]
+    assert row[-4:] == ["1", "1.20", "0", "2"]
     assert lines[-1].startswith("| all |")
     assert "10.0%" in lines[-1]
+
+
+def test_an_interval_holds_what_is_open_and_what_models_are_off() -> None:
+    off = {"figures": {"throughput": {"low": 0.9, "high": 1.1}}}
+    said: dict[str, Any] = {"tps": 1000, "range": None, "model_error": off}
+    assert interval_of(said) == pytest.approx((900, 1100))
+    said["range"] = {"transactions_per_s": {"low": 900, "high": 1000}}
+    low, high = interval_of(said)
+    assert 1000 * 0.9 * 0.9 < low < 900
+    assert high == pytest.approx(1100)
 
 
 def test_nothing_foretold_is_an_empty_table() -> None:

@@ -225,7 +225,9 @@ class Pair:
     scaled: float
     misses: float
     p95: float
-    held: bool
+    held: bool  # within the interval that a result states
+    factor: float  # of its ends
+    underdetermined: bool
     calibrated: bool
 
 
@@ -242,9 +244,20 @@ def pairs_of(out: Path, cells: Sequence[Measured]) -> list[Pair]:
     return found
 
 
+def interval_of(said: Mapping[str, Any]) -> tuple[float, float]:
+    """Return between what a result says that transactions/s lie: what the recording leaves open, and the error of the models, which are independent."""
+    found, off = said["range"], said["model_error"]["figures"]["throughput"]
+    ends = []
+    for end in ("low", "high"):
+        drawn = 1.0 if found is None else found["transactions_per_s"][end] / said["tps"]
+        away = float(np.hypot(np.log(off[end]), np.log(min(drawn, 1.0) if end == "low" else max(drawn, 1.0))))
+        ends.append(said["tps"] * float(np.exp(away if end == "high" else -away)))
+    return ends[0], ends[1]
+
+
 def _pair(source: Measured, target: Measured, said: Mapping[str, Any], kinds: str) -> Pair:
     known, ratio = target.figures, target.pool_mib / source.pool_mib
-    off = said["model_error"]["figures"]["throughput"]
+    low, high = interval_of(said)
     return Pair(
         load=source.load,
         kinds=kinds,
@@ -255,7 +268,9 @@ def _pair(source: Measured, target: Measured, said: Mapping[str, Any], kinds: st
         scaled=scaled_by_cap(source, target) / known["tps"] - 1,
         misses=said["misses"] / known["misses"] - 1 if known["misses"] > _NO_MISSES else 0.0,
         p95=said["p95_ms"] / known["p95_ms"] - 1,
-        held=said["tps"] * off["low"] <= known["tps"] <= said["tps"] * off["high"],
+        held=low <= known["tps"] <= high,
+        factor=high / low,
+        underdetermined=(said["range"] or {}).get("verdict") == "underdetermined",
         calibrated=said["calibration"] == "calibrated",
     )
 
@@ -276,6 +291,8 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
         "misses off",
         "p95 off",
         "held",
+        "factor",
+        "underdetermined",
         "calibrated",
     ]
     lines = ["| " + " | ".join(heading) + " |", "|" + "---|" * len(by) + "--:|" * (len(heading) - len(by))]
@@ -285,7 +302,8 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
         cells = [
             *key, f"{len(found)}", _median(found, "error"), f"{worst:+.0%}", f"{np.mean([abs(one.error) <= _FAR for one in found]):.0%}",
             _median(found, "unchanged"), _median(found, "scaled"), _median(found, "misses"), _median(found, "p95"),
-            f"{sum(one.held for one in found)}", f"{sum(one.calibrated for one in found)}",
+            f"{sum(one.held for one in found)}", f"{median(one.factor for one in found):.2f}", f"{sum(one.underdetermined for one in found)}",
+            f"{sum(one.calibrated for one in found)}",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return lines
