@@ -77,7 +77,8 @@ def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
 def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: float, reads: float) -> None:
     host = busy_host(transactions_per_s, reads, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = found(host, transactions_per_s, reads)
-    assert costs.hot == pytest.approx(1 / idle_factor(host.share))
+    assert costs.hot == pytest.approx(1 / idle_factor(costs.busy))
+    assert costs.busy == pytest.approx(host.share, rel=0.2)  # less what the kernel does by itself
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
 
@@ -123,5 +124,5 @@ def test_without_processes_all_of_the_host_is_the_load() -> None:
 
 
 def test_a_busy_host_is_the_measure() -> None:
-    assert idle_factor(1.0) == 1.0
-    assert idle_factor(0.0) > idle_factor(0.5) > 1.0
+    assert idle_factor(1.0) == pytest.approx(1.0, abs=0.01)
+    assert idle_factor(0.0) > idle_factor(0.1) > idle_factor(0.5) > 1.0

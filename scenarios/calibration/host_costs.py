@@ -4,18 +4,19 @@ A transaction costs the host ``busy time / transactions``, whatever its storage 
 time: of the sessions beyond what their clients spend there to send and receive the same messages, and of the kernel's own threads. A page that is read takes as much
 of it as any other.
 
-**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 25 µs of a busy host and 47 of one
-that is busy for 7 % of the time (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by
-:func:`idle_factor`, to what they are on a busy one.
+**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 25 µs of a busy host, 28 of one that is busy
+for 29 % of the time, 47 at 7 % (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
+to what they are on a busy one.
 """
 
 from dataclasses import dataclass
+from math import exp
 
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
-#: By how much more an idle host's processors take than busy ones, for the same work; and between what that lies.
-IDLE, IDLE_RANGE = 0.8, (0.4, 1.2)
+#: By how much more the processors of a host that is hardly used take than busy ones, for the same work; between what that lies; and at which share of busy time it is down to a third.
+IDLE, IDLE_RANGE, _FADES = 0.75, (0.3, 1.1), 0.2
 #: Multiples between which costs lie that were counted: repeats of a cell are as far apart.
 COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
 #: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit on it.
@@ -58,8 +59,8 @@ class HostCosts:
 
 
 def idle_factor(busy: float, idle: float = IDLE) -> float:
-    """Return how much more a piece of work takes on a host that is *busy* for such a share of the time than on one that always is."""
-    return 1 + idle * (1 - min(max(busy, 0.0), 1.0))
+    """Return how much more a piece of work takes on a host that the load keeps *busy* for such a share of the time than on one that it keeps busy always."""
+    return 1 + idle * exp(-max(busy, 0.0) / _FADES)
 
 
 def cpu_range(busy: float) -> tuple[float, float]:
@@ -79,13 +80,15 @@ class Ios:
 
 def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:
     """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were done in a second."""
+    each_ns = NS_PER_S / transactions_per_s
     busy = time.share
     hot = 1 / idle_factor(busy)
-    each_ns = NS_PER_S / transactions_per_s
     if time.backends is None or time.clients is None:
         rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
         return _assumed(hot, busy, rest_ns, "nobody counted who used the processors")
     known = sum(one.all for one in (time.backends, time.helpers, time.clients) if one is not None)
+    busy = known / time.cores
+    hot = 1 / idle_factor(busy)
     if ios.reads_per_s < _TOLD * transactions_per_s:
         return _assumed(hot, busy, known * each_ns, "too few pages were read")
     of_sessions = max(time.backends.kernel - time.clients.kernel, 0.0)
