@@ -116,9 +116,9 @@ def _measured(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Measur
         "mean_ms": [one["mean_ms"] for _, one in found],
         "p95_ms": [one["quantiles_ms"]["0.95"] for _, one in found],
         "slow": [one["slow_share"] for _, one in found],
-        "misses": [
-            one["counted"].get("client backend/relation/normal.reads", 0) / one["transactions"] for _, one in found
-        ],
+        "misses": [_counted(one, "client backend/relation/normal.reads") for _, one in found],
+        "written": [_counted(one, *_WRITES) for _, one in found],
+        "logged": [_counted(one, *_LOG) for _, one in found],
     }
     means = {key: float(np.mean(values)) for key, values in figures.items()}
     means["spread"] = (max(figures["tps"]) - min(figures["tps"])) / means["tps"]
