@@ -99,7 +99,7 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
         found = _by_host_time(load, model, recorded, time)
     else:
         found = _by_pace(load, model, recorded)
-    return replace(found, statement_ns=statement_ns(load, found.costs, model.locked_ns, model.hot))
+    return replace(found, statement_ns=statement_ns(load, found.costs, model.not_cpu_ns, model.hot))
 
 
 def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
@@ -107,7 +107,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
     host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
-    model.hot = host.hot
+    model.hot, model.cpu_is_known = host.hot, True
     costs = model.start.costs._replace(read_ns=round(host.read_ns))
     own_ns = statement_ns(load, costs, {}, host.hot)
     calls = np.bincount(load.query, minlength=len(load.queries))
@@ -415,10 +415,16 @@ class _Model:
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
         self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
+        self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
         self._load = load
         self._assembled = assemble(load, scenario, self.start)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
+
+    @property
+    def not_cpu_ns(self) -> Mapping[str, float]:
+        """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
+        return {} if self.cpu_is_known else self.locked_ns
 
     @property
     def cores(self) -> int:
@@ -431,7 +437,7 @@ class _Model:
         database = _copied(self._assembled.database)
         database.costs[:] = costs.costs
         database.client_ns[program.executed] = costs.client_ns
-        own_ns = statement_ns(self._load, costs.costs, self.locked_ns, self.hot)
+        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot)
         names = np.array(program.category)[database.statement_class]
         for place, name in enumerate(program.names):
             if name in own_ns:
