@@ -57,10 +57,14 @@ def busy_host(
     session_ns: float,
     kernel_ns: float,
     others: float = 0.0,
+    messages_ns: float = 1 * US,
 ) -> HostTime:
-    """A host of two processors whose transactions cost *transaction_ns*, three quarters of it in sessions, and their reads what is said."""
+    """A host of two processors whose transactions cost *transaction_ns*, three quarters of it in sessions, and their reads what is said.
+
+    For the messages of a transaction clients and sessions spend *messages_ns* in the kernel, each.
+    """
     rate = transactions_per_s / S
-    clients = Used(rate * transaction_ns / 4, rate * transaction_ns / 8, 0.0)
+    clients = Used(rate * transaction_ns / 4, rate * messages_ns, 0.0)
     of_reads = rate * reads * session_ns
     backends = Used(rate * transaction_ns * 3 / 4 + of_reads, clients.kernel + of_reads, 0.0)
     kernel = rate * reads * kernel_ns
@@ -80,14 +84,27 @@ def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: f
     assert costs.hot == pytest.approx(1 / idle_factor(costs.busy))
     assert costs.busy == pytest.approx(host.share, rel=0.2)  # less what the kernel does by itself
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
-    assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
+
+
+def test_few_reads_among_many_messages_leave_what_was_known_before() -> None:
+    few, many = (
+        found(
+            busy_host(20_000, reads, transaction_ns=60 * US, session_ns=50 * US, kernel_ns=0, messages_ns=20 * US),
+            20_000,
+            reads,
+        )
+        for reads in (0.03, 3.0)
+    )
+    assert few.read_ns == pytest.approx(few.hot * READ_NS, rel=0.1)
+    assert many.read_ns == pytest.approx(many.hot * 50 * US, rel=0.01)
 
 
 def test_writes_and_flushes_cost_what_reads_do_and_are_the_transactions() -> None:
     """Of 2.5 requests of a transaction half a one is a read: its part of the kernel's time is the read's, the rest the transaction's."""
     host = busy_host(1000, 2.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = costs_of_host(host, 1000, Ios(500, 2500, 2500))
-    assert costs.read_ns == pytest.approx(costs.hot * 20 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
     assert costs.transaction_ns == pytest.approx(costs.hot * (60 + 2 * 20) * US)
 
 
@@ -104,7 +121,7 @@ def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
     host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US, others=0.7)
     costs = found(host, 500, 0.5)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
-    assert costs.read_ns == pytest.approx(costs.hot * 8 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 8 * US, rel=0.01)
     assert "beside them the host did what no storage takes" in costs.said
 
 

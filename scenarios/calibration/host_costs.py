@@ -27,6 +27,8 @@ READ_NS = 25_000
 CLIENT_SHARE = 2.0
 #: Multiples between which the CPU of statements and clients lies then.
 ASSUMED_RANGE = (0.5, 2.0)
+#: Sessions and clients are taken to spend as much in the kernel for the same messages: to this share. What a read costs is known beforehand to so much.
+_ALIKE, _READ_SPREAD_NS = 0.15, 20_000
 #: With fewer pages read a transaction, what they cost is lost in what all else does.
 _TOLD = 0.02
 
@@ -96,6 +98,8 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
     session_ns, kernel_ns = of_sessions * NS_PER_S / ios.of_sessions_per_s, of_kernel * NS_PER_S / ios.all_per_s
     rest = max(known - of_sessions * ios.reads_per_s / ios.of_sessions_per_s, 0.0)
     lowest, highest = READ_RANGE_NS
+    noise_ns = _ALIKE * time.clients.kernel * NS_PER_S / ios.of_sessions_per_s
+    told = 1 / (1 + (noise_ns / _READ_SPREAD_NS) ** 2)  # the rest is what is known beforehand
     if lowest <= session_ns + kernel_ns <= highest:
         rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
         read_ns, said = session_ns + kernel_ns, "of the kernel's time for sessions and for itself"
@@ -106,6 +110,7 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
         return _assumed(
             hot, busy, rest * each_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes"
         )
+    read_ns = told * read_ns + (1 - told) * READ_NS
     return HostCosts(hot * rest * each_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}", busy)
 
 

@@ -125,10 +125,15 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         cpu_range=host.cpu_range,
         read_range=host.read_range,
     )
-    if time.share < LIMITING:
-        run = model.run(start)
-        return replace(start, recorded=recorded, simulated=run.pace)
-    return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
+    wanted = replace(recorded, read_ns=None)
+    if time.share >= LIMITING:
+        return calibrate_processor(wanted, start, model.run)
+    found = calibrate_processor(
+        replace(wanted, transactions_per_s=None), start, model.run
+    )  # what writes of the log cost
+    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
+    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
+    return replace(found, client_ns=client_ns, recorded=recorded)
 
 
 def _ios(load: Load, each_per_s: float) -> Ios:
