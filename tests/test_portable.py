@@ -18,7 +18,12 @@ from tiersim.operating_system import ending_signals, lock, processors, sync
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The recorders of a Linux machine, and the module that asks which system it is on.
-LINUX = {"traces/recorders/block.py", "traces/recorders/tracefs.py", "traces/recorders/local_host.py"}
+LINUX = {
+    "traces/recorders/block.py",
+    "traces/recorders/tracefs.py",
+    "traces/recorders/local_host.py",
+    "traces/recorders/processes.py",
+}
 ASKING = {"src/tiersim/operating_system.py"}
 #: Where a path of Linux that is not there is an answer.
 ANSWERED = {"traces/recorders/postgres/connection.py": {"/proc/{info.backend_pid}/cmdline"}}

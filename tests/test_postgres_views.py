@@ -43,7 +43,7 @@ def test_other_views_are_taken_for_none(columns: str) -> None:
 
 
 def test_every_view_has_columns_here() -> None:
-    assert {view.name for view in VIEWS} == set(COLUMNS)
+    assert {view.name for view in VIEWS} - {"processes"} == set(COLUMNS)  # those are counted by the kernel
 
 
 @pytest.mark.parametrize("part", [(view.name, part) for view in VIEWS for part in view.parts], ids=lambda pair: pair[0])

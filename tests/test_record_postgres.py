@@ -391,7 +391,7 @@ def test_what_is_taken_by_hand_says_the_same(server: PostgresServer, tmp_path: P
     assert len(bench) >= 5
     for entity in bench:
         assert imported.of("query")[entity].grown == live.of("query")[entity].grown
-    missing = {"session", "device", "processor", "memory"}  # which only a recorder sees
+    missing = {"session", "device", "processor", "process", "memory"}  # which only a recorder sees
     assert set(live.changes) - missing <= set(imported.changes)
 
 

@@ -71,6 +71,8 @@ _FOR_COMMITS = 0.5
 _MATTERS = 0.01
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
+_TOO_SLOW = "CPU of a read: {:,} ns, less than that of any storage: reads take longer on the described device than recorded, even so"
+_MOST = "CPU of a read: {:,.1f} µs come out, and {:g} µs are taken, the most that storage takes: sessions waited for something else, too"
 #: A device that carries so many more transactions than ran was not their limit.
 _SLACK = 0.02
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
@@ -94,11 +96,9 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded)
     model = _Model(part_of(load, recorded_on), recorded_on, recorded.pause_ns if here else None)
-    time = recorded_host_time(load.counters.found, model.cores) if here else None
-    if time is not None and recorded.transactions_per_s:
-        found = _by_host_time(load, model, recorded, time)
-    else:
-        found = _by_pace(load, model, recorded)
+    time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
+    is_told = time is not None and time.backends is not None and time.clients is not None
+    found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     return replace(found, statement_ns=statement_ns(load, found.costs, model.not_cpu_ns, model.hot))
 
 
@@ -144,16 +144,25 @@ def _ios(load: Load, each_per_s: float) -> Ios:
     return Ios(each_per_s * reads, each_per_s * max(of_sessions, reads), each_per_s * max(everybody, reads))
 
 
-def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
-    """Return what statements cost by how fast they ran, where nobody counted what the processors did.
+def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
+    """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
     Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, the waits of the recorded device are not those of the
-    described one, and are no CPU. Then clients cost what they are assumed to, or more where the described device would carry more transactions than ran.
+    described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it clients cost what they are assumed to, or more where the described
+    device would carry more transactions than ran.
     """
     found = calibrate_processor(recorded, model.start, model.run)
     lowest, highest = READ_RANGE_NS
-    if recorded.read_ns is None or lowest <= found.costs.read_ns <= highest:
-        return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+    if recorded.read_ns is None or found.costs.read_ns <= highest:
+        is_slow = recorded.read_ns is not None and found.costs.read_ns < lowest
+        return replace(
+            found,
+            cpu_range=COUNTED_RANGE,
+            read_range=READ_COUNTED_RANGE,
+            assumed=(_TOO_SLOW.format(found.costs.read_ns),) if is_slow else (),
+        )
+    if time is not None:
+        return _by_host_time(load, model, recorded, time)
     said = (
         f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be "
         f"{found.costs.read_ns / 1e3:,.1f} µs, which no storage takes"
@@ -172,7 +181,12 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace) -> ProcessorCosts:
     run = model.run(start)
     limit_per_s = (1 + _SLACK) * (recorded.transactions_per_s or float("inf"))
     if run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s:
-        return calibrate_processor(replace(recorded, read_ns=None, log_sync_ns=None), start, model.run)
+        most = replace(
+            start,
+            costs=start.costs._replace(read_ns=highest),
+            assumed=(_MOST.format(found.costs.read_ns / 1e3, highest / 1e3),),
+        )
+        return calibrate_processor(replace(recorded, read_ns=None), most, model.run)
     model.hot = 1 / idle_factor(run.busy)
     costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
     client_ns = round(model.hot * start.client_ns)
