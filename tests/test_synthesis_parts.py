@@ -130,7 +130,7 @@ def test_a_bounded_sample_has_any_mean_and_spread_that_are_possible(
     place = 1 - place if upper else place
     most, mean = least + span, least + span * place
     place = (mean - least) / span  # as far as its digits go
-    possible = span * np.sqrt(best_variance(count, place))
+    possible = span * np.sqrt(0.9999 * best_variance(count, place))  # the most that is tried
     stddev = share * span * np.sqrt(place * (1 - place))
     sample = bounded_sample(scores, mean, stddev, least, most)
     last_digit = float(np.spacing(most))
