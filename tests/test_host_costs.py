@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from tiersim.scenarios.calibration.host_costs import READ_NS, READ_RANGE_NS, HostCosts, Ios, costs_of_host, idle_factor
+from tiersim.scenarios.calibration.host_costs import (
+    READ_NS,
+    READ_RANGE_NS,
+    HostCosts,
+    Ios,
+    costs_of_host,
+    idle_factor,
+    stolen,
+)
 from tiersim.scenarios.calibration.host_time import HostTime, Used, recorded_host_time
 from tiersim.traces.differences import differences
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
@@ -143,3 +151,9 @@ def test_without_processes_all_of_the_host_is_the_load() -> None:
 def test_a_busy_host_is_the_measure() -> None:
     assert idle_factor(1.0) == pytest.approx(1.0, abs=0.01)
     assert idle_factor(0.0) > idle_factor(0.1) > idle_factor(0.5) > 1.0
+
+
+def test_time_that_others_took_is_said() -> None:
+    assert stolen(HostTime(2, 1.0, 0.5, 0.02)) == ()
+    (said,) = stolen(HostTime(2, 1.0, 0.5, 0.4))
+    assert "other virtual machines took 20% of the processors' time" in said

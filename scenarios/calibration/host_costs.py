@@ -23,6 +23,8 @@ COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
 READ_RANGE_NS = (1_000, 150_000)
 #: What it is taken to cost where nothing tells.
 READ_NS = 25_000
+#: Processors that others took for more of the time make everything longer than it is.
+_STOLEN = 0.05
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much. Measured: 0.9 to 4 times (lookups by key, 8 clients).
 CLIENT_SHARE = 2.0
 #: Multiples between which the CPU of statements and clients lies then.
@@ -78,6 +80,16 @@ class Ios:
     reads_per_s: float
     of_sessions_per_s: float
     all_per_s: float
+
+
+def stolen(time: HostTime) -> tuple[str, ...]:
+    """Say whether other virtual machines took so much of the processors' time that costs are not known."""
+    share = time.stolen / time.cores
+    return (
+        (f"other virtual machines took {share:.0%} of the processors' time, so that all of it took longer",)
+        if share > _STOLEN
+        else ()
+    )
 
 
 def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:

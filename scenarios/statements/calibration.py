@@ -23,6 +23,7 @@ from tiersim.scenarios.calibration.host_costs import (
     Ios,
     costs_of_host,
     idle_factor,
+    stolen,
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
@@ -121,7 +122,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         costs=costs,
         client_ns=round(client_ns),
         basis=basis,
-        assumed=host.assumed,
+        assumed=(*host.assumed, *stolen(time)),
         cpu_range=host.cpu_range,
         read_range=host.read_range,
     )
