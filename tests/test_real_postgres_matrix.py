@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from benchmarks.real_postgres.matrix import blocks
-from benchmarks.real_postgres.pairs import Measured, Pair, interval_of, kind_of, scaled_by_cap, table
+from benchmarks.real_postgres.pairs import Measured, Pair, cells_of, interval_of, kind_of, scaled_by_cap, table
 from benchmarks.real_postgres.plan import read_plan
+from benchmarks.real_postgres.results import MATRIX, pack_cells, unpack_cells
 
 PLAN = Path(__file__).parents[1] / "benchmarks" / "real_postgres" / "matrix.toml"
 
@@ -97,3 +98,15 @@ def test_an_interval_holds_what_is_open_and_what_models_are_off() -> None:
 
 def test_nothing_foretold_is_an_empty_table() -> None:
     assert len(table([])) == 2
+
+
+def test_cells_are_kept_without_places_of_the_machine(tmp_path: Path) -> None:
+    unpack_cells(MATRIX, tmp_path / "kept")
+    found = cells_of(tmp_path / "kept")
+    assert Counter(one.load for one in found) == {"reads": 12, "updates": 12, "tpcb": 12}
+    assert all((one.folder / "counters" / "processes.after.csv").exists() for one in found)
+    printed = [path.read_text() for path in (tmp_path / "kept").glob("*/counters/pgbench.txt")]
+    assert not any("/dev/" in text or "/tmp/" in text for text in printed)
+    pack_cells(tmp_path / "kept", tmp_path / "again.tar.xz")
+    unpack_cells(tmp_path / "again.tar.xz", tmp_path / "again")
+    assert [one.figures for one in cells_of(tmp_path / "again")] == [one.figures for one in found]

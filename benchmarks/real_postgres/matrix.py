@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.plan import Cell, Plan, cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once, told
+from benchmarks.real_postgres.results import MATRIX, pack_cells
 
 _PLAN = Path(__file__).parent / "matrix.toml"
 
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="a folder for the cells")
     parser.add_argument("--plan", type=Path, default=_PLAN)
     parser.add_argument("--blocks", type=int, help="no more than so many of the repeats")
+    parser.add_argument("--keep", action="store_true", help="put what was measured in place of what is kept")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()
     with told():
@@ -30,6 +32,8 @@ def main() -> int:
             for block in blocks(plan)[: arguments.blocks]:
                 for cell in block:
                     measure_cells([cell])
+    if arguments.keep:
+        pack_cells(arguments.out, MATRIX)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Foretell each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
 
-OUT is what ``benchmarks.real_postgres.matrix`` measured. A prediction sees the counters of one cell, how long a read of the device took before it, and
+OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept. A prediction sees the counters of one cell, how long a read of the device took before it, and
 of the other cell its pool and its caps. What was foretold is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.real_postgres.results import COUNTERS
+from benchmarks.real_postgres.results import COUNTERS, MATRIX, unpack_cells
 from tiersim.errors import TiersimError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model_error import model_error_of
@@ -323,7 +323,9 @@ def main() -> int:
     parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    (arguments.out / "pairs").mkdir(exist_ok=True)
+    (arguments.out / "pairs").mkdir(parents=True, exist_ok=True)
+    if not cells_of(arguments.out):
+        unpack_cells(MATRIX, arguments.out)
     cells = [cell for cell in cells_of(arguments.out) if not arguments.load or cell.load in arguments.load]
     sources = [cell for cell in cells if not arguments.source or cell.name in arguments.source]
     with ProcessPoolExecutor(arguments.workers) as pool:
