@@ -359,7 +359,7 @@ def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
     agree(found, MADE_UP, law, 4_000, rel=0.1)
 
 
-def test_one_figure_that_is_far_off_contradicts_no_law() -> None:
+def test_one_usage_count_that_is_far_off_contradicts_no_law() -> None:
     """Of ten figures one is 40 % off, as the hottest pages of a small pool were on a real server."""
     (expected,) = Pool([MADE_UP], 5).expected([Law(1.05)], 500)
     table = replace(

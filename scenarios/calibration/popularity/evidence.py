@@ -16,9 +16,9 @@ _COUNTED = 0.05
 _NO_MISSES, _NO_PAGES = 0.001, 0.001
 #: A law that is so many times the noise away from a figure is contradicted by it.
 CONTRADICTED = 3.0
-#: Of all figures that tell something, squared distances on average, none counted as more than CONTRADICTED: beyond this a law is contradicted by them together. One
-#: figure that is far off says more of the figure than of the law.
-_TOGETHER = 2.0
+#: Misses are counted over the whole recording, and one number of them contradicts a law by itself. Usage counts are of one moment: they do together, where their squared
+#: distances, none counted as more than CONTRADICTED, and those of misses are more than this on average.
+_MISSED, _TOGETHER = "missed", 2.0
 #: Usage counts that are compared. How pages divide between 0 and 1 depends on where the hand is when pages come in with more than 1,
 #: between 4 and 5 on the last moments.
 _COUNTS = {"0 or 1": slice(0, 2), "2": slice(2, 3), "3": slice(3, 4), "4 or 5": slice(4, 6)}
@@ -85,11 +85,12 @@ def score(found: Sequence[Residual]) -> float:
 
 
 def contradicts(found: Sequence[Residual]) -> bool:
-    """Tell whether the figures together cannot be explained by a law."""
+    """Tell whether a law cannot explain the figures."""
     telling = [one for one in found if max(one.recorded, one.predicted) > one.noise]
-    if not contradictions(telling):
-        return False
-    return sum(min(one.distance, CONTRADICTED) ** 2 for one in telling) > _TOGETHER * len(telling)
+    against = contradictions(telling)
+    if any(_MISSED in one.figure for one in against):
+        return True
+    return bool(against) and sum(min(one.distance, CONTRADICTED) ** 2 for one in telling) > _TOGETHER * len(telling)
 
 
 def contradictions(found: Sequence[Residual]) -> list[Residual]:
