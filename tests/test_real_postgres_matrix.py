@@ -96,7 +96,7 @@ def test_an_interval_holds_what_is_open_and_what_models_are_off() -> None:
     assert high == pytest.approx(1100)
 
 
-def test_nothing_foretold_is_an_empty_table() -> None:
+def test_no_prediction_is_an_empty_table() -> None:
     assert len(table([])) == 2
 
 

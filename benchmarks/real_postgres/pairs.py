@@ -1,7 +1,7 @@
-"""Foretell each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
+"""Predict each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
 
 OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept. A prediction sees the counters of one cell, how long a read of the device took before it, and
-of the other cell its pool and its caps. What was foretold is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
+of the other cell its pool and its caps. What was predicted is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def _counted(result: Mapping[str, Any], *names: str) -> float:
 
 
 def predict(source: Measured, targets: Sequence[Measured], *, ranges: bool) -> dict[str, Any]:
-    """Foretell *targets* from *source*, with what the product says of each."""
+    """Predict *targets* from *source*, with what the product says of each."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         shutil.copytree(source.folder / COUNTERS, folder / "recorded")
@@ -177,14 +177,14 @@ def _of(result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _foretell(out: Path, source: Measured, targets: Sequence[Measured], again: bool, ranges: bool) -> str:
+def _predict_targets(out: Path, source: Measured, targets: Sequence[Measured], again: bool, ranges: bool) -> str:
     path = out / "pairs" / f"{source.name}.json"
     if again or not path.exists():
         try:
             path.write_text(json.dumps(predict(source, targets, ranges=ranges)))
         except TiersimError as error:
             return f"{source.name}: {error}"
-    return f"{source.name}: foretold"
+    return f"{source.name}: predicted"
 
 
 def kind_of(cell: Measured, cells: Iterable[Measured]) -> str:
@@ -232,7 +232,7 @@ class Pair:
 
 
 def pairs_of(out: Path, cells: Sequence[Measured]) -> list[Pair]:
-    """Return the pairs that were foretold and differ by more than 15 % in what was measured."""
+    """Return the pairs that were predicted and differ by more than 15 % in what was measured."""
     by_name = {cell.name: cell for cell in cells}
     found = []
     for source in cells:
@@ -314,12 +314,12 @@ def _median(pairs: Sequence[Pair], figure: str) -> str:
 
 
 def main() -> int:
-    """Foretell what is missing, and print the table."""
+    """Predict what is missing, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_postgres.pairs", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
     parser.add_argument("--source", action="append", help="names of cells; all by default")
-    parser.add_argument("--again", action="store_true", help="foretell all anew")
+    parser.add_argument("--again", action="store_true", help="predict all anew")
     parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -330,7 +330,7 @@ def main() -> int:
     sources = [cell for cell in cells if not arguments.source or cell.name in arguments.source]
     with ProcessPoolExecutor(arguments.workers) as pool:
         for said in pool.map(
-            _foretell,
+            _predict_targets,
             [arguments.out] * len(sources),
             sources,
             [[one for one in cells if one.load == source.load and one != source] for source in sources],

@@ -186,6 +186,8 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
             start,
             costs=start.costs._replace(read_ns=highest),
             assumed=(_MOST.format(found.costs.read_ns / 1e3, highest / 1e3),),
+            cpu_range=COUNTED_RANGE,  # as many transactions as were recorded
+            read_range=(lowest / highest, 1.0),
         )
         return calibrate_processor(replace(recorded, read_ns=None), most, model.run)
     model.hot = 1 / idle_factor(run.busy)
