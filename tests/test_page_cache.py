@@ -6,12 +6,18 @@ import pytest
 from tiersim.devices.cached_blocks_kernels import CLEAN, take_place
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE, RESOURCES, Plant
-from tiersim.operations import READ
+from tiersim.devices.tables import NONE, RESOURCES, WAIT, Plant
+from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.page_cache import PAGES_AT_ONCE, finish_page_cache, resume_page_cache
+from tiersim.simulator.database.page_cache import (
+    PAGES_AT_ONCE,
+    accept_page_cache,
+    choose_page_cache,
+    finish_page_cache,
+    resume_page_cache,
+)
 from tiersim.simulator.database.pages import draw_row, page_at
 from tiersim.simulator.database.tables import LOOKUP, LRU, OWN, Database
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -126,3 +132,33 @@ def test_neighbours_that_are_missing_are_read_together() -> None:
     assert int(plant.children[0]["offset_bytes"]) // 8192 == 10 + 2 * PAGES_AT_ONCE
     made = resume_page_cache(plant, database, 0, 2)
     assert made + int(database.page_cache[0]["hit_pages"]) == 1 * made + len(present)
+
+
+def test_a_write_that_is_larger_than_the_cache_goes_on_piece_by_piece() -> None:
+    """Five pages, room for two: two are dirty and are written back at once, the other three are asked for again."""
+    builder, database, _ = database_of(100, 2, 1)
+    plant = builder.build(16)
+    size = 8192
+    pieces, first, now = [], 7, 1
+    for slot in range(3):
+        request = plant.requests[slot]
+        request["op"], request["parent"], request["row"] = WRITE, NONE, 0
+        request["offset_bytes"], request["length_bytes"] = first * size, (12 - first) * size
+        assert (accept_page_cache(plant, database, slot, now) == WAIT) == (slot > 0)  # what is dirty is on its way
+        if slot > 0:
+            assert choose_page_cache(plant, database, now)[0] == NONE
+            assert resume_page_cache(plant, database, 10, now) == 0  # written back
+            assert choose_page_cache(plant, database, now)[0] == slot
+        children = plant.children[: finish_page_cache(plant, database, slot)].tolist()
+        asked = [(op, offset // size, length // size) for _, op, offset, length, *_ in children if op == WRITE]
+        assert (FLUSH in [child[1] for child in children]) == (slot == 0)  # the flusher begins with the first write
+        written_back = asked[-1]
+        pieces.append(written_back[1:])
+        if len(asked) == 2:
+            first = asked[0][1]
+            assert asked[0][2] == 12 - first
+        request = plant.requests[10]
+        request["op"], request["parent"], request["row"] = WRITE, NONE, NONE
+        request["offset_bytes"], request["length_bytes"] = written_back[1] * size, written_back[2] * size
+        assert resume_page_cache(plant, database, slot, now) == 0  # who wrote goes on when its children are done
+    assert pieces == [(7, 2), (9, 2), (11, 1)]

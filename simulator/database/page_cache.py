@@ -4,6 +4,7 @@ A page that it holds is read at once. One that it does not is read from its volu
 once; it is written back later: when more than *background_pages* are dirty, as long as they are; and by a flusher that comes every 5 s
 when it has been dirty for 30 s. Writers wait while *most_pages* are dirty or being written back (Linux: mm/page-writeback.c, vm.dirty_background_ratio,
 vm.dirty_ratio, vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs). The kernel slows writers down before that limit; here they stop at it.
+A write of more pages than find room goes on with those that do and then asks for the others.
 
 The clean page whose last use is longest ago makes room. The kernel has two lists, where a second use moves a page to the active one, and brings a
 page back there at once that left too early (mm/workingset.c); what reaches this cache has missed the pool above, seldom comes twice within a short time, and
@@ -65,6 +66,7 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     if is_background(p, slot):
         return (now // _FLUSHER_NS + 1) * _FLUSHER_NS if op == _FLUSHER else now + PASS_ON_NS
     p.holds[slot]["phase"] = _BEGINS
+    p.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
     if op in (WRITE, FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
         queue.append(p, waiting, slot)
         return WAIT
@@ -103,16 +105,18 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
         c["expired_ns"] = (request["accepted_ns"] // _FLUSHER_NS + 1) * _FLUSHER_NS - _EXPIRE_NS
         made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
     elif op == READ:
-        p.holds[slot]["position"] = request["offset_bytes"]
         return _read_missing(p, d, slot)
     elif op == AWAIT:
         return _write_range(p, d, slot)
     elif op in (FLUSH, FILL):
-        p.holds[slot]["position"] = request["offset_bytes"]
         return _write_next(p, d, slot)
-    elif c["flusher"] == 0:
-        c["flusher"] = 1
-        made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
+    else:
+        rest_bytes = request["offset_bytes"] + request["length_bytes"] - p.holds[slot]["position"]
+        if rest_bytes > 0:
+            made = add_child(p, made, c["station"], WRITE, p.holds[slot]["position"], rest_bytes)
+        if c["flusher"] == 0:
+            c["flusher"] = 1
+            made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
     return _write_back(p, d, made)
 
 
@@ -126,6 +130,8 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     op = request["op"]
     if op == FLUSH:
         return 0 if p.holds[slot]["phase"] == _FLUSHES else _write_next(p, d, slot)
+    if not is_background(p, slot) and op == WRITE:
+        return 0
     if not is_background(p, slot) and op != AWAIT:
         hold = p.holds[slot]
         for page in range(hold["low_bytes"] // size, hold["position"] // size):
@@ -156,7 +162,7 @@ def keep(p: Plant, d: Database, page: int) -> bool:
 
 @kernel
 def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
-    """Make the pages of a write dirty, if there is room for dirty pages; tell whether there was."""
+    """Make the pages of a write dirty that there is room for, if there may be more dirty ones; tell whether any were."""
     c = d.page_cache[0]
     request = p.requests[slot]
     size = d.page_bytes[0]
@@ -168,7 +174,8 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
         if place == NOWHERE:
             place = take_place(p, c["cache"], page, DIRTY, now)
             if place == NOWHERE:
-                return False
+                p.holds[slot]["position"] = page * size
+                return page > first
         elif state_of(p, c["cache"], place) == CLEAN:
             set_state(p, c["cache"], place, DIRTY)
         elif state_of(p, c["cache"], place) == CLEANING:
@@ -176,6 +183,7 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
         else:
             continue
         d.dirty_since_ns[place] = now
+    p.holds[slot]["position"] = request["offset_bytes"] + request["length_bytes"]
     return True
 
 
