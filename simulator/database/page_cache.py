@@ -175,7 +175,7 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
             place = take_place(p, c["cache"], page, DIRTY, now)
             if place == NOWHERE:
                 p.holds[slot]["position"] = page * size
-                return page > first
+                return bool(page > first)
         elif state_of(p, c["cache"], place) == CLEAN:
             set_state(p, c["cache"], place, DIRTY)
         elif state_of(p, c["cache"], place) == CLEANING:
