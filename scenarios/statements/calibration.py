@@ -1,15 +1,10 @@
-"""A recorded load on a model of the hardware that it was recorded on: what its statements cost, and how well that gives what was measured.
+"""What the statements of a recorded load cost the processors: from what these did, or from a model of the recorded hardware that runs as fast as was recorded."""
 
-Limits are those of replays of requests: pages read within 5 %, the mean of each class within 15 %. Where they hold, other hardware is
-spoken of relative to what was measured.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
@@ -26,7 +21,6 @@ from tiersim.scenarios.calibration.host_costs import (
     stolen,
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
-from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import (
     LIMITING,
     Pace,
@@ -40,36 +34,21 @@ from tiersim.scenarios.calibration.processor import (
     recorded_ios,
     recorded_pace,
 )
-from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
-from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
-from tiersim.scenarios.statements.programs import COMMIT, Program, spread
+from tiersim.scenarios.statements.load import Load, begins
+from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs, scaled
 from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
-from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
-from tiersim.traces.differences import Differences
-from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
-from tiersim.units import NS_PER_MS
+from tiersim.traces.schema import DATA_READ
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
-#: Name of transactions among the classes that are compared; the others are queries.
-TRANSACTIONS = "transaction"
-#: Of files that were counted.
-READS, LOG_WRITES = PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
-_NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
-#: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
-_FOR_COMMITS = 0.5
-#: Queries with a smaller share of the time of all do not decide.
-_MATTERS = 0.01
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
 _TOO_SLOW = "CPU of a read: {:,} ns, less than that of any storage: reads take longer on the described device than recorded, even so"
@@ -220,190 +199,6 @@ def _charged_ns(load: Load, costs: Costs) -> float:
     changed = calls @ np.array([min(one.changed_rows, sum(one.lookups)) for one in load.asked])
     read = sum(table.heap_missed + table.index_missed for table in load.fitted.tables)
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
-
-
-def stamped(results: Sequence[Result], baseline: Result, load: Load, processor: ProcessorCosts) -> list[Result]:
-    """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded hardware, agrees with the recording."""
-    measured = _measured(load)
-    found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
-    shared = _commits_per_flush(load)
-    return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """What was measured of a class: how many there were, how long one took, and how many pages one read."""
-
-    count: int
-    mean_ns: float
-    reads: float | None  # None: nobody noted
-
-
-def _measured(load: Load) -> dict[str, _Mean]:
-    """Return the means of transactions, if a load generator measured them, and of queries by id."""
-    found: dict[str, _Mean] = {}
-    clients = list(load.counters.found.of("client").values())
-    mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
-    if mean_ms:
-        read_each = float(load.physical_reads.sum()) / load.transactions
-        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
-    durable = _making_durable(load)
-    if durable.any():
-        found[COMMIT] = _Mean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
-    others = load.query[~durable]
-    calls = np.bincount(others, minlength=len(load.queries))
-    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
-    for code, query in enumerate(load.queries):
-        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
-            reads = None if load.pages_read is not None else float(read[code] / calls[code])
-            found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
-    if load.logical_reads is not None:
-        found |= _measured_of_files(load.counters.found)
-    return found
-
-
-def _making_durable(load: Load) -> NDArray[np.bool_]:
-    """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
-
-    None of PostgreSQL's: what it counts of a COMMIT ends before that.
-    """
-    found = np.zeros(len(load), np.bool_)
-    if load.logical_reads is None:
-        return found
-    first = np.flatnonzero(begins(load.session, load.transaction))
-    last = np.append(first[1:], len(load)) - 1
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
-    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
-    return found
-
-
-def _measured_of_files(counted: Differences) -> dict[str, _Mean]:
-    """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
-    own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
-    found = {}
-    for name, what, is_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
-        files = [change for change in own if (change.last.get("kind") == "log") == is_log]
-        count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
-        if count and took_ms:
-            found[name] = _Mean(round(count), took_ms * NS_PER_MS / count, None)
-    return found
-
-
-def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    if name == LOG_WRITES:
-        mean_ns = summary["log"]["sync_mean_ns"]
-        return None if mean_ns is None else {"mean": {"value": mean_ns}}
-    found: Mapping[str, Any] | None = (
-        summary["latency_ns"] if name in (*_NO_QUERIES, COMMIT) else summary["queries"]
-    ).get(name)
-    return found
-
-
-def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
-    """Return how many more pages a statement reads than was recorded of all of them together; None where each said it."""
-    calls = sum(query["count"] for query in summary["queries"].values())
-    if not load.pages_read or not calls:
-        return None
-    read = sum(query["count"] * query["physical_reads_per_call"] for query in summary["queries"].values())
-    return float(100 * ((read / calls) / (load.pages_read / len(load)) - 1))
-
-
-def _compared(
-    measured: Mapping[str, _Mean],
-    summary: Mapping[str, Any],
-    all_reads_pct: float | None = None,
-    assumed: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it.
-
-    Nothing is calibrated by costs that are *assumed*.
-    """
-    total_ns = sum(one.count * one.mean_ns for name, one in measured.items() if name not in _NO_QUERIES)
-    classes: dict[str, Any] = {}
-    reasons = list(assumed)
-    if summary["verdict"]["load"] != "steady":
-        reasons.append(f"the load on {summary['name']} is {summary['verdict']['load']}, and no measure of anything")
-    if all_reads_pct is not None and abs(all_reads_pct) > COUNT_TOLERANCE_PCT:
-        reasons.append(f"statements read {all_reads_pct:+.1f} % of the recorded pages more")
-    agrees = bool(measured) and not reasons
-    for name, one in measured.items():
-        here = _of(summary, name)
-        if here is None:
-            continue
-        mean = here["mean"]["value"]
-        error = None if mean is None else 100 * (mean / one.mean_ns - 1)
-        reads = here.get("physical_reads_per_call")
-        read_error = 100 * (reads / one.reads - 1) if reads is not None and one.reads else None
-        decides = name == TRANSACTIONS or one.count * one.mean_ns >= _MATTERS * total_ns
-        chance = None if read_error is None else _chance_pct(one.count * (one.reads or 0.0), here["count"] * reads)
-        within = (
-            error is not None
-            and abs(error) <= MEAN_TOLERANCE_PCT
-            and (read_error is None or abs(read_error) <= max(COUNT_TOLERANCE_PCT, chance or 0.0))
-        )
-        agrees = agrees and (within or not decides)
-        classes[name] = {
-            "measured_mean_ns": one.mean_ns,
-            "simulated_mean_ns": mean,
-            "error_pct": error,
-            "read_error_pct": read_error,
-            "read_chance_pct": chance,
-            "decides": decides,
-            "within": within,
-        }
-    return {
-        "baseline": summary["name"],
-        "classes": classes,
-        "read_error_pct": all_reads_pct,
-        "verdict": "calibrated" if agrees else "uncalibrated",
-        "reasons": reasons,
-        "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
-    }
-
-
-def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
-    """Return how far two counts of the same thing may lie apart by chance, as two standard deviations; None where nothing was counted."""
-    if not measured_pages or not simulated_pages:
-        return None
-    return float(200 * np.sqrt(1 / measured_pages + 1 / simulated_pages))
-
-
-def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any]) -> Result:
-    summary = dict(result.summary)
-    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"]}
-    summary["calibration"] = found
-    relative: dict[str, dict[str, Figure]] = {}
-    for name, one in measured.items():
-        here, there = _of(summary, name), _of(baseline.summary, name)
-        if here and there and here["mean"]["value"] and there["mean"]["value"]:
-            relative[name] = {"mean": _relative(one.mean_ns, here, there, baseline.summary["name"])}
-    summary["relative_latency_ns"] = relative
-    return replace(result, summary=summary)
-
-
-def _commits_per_flush(load: Load) -> float | None:
-    """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes were not theirs."""
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
-    flushes = recorded_flushes(load.counters.found)
-    return commits / flushes if flushes and commits >= _FOR_COMMITS * flushes else None
-
-
-def _with_log(result: Result, baseline: Result, measured: float | None) -> Result:
-    """Say how many commits would share a flush, relative to how many did."""
-    here, there = (one.summary["log"]["commits_per_flush"] for one in (result, baseline))
-    relative = measured * here / there if measured and here and there else None
-    log = result.summary["log"] | {"measured_commits_per_flush": measured, "relative_commits_per_flush": relative}
-    return replace(result, summary=result.summary | {"log": log})
-
-
-def _relative(was: float, here: Mapping[str, Any], there: Mapping[str, Any], baseline: str) -> Figure:
-    """Return measured x simulated / simulated on the baseline, and measured + their difference as the other bound."""
-    ratio = was * here["mean"]["value"] / there["mean"]["value"]
-    shifted = max(0.0, was + here["mean"]["value"] - there["mean"]["value"])
-    basis = f"measured x simulated / simulated on {baseline}; other bound: their difference added"
-    return Figure(value=ratio, low=min(ratio, shifted), high=max(ratio, shifted), resolved=True, basis=basis)
 
 
 def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:

@@ -18,7 +18,8 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.calibration import calibrate, part_of, stamped
+from tiersim.scenarios.statements.baseline import stamped
+from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, with_range

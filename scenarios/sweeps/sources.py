@@ -13,7 +13,8 @@ from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.replay import trace_of as trace_of_requests
-from tiersim.scenarios.statements.calibration import calibrate, stamped
+from tiersim.scenarios.statements.baseline import stamped
+from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.replay import (
