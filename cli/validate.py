@@ -24,6 +24,9 @@ def validate(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the tables to this file, replacing it.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write a page with tables and heat maps to this file, replacing it.")
+    ] = None,
     model_error: Annotated[
         Path | None,
         typer.Option(
@@ -49,7 +52,7 @@ def validate(
         raise ScenarioError(
             f"{name!r} is not an experiment{did_you_mean(name, report.NAMES) or '; they are ' + ', '.join(report.NAMES)}"
         )
-    for target in (markdown, model_error):
+    for target in (markdown, page, model_error):
         if target is not None:
             check_target(target, force=True)
     names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
@@ -65,6 +68,10 @@ def validate(
     if markdown is not None:
         section = "" if measurements is None else f"\n{interval_report.section(measurements)}"
         _write(markdown, report.markdown(experiments) + section)
+    if page is not None:
+        from tiersim.cli.page.validation import build_validation_page
+
+        _write(page, build_validation_page(experiments))
     if model_error is not None:
         if measurements is None:
             untried = ", ".join(found.name for found in experiments if found.missing)

@@ -1,5 +1,6 @@
 """The matrix of cells: what is measured in which order, and how predictions of each from every other are summed up."""
 
+import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,19 @@ from typing import Any
 import pytest
 
 from benchmarks.real_postgres.matrix import blocks
-from benchmarks.real_postgres.pairs import Measured, Pair, cells_of, interval_of, kind_of, scaled_by_cap, table
+from benchmarks.real_postgres.pairs import table
 from benchmarks.real_postgres.plan import read_plan
-from benchmarks.real_postgres.results import MATRIX, pack_cells, unpack_cells
+from benchmarks.real_postgres.results import pack_cells
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, pools_of, scaled_by_cap
+from tiersim.scenarios.validation.pair_figures import Pair
+from tiersim.traces.samples import matrix
 
 PLAN = Path(__file__).parents[1] / "benchmarks" / "real_postgres" / "matrix.toml"
 
 
 def cell(
     tps: float, *, pool: int = 128, iops: int | None = None, log_iops: int | None = None, **figures: float
-) -> Measured:
+) -> Cell:
     known = {
         "tps": tps,
         "mean_ms": 1.0,
@@ -27,13 +31,13 @@ def cell(
         "logged": 0.0,
         "spread": 0.0,
     }
-    return Measured("a cell", "reads", pool, iops, log_iops, 40_000, 40.0, 0.0, known | figures, Path())
+    return Cell("a cell", "reads", pool, iops, log_iops, 40_000, 40.0, 0.0, known | figures, Path())
 
 
 def pair(error: float, **changes: Any) -> Pair:
     same: dict[str, Any] = {
         "load": "reads", "kinds": "free to mild", "pools": "same", "unchanged": 0.5, "scaled": 0.4, "misses": 0.01, "p95": 0.1, "held": True,
-        "calibrated": True, "spread": 0.0, "factor": 1.2, "underdetermined": False,
+        "calibrated": True, "spread": 0.0, "factor": 1.2, "underdetermined": False, "mean": 0.05, "slow": 0.0,
     }  # fmt: skip
     return Pair(error=error, **(same | changes))
 
@@ -72,12 +76,12 @@ def test_what_bounds_a_cell() -> None:
         (cell(1000, logged=2.0), cell(1, log_iops=400), 200.0),
     ],
 )
-def test_who_knows_the_caps_alone_guesses(source: Measured, target: Measured, guess: float) -> None:
+def test_who_knows_the_caps_alone_guesses(source: Cell, target: Cell, guess: float) -> None:
     assert scaled_by_cap(source, target) == pytest.approx(guess)
 
 
 def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:
-    lines = table([pair(0.1), pair(-0.3, held=False), pair(0.02, pools="2-4 x")])
+    lines = table([pair(0.1), pair(-0.3, held=False), pair(0.02, pools="2 to 4 x")])
     assert len(lines) == 2 + 3
     row = [part.strip() for part in lines[3].strip("|").split("|")]
     assert row[:6] == ["free to mild", "same", "2", "20.0%", "-30%", "50%"]
@@ -86,14 +90,9 @@ def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:
     assert "10.0%" in lines[-1]
 
 
-def test_an_interval_holds_what_is_open_and_what_models_are_off() -> None:
-    off = {"figures": {"throughput": {"low": 0.9, "high": 1.1}}}
-    said: dict[str, Any] = {"tps": 1000, "range": None, "model_error": off}
-    assert interval_of(said) == pytest.approx((900, 1100))
-    said["range"] = {"transactions_per_s": {"low": 900, "high": 1000}}
-    low, high = interval_of(said)
-    assert 1000 * 0.9 * 0.9 < low < 900
-    assert high == pytest.approx(1100)
+def test_how_large_a_pool_is_beside_another() -> None:
+    pools = [pools_of(cell(1, pool=128), cell(1, pool=mib)) for mib in (32, 128, 384, 512, 2048)]
+    assert pools == ["smaller", "same", "2 to 4 x", "2 to 4 x", "8 to 16 x"]
 
 
 def test_no_prediction_is_an_empty_table() -> None:
@@ -101,12 +100,13 @@ def test_no_prediction_is_an_empty_table() -> None:
 
 
 def test_cells_are_kept_without_places_of_the_machine(tmp_path: Path) -> None:
-    unpack_cells(MATRIX, tmp_path / "kept")
+    matrix(tmp_path / "kept")
     found = cells_of(tmp_path / "kept")
     assert Counter(one.load for one in found) == {"reads": 12, "updates": 12, "tpcb": 12}
     assert all((one.folder / "counters" / "processes.after.csv").exists() for one in found)
     printed = [path.read_text() for path in (tmp_path / "kept").glob("*/counters/pgbench.txt")]
     assert not any("/dev/" in text or "/tmp/" in text for text in printed)
     pack_cells(tmp_path / "kept", tmp_path / "again.tar.xz")
-    unpack_cells(tmp_path / "again.tar.xz", tmp_path / "again")
+    with tarfile.open(tmp_path / "again.tar.xz") as archive:
+        archive.extractall(tmp_path / "again", filter="data")
     assert [one.figures for one in cells_of(tmp_path / "again")] == [one.figures for one in found]

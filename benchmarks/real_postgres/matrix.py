@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.plan import Cell, Plan, cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once, told
-from benchmarks.real_postgres.results import MATRIX, pack_cells
+from benchmarks.real_postgres.results import pack_cells
+from tiersim.traces.samples import MATRIX
 
 _PLAN = Path(__file__).parent / "matrix.toml"
 

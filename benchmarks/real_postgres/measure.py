@@ -23,10 +23,10 @@ from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.load import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.processes import before_others
-from benchmarks.real_postgres.results import COUNTERS
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 from benchmarks.real_postgres.watched import Watched, sampling
 from tiersim.scenarios.validation.cell_figures import slow_share
+from tiersim.scenarios.validation.matrix_cells import COUNTERS
 
 VIEWS = {
     "server": "SELECT statement_timestamp() AS ts, version() AS version, pg_postmaster_start_time() AS pg_postmaster_start_time",

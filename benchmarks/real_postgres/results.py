@@ -6,12 +6,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from tiersim.scenarios.validation.matrix_cells import COUNTERS
 from tiersim.traces.samples import RECORDINGS
 
-#: Folder of a cell with what a recording needs.
-COUNTERS = "counters"
-#: The cells of the matrix.
-MATRIX = Path(__file__).parent / "results" / "matrix.tar.xz"
 _PLACE = re.compile(r"/\S*/")
 
 
@@ -33,21 +30,17 @@ def pack(out: Path, target: Path) -> None:
 
 
 def pack_cells(out: Path, target: Path) -> None:
-    """Put every cell of *out*, its figures and its counters, into the archive *target*; places on this machine are left out of what pgbench said."""
+    """Put every cell of *out* into the archive *target*: the figures of each repeat, the counters of the first; without places on this machine in what pgbench said."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name, tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(out.glob("*/result.json")):
             folder = Path(name) / path.parent.name
-            shutil.copytree(path.parent / COUNTERS, folder / COUNTERS)
+            folder.mkdir()
             shutil.copy(path, folder)
-            printed = folder / COUNTERS / "pgbench.txt"
-            printed.write_text(_PLACE.sub("", printed.read_text()))
+            if folder.name.endswith("-1"):
+                shutil.copytree(path.parent / COUNTERS, folder / COUNTERS)
+                printed = folder / COUNTERS / "pgbench.txt"
+                printed.write_text(_PLACE.sub("", printed.read_text()))
             archive.add(folder, folder.name, filter=_nobodys)
-
-
-def unpack_cells(archive: Path, target: Path) -> None:
-    """Take the cells out again."""
-    with tarfile.open(archive) as packed:
-        packed.extractall(target, filter="data")
 
 
 def _nobodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:

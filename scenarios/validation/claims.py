@@ -89,6 +89,16 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class HeatMap:
+    """How far off, in percent, the prediction of each column is from the recording of each row; None where both are the same."""
+
+    title: str
+    labels: tuple[str, ...]
+    off_pct: tuple[tuple[float | None, ...], ...]
+    is_guess: bool = False  # of somebody who has no model
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Claims that belong together; ``missing``: why they were not tried."""
 
@@ -101,3 +111,4 @@ class Experiment:
     fits: int = 0  # numbers of the model that were chosen to meet a claim
     assumed: tuple[str, ...] | None = None  # what nobody told, with its range; None: not counted
     basis: Basis = "assumed"
+    maps: tuple[HeatMap, ...] = ()

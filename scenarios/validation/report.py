@@ -1,6 +1,7 @@
 """Every experiment, and the document that shows them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tiersim.scenarios.validation import (
     mqsim,
     order_entry,
     orders,
+    pairs,
     perc6,
     pgbench_nvme,
     pgbench_raid0,
@@ -33,7 +35,7 @@ from tiersim.scenarios.validation import (
     warming,
     write_amplification,
 )
-from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 
 NAMES = (
     "founding-arithmetic",
@@ -55,6 +57,7 @@ NAMES = (
     "point-reads",
     "updates",
     "pools-and-caps",
+    "pairs",
     "start",
     "shared-spindles",
     "log-volume",
@@ -84,6 +87,7 @@ SECONDS: Mapping[str, int] = {
     "orders": 115,
     "point-reads": 16,
     "pools-and-caps": 32,
+    "pairs": 540,
     "start": 15,
     "shared-spindles": 225,
     "log-volume": 1,
@@ -101,6 +105,7 @@ _LONG = (
     "write-amplification",
     "updates",
     "pools-and-caps",
+    "pairs",
     "drives",
 )
 
@@ -127,6 +132,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "point-reads": point_reads.experiment,
         "updates": updates.experiment,
         "pools-and-caps": cells.experiment,
+        "pairs": pairs.experiment,
         "start": start.experiment,
         "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,
@@ -177,7 +183,23 @@ def markdown(experiments: list[Experiment]) -> str:
         parts += [f"* {note}" for note in notes(found)]
         if notes(found):
             parts.append("")
+        parts += [_map(one) for one in found.maps if not one.is_guess]
     return "\n".join(parts)
+
+
+def _map(found: HeatMap) -> str:
+    """Return a map as a table: the recorded cell in front, the predicted one above, how far off it is in percent."""
+    lines = [
+        ["recorded", *found.labels],
+        ["---", *["--:"] * len(found.labels)],
+        *([label, *map(off, row)] for label, row in zip(found.labels, found.off_pct, strict=True)),
+    ]
+    return "\n".join([f"{found.title}, off by %:", "", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def off(percent: float | None) -> str:
+    """Return how far off a cell of a map is; nothing where it is of itself."""
+    return "" if percent is None else f"{percent:+,.0f}"
 
 
 def origin(found: Experiment) -> str:
@@ -267,6 +289,7 @@ def document(experiments: Sequence[Experiment]) -> dict[str, Any]:
                 "missing": found.missing,
                 "assumed": None if found.assumed is None else list(found.assumed),
                 "basis": found.basis,
+                "maps": [asdict(one) for one in found.maps],
             }
             for found in experiments
         ],

@@ -10,6 +10,8 @@ from pathlib import Path
 #: Measured for this project by ``benchmarks/real_postgres``, whose README says how.
 CELLS = Path(__file__).parent / "cells"
 RECORDINGS = "recordings.tar.xz"
+#: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
+MATRIX = Path(__file__).parent / "matrix.tar.xz"
 
 
 def pgbench() -> bytes:
@@ -45,6 +47,16 @@ def start(folder: Path) -> Path:
     ``host/recorded.toml`` is a scenario of the hardware, tables and log on a device each. Recorded for this project.
     """
     return _unpacked("start", folder)
+
+
+def matrix(folder: Path) -> None:
+    """Unpack 36 cells of a real PostgreSQL into *folder*, each into one of its name and the number of its repeat: ``result.json``, and the counters of the first repeat.
+
+    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, three loads on three pools, each without a cap and with three. Recorded for this project by
+    ``benchmarks/real_postgres``.
+    """
+    with tarfile.open(MATRIX) as archive:
+        archive.extractall(folder, filter="data")
 
 
 def unpack(folder: Path, target: Path) -> None:

@@ -1,0 +1,171 @@
+"""A real PostgreSQL from anywhere to anywhere: each cell of a load, a pool and caps predicted from the counters of every other of its load.
+
+What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it, how long the last checkpoint was ago when it began; of the other cell its pool and
+its caps. ``benchmarks/real_postgres`` measures.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.statements.replay import replay_statements_all
+from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of, scaled_by_cap
+from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Predicted, pairs_of
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import matrix
+
+_NO_CAP = 10_000_000
+_DEVICE = """\
+kind = "token-bucket"
+name = "a loop device on a file in memory"
+capacity = "8 GiB"
+read_iops = {iops}
+write_iops = {iops}
+refill_interval = "100 ms"
+carry_over = "0 s"
+latency = "{latency_ns} ns"
+
+[sources]
+capacity = "measured: the file's size"
+read_iops = "measured: as it was set"
+write_iops = "measured: as it was set"
+refill_interval = "measured: the kernel's throttle"
+carry_over = "measured: the kernel's throttle"
+latency = "measured: the median of 4,000 reads of 8 KiB, one after the other"
+"""
+_HOST = """\
+[host]
+cores = 2
+clients = "here"
+[engine]
+buffer_pool = "{pool} MiB"
+[volumes.data]
+device = "data.toml"
+[volumes.log]
+device = "log.toml"
+[placement]
+default = "data"
+log = "log"
+"""
+#: So much may the median be off, in percent, or as much as repeats are apart; what share of the pairs is to be near, and of their 95th percentiles.
+_MEDIAN_PCT, _NEAR_PCT, _TAILS_NEAR_PCT = 10.0, 90.0, 80.0
+_LOADS = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}
+
+
+def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str, Predicted]:
+    """Predict *targets* from *source*, by name; with *ranges* also between what they lie."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        folder = Path(name)
+        shutil.copytree(source.folder / COUNTERS, folder / "recorded")
+        import_trace([folder / "recorded"], folder / "recorded.trace")
+        recorded_on = _scenario(folder / "source", source, source)
+        scenarios = [_scenario(folder / target.name, source, target) for target in targets]
+        bundle = Bundle(folder / "recorded.trace")
+        results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
+    return {target.name: Predicted.of(result) for target, result in zip(targets, results, strict=True)}
+
+
+def _scenario(folder: Path, source: Cell, target: Cell) -> NamedScenario:
+    folder.mkdir()
+    for name, iops in (("data", target.iops), ("log", target.log_iops)):
+        text = _DEVICE.format(iops=iops or _NO_CAP, latency_ns=source.device_latency_ns)
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    path = folder / f"{folder.name}.toml"
+    path.write_text(_HOST.format(pool=target.pool_mib), encoding="utf-8")
+    return load_scenario(str(path), [f"replay.since_checkpoint={source.since_checkpoint_s} s"])
+
+
+def experiment() -> Experiment:
+    """How far off throughput is, in blocks of pairs, and of each pair."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        matrix(Path(name))
+        cells = cells_of(Path(name))
+        predicted = {
+            (source.name, target): found
+            for source in cells
+            for target, found in predict(source, others_of(source, cells), ranges=False).items()
+        }
+    return judged(cells, predicted)
+
+
+def others_of(source: Cell, cells: Iterable[Cell]) -> list[Cell]:
+    """Return what is predicted from a cell: the others of its load."""
+    return [one for one in cells if one.load == source.load and one.name != source.name]
+
+
+def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], Predicted]) -> Experiment:
+    """Return the experiment of what was *predicted*, by source and target."""
+    return Experiment(
+        "pairs",
+        "PostgreSQL 18 from anywhere to anywhere: each of 36 cells predicted from the counters of every other of its load",
+        "our own runs of pgbench (benchmarks/real_postgres): 3 million rows, pools of 32, 128 and 384 MiB, caps of reads, writes and the log, 8 clients on 2 cores",
+        "the recorded cell: popularity to its misses, CPU to what its processors did",
+        tuple(_claims(pairs_of(cells, predicted))),
+        basis="calibrated",
+        maps=tuple(_maps(cells, {names: found.tps for names, found in predicted.items()})),
+    )
+
+
+def _claims(pairs: Sequence[Pair]) -> Iterator[Claim]:
+    blocks: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        blocks.setdefault(f"{pair.kinds}, pool {pair.pools}", []).append(pair)
+    for block, found in sorted(blocks.items()):
+        off, unchanged, scaled = (_median_pct(found, figure) for figure in ("error", "unchanged", "scaled"))
+        limit = max(_MEDIAN_PCT, _median_pct(found, "spread"))
+        yield Claim(
+            f"{block}: transactions, how far off in the median of {len(found)}; published: the better of two guesses",
+            "%",
+            min(unchanged, scaled),
+            off,
+            0,
+            within=(0, min(limit, unchanged, scaled)),
+        )
+    for what, near, least in (
+        (f"transactions: pairs within {FAR:.0%}", [abs(one.error) <= FAR for one in pairs], _NEAR_PCT),
+        (
+            f"p95 within {FAR:.0%}, or slow ones within {SLOW_APART * 100:g} points",
+            [one.tail_is_near for one in pairs],
+            _TAILS_NEAR_PCT,
+        ),
+    ):
+        share = 100 * sum(near) / max(len(pairs), 1)
+        yield Claim(f"{what}, of {len(pairs)}", "%", 100, share, 0, within=(least, 100))
+
+
+def _median_pct(pairs: Sequence[Pair], figure: str) -> float:
+    return float(100 * median(abs(getattr(one, figure)) for one in pairs))
+
+
+def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:
+    """Draw each load's pairs: what is predicted, and the two guesses."""
+    for load, title in _LOADS.items():
+        own = sorted((c for c in cells if c.load == load), key=_place)
+        pairs = {(s.name, t.name): (s, t) for s in own for t in own if s != t}
+        unchanged = {names: source.figures["tps"] for names, (source, _) in pairs.items()}
+        scaled = {names: scaled_by_cap(*pair) for names, pair in pairs.items()}
+        yield _map(f"{title}: predicted transactions/s", own, predicted)
+        yield _map(f"{title}: a guess: nothing changes", own, unchanged, is_guess=True)
+        yield _map(f"{title}: a guess: throughput goes with the cap", own, scaled, is_guess=True)
+
+
+def _place(cell: Cell) -> tuple[int, float]:
+    """Return where a cell stands: by pool, then from no cap to the lowest."""
+    return cell.pool_mib, -(cell.iops or cell.log_iops or float("inf"))
+
+
+def _map(title: str, cells: Sequence[Cell], tps: Mapping[tuple[str, str], float], *, is_guess: bool = False) -> HeatMap:
+    off_pct = tuple(
+        tuple(
+            100 * (tps[source.name, target.name] / target.figures["tps"] - 1) if source != target else None
+            for target in cells
+        )
+        for source in cells
+    )
+    return HeatMap(title, tuple(cell.label for cell in cells), off_pct, is_guess)

@@ -1,0 +1,113 @@
+"""Cells predicted from one another: what of that is a claim, and how pairs are drawn."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_real_postgres_matrix import cell
+from tiersim.cli.page.validation import build_validation_page
+from tiersim.scenarios.validation import report
+from tiersim.scenarios.validation.claims import Experiment
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
+from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
+from tiersim.scenarios.validation.pairs import judged, predict
+from tiersim.traces.samples import matrix
+
+
+def named(name: str, one: Cell, load: str = "reads") -> Cell:
+    return Cell(name, load, *list(vars(one).values())[2:])
+
+
+FREE, MILD, SLOW = named("free", cell(1000)), named("mild", cell(700, iops=2000)), named("slow", cell(100, iops=200))
+CELLS = (FREE, MILD, SLOW)
+
+
+def predicted(tps: float, *, p95_ms: float = 2.0, slow: float = 0.0, low: float = 0.9, high: float = 1.1) -> Predicted:
+    return Predicted(tps, low * tps, high * tps, 1.0, p95_ms, slow, 0.2, 25_000, True, False, ())
+
+
+def pair(found: Predicted, source: Cell = SLOW, target: Cell = FREE) -> Pair:
+    (only,) = pairs_of(CELLS, {(source.name, target.name): found})
+    return only
+
+
+def experiment(tps: float) -> Experiment:
+    """The slow cell and the free one, each from the other."""
+    return judged(CELLS, {("slow", "free"): predicted(tps), ("free", "slow"): predicted(100), ("free", "mild"): predicted(690)} | {
+        (source.name, target.name): predicted(target.figures["tps"])
+        for source in CELLS for target in CELLS if source != target and (source.name, target.name) not in (("slow", "free"), ("free", "slow"), ("free", "mild"))
+    })  # fmt: skip
+
+
+def test_errors_are_shares_of_what_was_measured() -> None:
+    found = pair(predicted(1200, p95_ms=2.2))
+    assert (found.kinds, found.pools) == ("saturated to free", "same")
+    assert found.error == pytest.approx(0.2)
+    assert found.unchanged == pytest.approx(-0.9)
+    assert found.scaled == pytest.approx(-0.9)
+    assert found.p95 == pytest.approx(0.1)
+
+
+def test_cells_that_are_alike_are_no_pair() -> None:
+    alike = named("alike", cell(1100))
+    assert pairs_of((FREE, alike), {("alike", "free"): predicted(1000)}) == []
+
+
+def test_an_interval_that_holds_what_was_measured() -> None:
+    assert pair(predicted(950)).held
+    assert not pair(predicted(900)).held
+    assert pair(predicted(950)).factor == pytest.approx(1.1 / 0.9)
+
+
+@pytest.mark.parametrize(("p95_ms", "slow", "near"), [(2.4, 0.5, True), (20, 0.02, True), (20, 0.04, False)])
+def test_a_tail_is_near_by_its_percentile_or_by_the_share_of_slow_ones(p95_ms: float, slow: float, near: bool) -> None:
+    assert pair(predicted(1000, p95_ms=p95_ms, slow=slow)).tail_is_near == near
+
+
+@pytest.mark.parametrize(("tps", "verdict"), [(1090, "holds"), (1110, "fails"), (880, "fails")])
+def test_a_block_holds_where_its_median_is_near_and_no_guess_is_better(tps: float, verdict: str) -> None:
+    claims = {claim.what.partition(":")[0]: claim for claim in experiment(tps).claims}
+    assert claims["saturated to free, pool same"].verdict == verdict
+    assert claims["free to saturated, pool same"].verdict == "holds"
+    assert claims["transactions"].predicted == 100
+
+
+def test_a_guess_that_is_better_than_the_prediction_fails_it() -> None:
+    """Half the cap is half the throughput, as it was measured; 4 % off is near, and worse."""
+    half = named("half", cell(50, iops=100))
+    found = judged((SLOW, half), {("slow", "half"): predicted(52), ("half", "slow"): predicted(100)})
+    assert next(iter(found.claims)).verdict == "fails"
+
+
+def test_a_map_has_every_pair_and_nothing_from_a_cell_to_itself() -> None:
+    own, unchanged, _ = experiment(1200).maps[:3]
+    assert own.labels == ("128 MiB, free", "128 MiB, 2,000/s", "128 MiB, 200/s")
+    assert [row[place] for place, row in enumerate(own.off_pct)] == [None] * 3
+    assert own.off_pct[2][0] == pytest.approx(20)
+    assert unchanged.off_pct[2][0] == pytest.approx(-90)
+    assert (own.is_guess, unchanged.is_guess) == (False, True)
+
+
+def test_the_document_has_the_predicted_map_and_the_page_the_guesses_too(tmp_path: Path) -> None:
+    found = experiment(1200)
+    text = report.markdown([found])
+    assert "| 128 MiB, 200/s | +20 | +0 |  |" in text
+    assert "a guess" not in text
+    page = build_validation_page([found])
+    assert page.count('<table class="heat">') == 9
+    assert '<td class="fast" style="--far: 18%">+20</td>' in page
+    assert '<td class="fails">fails</td>' in page
+    assert "<script" not in page
+    assert report.document([found])["experiments"][0]["maps"][0]["off_pct"][2][0] == pytest.approx(20)
+
+
+@pytest.mark.long
+def test_a_cell_is_predicted_from_the_counters_of_another(tmp_path: Path) -> None:
+    """From the smallest pool to the largest, both under a cap of 250 reads a second."""
+    matrix(tmp_path)
+    cells = {one.name: one for one in cells_of(tmp_path)}
+    source, target = cells["reads-32-r250"], cells["reads-384-r250"]
+    (found,) = predict(source, [target], ranges=False).values()
+    assert found.tps == pytest.approx(target.figures["tps"], rel=0.25)
+    assert found.misses == pytest.approx(target.figures["misses"], rel=0.25)
+    assert found.tps_low < found.tps < found.tps_high
