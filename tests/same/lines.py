@@ -1,0 +1,84 @@
+"""Which lines of kernels run without the compiler: ``python -m tests.same.lines [TEST ...]``.
+
+What runs is what :mod:`tests.same` holds side by side, so this says how much of the kernels that is.
+"""
+
+import argparse
+import ast
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
+
+
+def kernel_lines(root: Path = ROOT) -> dict[Path, set[int]]:
+    """Return the lines of statements within kernels, by file; a text that says what a kernel does is none."""
+    found: dict[Path, set[int]] = {}
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef) and any(map(_is_kernel, node.decorator_list)):
+                    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+                    lines = {
+                        one.lineno for statement in body for one in ast.walk(statement) if isinstance(one, ast.stmt)
+                    }
+                    found.setdefault(path.resolve(), set()).update(lines)
+    return found
+
+
+def _is_kernel(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(named, ast.Name) and named.id == "kernel"
+
+
+def missed(lines: Mapping[Path, set[int]], folder: Path) -> dict[Path, list[int]]:
+    """Return the lines that did not run, by file, of those that plugins noted in *folder*."""
+    ran: dict[Path, set[int]] = {}
+    for path in folder.glob("*.lines"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name, _, numbers = line.partition("\t")
+            ran.setdefault(Path(name), set()).update(map(int, numbers.split()))
+    return {path: sorted(own - ran.get(path, set())) for path, own in lines.items() if own - ran.get(path, set())}
+
+
+def main() -> int:
+    """Run tests without the compiler and print what they leave out of each file."""
+    parser = argparse.ArgumentParser(prog="python -m tests.same.lines", description=__doc__)
+    parser.add_argument("tests", nargs="*", help="files of tests, or tests; all by default")
+    options = parser.parse_args()
+    lines = kernel_lines()
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        more = {"NUMBA_DISABLE_JIT": "1", "TIERSIM_LINES_OUT": name}
+        workers = min(len(os.sched_getaffinity(0)), 4)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.same.lines_plugin",
+            "-p",
+            "no:benchmark",
+            f"--numprocesses={workers}",
+        ]
+        ended = subprocess.run(
+            [*command, *options.tests], cwd=ROOT, env=os.environ | more, capture_output=True, text=True, check=False
+        )
+        left = missed(lines, Path(name))
+    print(ended.stdout.strip().splitlines()[-1])
+    for path, numbers in sorted(left.items(), key=lambda one: -len(one[1])):
+        print(
+            f"{path.relative_to(ROOT)}: {len(numbers)} of {len(lines[path])} lines: {' '.join(map(str, numbers[:20]))}"
+        )
+    every, without = sum(map(len, lines.values())), sum(map(len, left.values()))
+    print(f"{every - without} of {every} lines of kernels run: {100 * (1 - without / every):.1f} %")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
