@@ -1,5 +1,6 @@
 """What statements cost, from what the processors of their host did: by whom they were used, and how idle they were."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,7 @@ from tiersim.scenarios.calibration.host_costs import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime, Used, recorded_host_time
 from tiersim.traces.differences import differences
-from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
+from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
 from tiersim.traces.statistics import Snapshot
 
 US = 1_000
@@ -42,7 +43,7 @@ def test_states_of_the_processors_and_processes_become_processors_that_were_busy
     states = {"user": 4000, "system": 3000, "soft_interrupt": 1000, "idle": 10_000, "io_wait": 1500, "steal": 500}
     found = recorded_host_time(differences(snapshots(processes, **states)), 2)
     assert found == HostTime(
-        2, 0.8, 0.4, 0.05, Used(0.5, 0.2, 0.05), Used(0.01, 0.005, 0.0), Used(0.2, 0.16, 0.02),
+        2, 0.8, 0.1, 0.05, Used(0.5, 0.2, 0.05), Used(0.01, 0.005, 0.0), Used(0.2, 0.16, 0.02),
     )  # fmt: skip
     assert found.share == pytest.approx(0.4)
 
@@ -77,7 +78,7 @@ def busy_host(
     backends = Used(rate * transaction_ns * 3 / 4 + of_reads, clients.kernel + of_reads, 0.0)
     kernel = rate * reads * kernel_ns
     busy = backends.all + clients.all + kernel + others
-    return HostTime(2, busy, backends.kernel + clients.kernel + kernel, 0.0, backends, None, clients)
+    return HostTime(2, busy, 0.0, 0.0, backends, None, clients)
 
 
 def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
@@ -133,6 +134,23 @@ def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
     assert "beside them the host did what no storage takes" in costs.said
 
 
+@pytest.mark.parametrize("others", [-0.01, 0.7])
+def test_where_threads_of_the_kernel_are_counted_ticks_and_other_work_say_nothing(others: float) -> None:
+    """The clock of ticks stands still on idle processors, so that it may even count less than processes used."""
+    host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US, others=others)
+    threads = Used(500 * 0.5 * 12 * US / S, 500 * 0.5 * 12 * US / S, 0.0)
+    costs = found(replace(host, threads=threads), 500, 0.5)
+    assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
+
+
+def test_interrupts_are_the_kernel_s_own_work() -> None:
+    processes = {KERNEL: {"cpu_ms": 500, "system_ms": 500, "run_queue_ms": 0, "observed_ms": 10_000}}
+    host = recorded_host_time(differences(snapshots(processes, user=1000, interrupt=200, idle=18_800)), 2)
+    assert host is not None
+    assert host.of_kernel == pytest.approx(0.05 + 0.02)
+
+
 @pytest.mark.parametrize("session_ns", [0, 400 * US])
 def test_a_cost_that_no_storage_takes_is_refused(session_ns: int) -> None:
     host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=session_ns, kernel_ns=0)
@@ -143,7 +161,7 @@ def test_a_cost_that_no_storage_takes_is_refused(session_ns: int) -> None:
 
 
 def test_without_processes_all_of_the_host_is_the_load() -> None:
-    costs = costs_of_host(HostTime(2, 1.0, 0.5, 0.0), 10_000, Ios(0.0, 0.0, 0.0))
+    costs = costs_of_host(HostTime(2, 1.0, 0.0, 0.0), 10_000, Ios(0.0, 0.0, 0.0))
     assert costs.transaction_ns == pytest.approx(costs.hot * 100 * US)
     assert "nobody counted who used the processors" in costs.said
 
@@ -154,6 +172,6 @@ def test_a_busy_host_is_the_measure() -> None:
 
 
 def test_time_that_others_took_is_said() -> None:
-    assert stolen(HostTime(2, 1.0, 0.5, 0.02)) == ()
-    (said,) = stolen(HostTime(2, 1.0, 0.5, 0.4))
+    assert stolen(HostTime(2, 1.0, 0.0, 0.02)) == ()
+    (said,) = stolen(HostTime(2, 1.0, 0.0, 0.4))
     assert "other virtual machines took 20% of the processors' time" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR, Processes, parent_of
+from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR, Processes, parent_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 S = 1_000_000_000
@@ -77,6 +77,19 @@ def test_a_process_that_came_counts_whole_and_one_that_went_keeps_what_it_had(tm
     )  # its number again
     found.look(3 * S)
     assert of(found, BACKENDS)["cpu_ms"] == 3000
+
+
+def test_threads_of_the_kernel_work_for_everybody_but_those_of_memory(tmp_path: Path) -> None:
+    for number, name in ((3, "kworker/0:1-loop0"), (4, "kdamond.0"), (5, "kworker/1:2")):
+        process(tmp_path, number, name, parent=2)
+        (tmp_path / str(number) / "schedstat").write_text("0 0 1\n")
+    found = looked(tmp_path)
+    for number in (3, 4):
+        (tmp_path / str(number) / "schedstat").write_text(f"{S} {S // 2} 3\n")
+    (tmp_path / "5" / "schedstat").unlink()  # a worker ends
+    found.look(2 * S)
+    assert of(found, KERNEL)["cpu_ms"] == of(found, KERNEL)["system_ms"] == 1000
+    assert of(found, KERNEL)["run_queue_ms"] == 500
 
 
 def test_the_session_of_the_recorder_is_left_out(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ A transaction costs the host ``busy time / transactions``, whatever its storage 
 time: of the sessions beyond what their clients spend there to send and receive the same messages, and of the kernel's own threads. A page that is read takes as much
 of it as any other.
 
-**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 25 µs of a busy host, 28 of one that is busy
-for 29 % of the time, 47 at 7 % (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
+**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 36 µs of a busy host, 43 of one that is busy for 6 % of the
+time, 76 at 1 %, an update 181 µs, and 221 at 4 % (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
 to what they are on a busy one.
 """
 
@@ -16,8 +16,8 @@ from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
 #: By how much more the processors of a host that is hardly used take than busy ones, for the same work; between what that lies; and at which share of busy time it is down to a third.
-#: Read off lookups; updates and TPC-B-like transactions ask for 0.4 to 1.2 (docs/processors.md).
-IDLE, IDLE_RANGE, _FADES = 0.75, (0.3, 1.2), 0.2
+#: Read off 54 cells of two days; without those of one load, 0.5 to 0.75 and 0.08 to 0.2 (docs/processors.md).
+IDLE, IDLE_RANGE, _FADES = 0.75, (0.3, 1.2), 0.08
 #: Multiples between which costs lie that were counted: repeats of a measurement are up to 11 % apart (benchmarks/real_postgres), and what reads cost by recordings of one host by more.
 COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
 #: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit on it.
@@ -101,13 +101,12 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
     if time.backends is None or time.clients is None:
         rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
         return _assumed(hot, busy, rest_ns, "nobody counted who used the processors")
-    known = sum(one.all for one in (time.backends, time.helpers, time.clients) if one is not None)
+    known, of_kernel = time.told, time.of_kernel
     busy = known / time.cores
     hot = 1 / idle_factor(busy)
     if ios.reads_per_s < _TOLD * transactions_per_s:
         return _assumed(hot, busy, known * each_ns, "too few pages were read")
     of_sessions = max(time.backends.kernel - time.clients.kernel, 0.0)
-    of_kernel = max(time.busy - known, 0.0)
     session_ns, kernel_ns = of_sessions * NS_PER_S / ios.of_sessions_per_s, of_kernel * NS_PER_S / ios.all_per_s
     rest = max(known - of_sessions * ios.reads_per_s / ios.of_sessions_per_s, 0.0)
     lowest, highest = READ_RANGE_NS

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiersim.traces.differences import Change, Differences
-from tiersim.traces.recorders.processes import BACKENDS, HELPERS, LOAD_GENERATOR
+from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
 
-_KERNEL = ("system_ms", "interrupt_ms", "soft_interrupt_ms")
-_BUSY = ("user_ms", "nice_ms", *_KERNEL)
+_INTERRUPTS = ("interrupt_ms", "soft_interrupt_ms")
+_BUSY = ("user_ms", "nice_ms", "system_ms", *_INTERRUPTS)
 _ALL = (*_BUSY, "idle_ms", "io_wait_ms", "steal_ms")
 
 
@@ -22,15 +22,31 @@ class Used:
 
 @dataclass(frozen=True)
 class HostTime:
-    """Processors that were busy on average, in anybody's work and in the kernel's; of whom it is known, by whom."""
+    """Processors that were busy on average, in anybody's work and in interrupts; of whom it is known, by whom."""
 
     cores: float
     busy: float
-    kernel: float
+    interrupts: float
     stolen: float  # by other virtual machines
     backends: Used | None = None
     helpers: Used | None = None
     clients: Used | None = None
+    threads: Used | None = None  # of the kernel
+
+    @property
+    def told(self) -> float:
+        """Processors that those processes kept busy of which it is known."""
+        return sum(one.all for one in (self.backends, self.helpers, self.clients) if one is not None)
+
+    @property
+    def of_kernel(self) -> float:
+        """Processors that the kernel kept busy for no process: its threads and interrupts.
+
+        Where nobody counted the threads, what is left of busy time, which is counted in ticks of a clock that stands still on idle processors: good where these are busy.
+        """
+        if self.threads is not None:
+            return self.threads.all + self.interrupts
+        return max(self.busy - self.told, 0.0)
 
     @property
     def share(self) -> float:
@@ -50,11 +66,12 @@ def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
     return HostTime(
         cores=cores,
         busy=_sum(hosts, _BUSY) / span_ms,
-        kernel=_sum(hosts, _KERNEL) / span_ms,
+        interrupts=_sum(hosts, _INTERRUPTS) / span_ms,
         stolen=_sum(hosts, ("steal_ms",)) / span_ms,
         backends=_used(processes.get(BACKENDS)),
         helpers=_used(processes.get(HELPERS)),
         clients=_used(processes.get(LOAD_GENERATOR)),
+        threads=_used(processes.get(KERNEL)),
     )
 
 

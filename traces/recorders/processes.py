@@ -15,6 +15,9 @@ from tiersim.units import NS_PER_MS
 _PROC = Path("/proc")
 #: Kinds of process, entities of the subject ``process``.
 BACKENDS, HELPERS, LOAD_GENERATOR = "client backends", "server helpers", "load generator"
+#: Threads of the kernel, children of kthreadd, which work for everybody's IO; but those that look after memory.
+KERNEL = "kernel threads"
+_KTHREADD, _OF_MEMORY = 2, ("kcompactd", "kdamond", "khugepaged", "ksmd", "rcu_")
 #: Programs that are known as load generators.
 _GENERATORS = frozenset({"pgbench", "sysbench", "hammerdbcli", "tclsh8.6"})
 #: What stands behind ``postgres:`` in the title of a process that serves no client (PostgreSQL, src/backend/utils/init/miscinit.c, GetBackendTypeDesc).
@@ -59,6 +62,7 @@ class Processes:
         """Watch the children of the process *server*, a PostgreSQL server, but the one *without*, and load generators."""
         self._server, self._without, self._proc = server, without, proc
         self._others: set[str] = set()  # processes that do not count
+        self._kernel: set[str] = set()  # threads of the kernel
         self._known: dict[tuple[int, int], Used] = {}  # by process and its start
         self._kinds: dict[str, _Kind] = {}
         self._looked_ns: int | None = None
@@ -70,7 +74,7 @@ class Processes:
         known: dict[tuple[int, int], Used] = {}
         seen: set[str] = set()
         for process, kind, started in self._processes():
-            used = _used(process)
+            used = _used_by_kernel(process) if kind == KERNEL else _used(process)
             if used is None:
                 continue
             key = int(process.name), started
@@ -102,10 +106,18 @@ class Processes:
         found = []
         there = {name for name in os.listdir(self._proc) if name.isdigit() and int(name) != self._without}
         self._others &= there
+        self._kernel &= there
         for number in sorted(there - self._others):
             process = self._proc / number
+            if number in self._kernel:
+                found.append((process, KERNEL, 0))
+                continue
             try:
                 name, fields = _stat(process)
+                if int(fields[_PARENT]) == _KTHREADD and not name.startswith(_OF_MEMORY):
+                    self._kernel.add(number)
+                    found.append((process, KERNEL, 0))
+                    continue
                 if int(fields[_PARENT]) == self._server:
                     kind = _kind((process / "cmdline").read_text(errors="replace"))
                 elif name in _GENERATORS:
@@ -149,6 +161,15 @@ def _used(process: Path) -> Used | None:
     except (OSError, ValueError):
         return None
     return total + Used(0, int(fields[_USER]) * _TICK_NS, int(fields[_SYSTEM]) * _TICK_NS)
+
+
+def _used_by_kernel(thread: Path) -> Used | None:
+    """Return what a thread of the kernel used, all of it there; None when it has ended, or nobody counts."""
+    try:
+        cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
+    except (OSError, ValueError):
+        return None
+    return Used(cpu_ns, 0, cpu_ns, wait_ns, slices)
 
 
 def _ms(ns: int) -> Decimal:
