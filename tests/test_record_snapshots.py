@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tiersim.traces.differences import differences
+from tiersim.traces.recorders.postgres.advice import reach
 from tiersim.traces.recorders.postgres.connection import NotShownError, Row, Server
 from tiersim.traces.recorders.postgres.snapshots import Snapshots
 
@@ -97,3 +98,14 @@ def test_times_are_the_servers_to_the_microsecond() -> None:
     assert {key: {name: int(str(n)) for name, n in values.items()} for key, values in sample.values.items()} == {
         ("session", "idle//"): {"sessions": 3, "in_transaction": 1}
     }
+
+
+def test_how_far_a_recording_will_reach_is_said_before_it_begins() -> None:
+    everything = {"pg_stat_statements", "pg_buffercache"}
+    assert reach(everything, local=True, with_pool=True) == []
+    (elsewhere,) = reach(everything, local=False, with_pool=True)
+    assert "on another machine" in elsewhere
+    (uncounted,) = reach(everything, local=True, with_pool=False)
+    assert "record with --buffercache" in uncounted
+    (missing,) = reach({"pg_stat_statements"}, local=True, with_pool=True)
+    assert "CREATE EXTENSION pg_buffercache" in missing

@@ -30,6 +30,12 @@ WISHES = (
     Wish("compute_query_id", ("off",), "statements have no identifiers and are not recorded", 140_000),
     Wish("pg_stat_statements.track", ("none",), "statements are not recorded"),
 )
+#: How far predictions from a recording reach without a part of it (docs/reach.md).
+_NO_HOST = (
+    "the server is on another machine: what its processors did is not recorded, which tells waits from work; faster storage than the recorded one is then predicted to within 20 to 50 %. "
+    "Record on the server's machine"
+)
+_NO_PAGES = "{}: pools more than 4 times as large as the recorded one are a guess"
 _SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY ('{%s}'::text[])"
 _ROLE = "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS stats, pg_has_role('pg_read_all_settings', 'USAGE') AS settings"
 _LIBRARY = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
@@ -52,6 +58,19 @@ def advice(server: Server, extensions: set[str]) -> list[str]:
         if settings.get(wish.setting) in wish.lacking
     ]
     return [sentence for sentence in found if sentence]
+
+
+def reach(extensions: set[str], *, local: bool, with_pool: bool) -> list[str]:
+    """Say how far predictions will reach from a recording, where it could reach further."""
+    found = [] if local else [_NO_HOST]
+    if "pg_buffercache" not in extensions:
+        found.append(
+            _NO_PAGES.format("pg_buffercache is not installed in the database")
+            + "; CREATE EXTENSION pg_buffercache, and record with --buffercache"
+        )
+    elif not with_pool:
+        found.append(_NO_PAGES.format("pages of the pool are not counted") + "; record with --buffercache")
+    return found
 
 
 def _role(row: Row) -> str:

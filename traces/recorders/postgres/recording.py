@@ -12,7 +12,7 @@ from tiersim.files import check_target
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.recorders.local_host import device_of
-from tiersim.traces.recorders.postgres.advice import advice
+from tiersim.traces.recorders.postgres.advice import advice, reach
 from tiersim.traces.recorders.postgres.connection import NotShownError, Server
 from tiersim.traces.recorders.postgres.snapshots import Snapshots
 from tiersim.traces.statistics import Snapshot
@@ -50,7 +50,8 @@ def record_postgres(
     server = Server(dsn)
     try:
         snapshots = Snapshots(server, with_pool=plan.with_pool)
-        lacking = advice(server, set(snapshots.extensions))
+        extensions = set(snapshots.extensions)
+        lacking = advice(server, extensions) + reach(extensions, local=snapshots.local, with_pool=plan.with_pool)
         for sentence in lacking:
             say(sentence)
         snapshots.recorded.warnings += lacking
