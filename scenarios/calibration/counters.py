@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from tiersim.scenarios.calibration.drift import Drift
 from tiersim.traces.differences import Differences, Differencing
 from tiersim.traces.statistics import Snapshot, Values, read_snapshots
 
@@ -20,13 +21,14 @@ class Gathering(Protocol):
 class Counters:
     """What the snapshots of a bundle come to; none of them is kept.
 
-    ``pool`` is what the buffer pool held when somebody first looked, by entity; empty if nobody did.
+    ``pool`` is what the buffer pool held when somebody first looked, by entity; empty if nobody did. ``drift`` says whether the load changed.
     """
 
     def __init__(self, path: Path) -> None:
         """Begin without any."""
         self.path = path
         self.pool: Mapping[str, Values] = {}
+        self.drift = Drift()
         self._differencing = Differencing()
         self._digest = hashlib.blake2b(digest_size=16)
 
@@ -42,6 +44,7 @@ class Counters:
     def add(self, snapshot: Snapshot) -> None:
         """Take in the next snapshot."""
         self._differencing.add(snapshot)
+        self.drift.add(snapshot)
         if not self.pool:
             self.pool = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
         said = sorted((*key, sorted((k, str(v)) for k, v in values.items())) for key, values in snapshot.values.items())

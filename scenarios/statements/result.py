@@ -334,7 +334,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         found.append(
             f"extrapolated: a pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as large or small as the recorded one"
         )
-    found += load.fitted.contradicted
+    found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(
