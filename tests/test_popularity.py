@@ -334,6 +334,16 @@ def test_the_exponent_is_found_again_from_what_was_missed(exponent: float) -> No
     assert predict(found, 800)[0].heap > predict(found, 4_000)[0].heap
 
 
+@pytest.mark.parametrize("off", [0.985, 1.0, 1.01])
+def test_keys_that_are_drawn_evenly_are_taken_so_from_a_small_pool(off: float) -> None:
+    """One per cent fewer misses than evenly drawn keys have would be an exponent of 0.3, and a tenth fewer in a pool five times as large."""
+    (expected,) = Pool([MADE_UP], 1).expected([Law(0.0)], 800)
+    counts = round(off * 400_000 * expected.index_missed), round(off * 400_000 * expected.heap_missed)
+    found = fit([replace(MADE_UP, accesses=400_000, index_missed=counts[0], heap_missed=counts[1])], 800)
+    assert found.exponents == (0.0,)
+    assert found.bounded == ()
+
+
 @needs_jit
 @pytest.mark.parametrize("exponent", [0.8, 1.2])
 def test_usage_counts_that_zipf_s_law_explains_leave_it(exponent: float) -> None:
@@ -426,13 +436,13 @@ def test_tables_that_share_a_pool_are_fitted_together() -> None:
     hot = AccessedTable("hot", 100_000, 2_000, 400, 300_000, 0, 0)
     cold = AccessedTable("cold", 400_000, 8_000, 0, 100_000, 0, 0, ordered=False)
     shape, pages = shape_of([hot, cold])
-    counted, _ = walked(shape, pages, [Law(1.1), Law(0.4)], np.array([3, 1]), 2_500, 5, 60_000, 400_000)
+    counted, _ = walked(shape, pages, [Law(1.1), Law(0.8)], np.array([3, 1]), 2_500, 5, 60_000, 400_000)
     tables = [
         replace(table, accesses=int(c[ACCESSES]), heap_missed=int(c[HEAP]), index_missed=int(c[INDEX]))
         for table, c in zip((hot, cold), counted, strict=True)
     ]
     found = fit(tables, 2_500)
-    assert found.exponents == pytest.approx([1.1, 0.4], abs=0.05)
+    assert found.exponents == pytest.approx([1.1, 0.8], abs=0.05)
     for fitted, table in zip(found.missed, tables, strict=True):
         assert fitted.heap == pytest.approx(table.heap_missed / table.accesses, rel=0.01)
 

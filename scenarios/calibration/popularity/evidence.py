@@ -93,6 +93,11 @@ def contradicts(found: Sequence[Residual]) -> bool:
     return bool(against) and sum(min(one.distance, CONTRADICTED) ** 2 for one in telling) > _TOGETHER * len(telling)
 
 
+def tells_misses(found: Sequence[Residual]) -> bool:
+    """Tell whether so many pages were missed that their number says something of a law."""
+    return any(_MISSED in one.figure and one.recorded > CONTRADICTED * one.noise for one in found)
+
+
 def contradictions(found: Sequence[Residual]) -> list[Residual]:
     """Return the figures that a law cannot explain, the worst first."""
     return sorted((one for one in found if one.distance > CONTRADICTED), key=lambda one: -one.distance)

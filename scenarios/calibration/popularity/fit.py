@@ -75,11 +75,14 @@ def fit(
         raise TraceError("no table was accessed by rows, so nothing is known of which are hot; record a longer time")
     evidence = Evidence(used, frames, unused, others, seed, policy)
     unknown = [place for place, table in enumerate(used) if not table.even]
-    laws = evidence.halved([Law() for _ in used], unknown)
+    laws = evidence.plainest(evidence.halved([Law() for _ in used], unknown), unknown)
     bounded = [
         table.name
-        for table, law in zip(used, laws, strict=True)
-        if not table.even and table.index_missed + table.heap_missed and at_its_edge(law)
+        for place, (table, law) in enumerate(zip(used, laws, strict=True))
+        if not table.even
+        and table.index_missed + table.heap_missed
+        and at_its_edge(law)
+        and contradicts(evidence.residuals(laws, place))
     ]
     said, alone, contradicted = [], [], []
     for place in unknown:

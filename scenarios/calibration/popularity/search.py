@@ -7,7 +7,14 @@ from math import exp, hypot, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.evidence import MODEL, Residual, contradicts, residuals, score
+from tiersim.scenarios.calibration.popularity.evidence import (
+    MODEL,
+    Residual,
+    contradicts,
+    residuals,
+    score,
+    tells_misses,
+)
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
@@ -29,6 +36,8 @@ _EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2),
 _UNKNOWNS, _CLOSER = 3, 0.7
 #: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
 _AS_WELL = 7.8
+#: No exponent explains as well as one that is no more closer, in squared distances: 95 % of chi square with one unknown.
+_NO_WORSE = 3.8
 #: Shares of the pages whose first updated row moved: all of them in the long run, where rows were updated at all.
 _MOVED = (0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: They are said where the largest has so many times the rows of the smallest.
@@ -105,6 +114,20 @@ class Evidence:
                 for place in moved:
                     too_many = expected[place].index_missed + expected[place].heap_missed > wanted[place]
                     (low if too_many else high)[place] = middle[place]
+        return found
+
+    def plainest(self, laws: Sequence[Law], places: Sequence[int]) -> list[Law]:
+        """Return *laws* with the rows of a table asked for evenly where that explains what was recorded as well as its exponent does.
+
+        A small pool misses nearly as much by a small exponent as by none, and a large one much less; loads whose keys are drawn at random have none.
+        """
+        found = list(laws)
+        for place in places:
+            even = [*found[:place], replace(found[place], exponent=0.0), *found[place + 1 :]]
+            against = self.residuals(even, place)
+            no_worse = score(against) <= score(self.residuals(found, place)) + _NO_WORSE
+            if no_worse and tells_misses(against) and not contradicts(against):
+                found = even
         return found
 
     def better(self, laws: Sequence[Law], place: int) -> tuple[list[Law], list[str]]:
