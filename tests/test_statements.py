@@ -250,7 +250,7 @@ def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
 
 
 def test_statements_in_the_warm_up_are_not_counted(load: Load, tmp_path: Path) -> None:
-    found = run(load, tmp_path, 'replay.warmup="500 ms"').summary
+    found = run(load, tmp_path, 'replay.warmup="500 ms"', goes_on=False).summary
     assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
 
 
@@ -264,6 +264,23 @@ def test_clients_that_do_not_get_through_are_stopped_and_behind(load: Load, tmp_
     in_time = found["throughput_per_s"]["transactions"]["value"] * load.span_ns / NS_PER_S
     assert found["throughput_shortfall_pct"] == pytest.approx(100 * (1 - in_time / TRANSACTIONS), abs=1)
     assert found["replay"]["counted_ns"]["until"] == load.span_ns
+
+
+def test_clients_that_are_through_early_go_on_until_the_time_of_the_recording_is_over(
+    load: Load, tmp_path: Path
+) -> None:
+    """So a run on faster hardware sees what comes late, as checkpoints do; each round looks up other rows."""
+    once, whole = (
+        run(load, tmp_path, "replay.mode=closed", 'replay.think="0 s"', goes_on=goes_on).summary
+        for goes_on in (False, True)
+    )
+    assert once["replay"]["counted_ns"]["until"] < 0.9 * load.span_ns
+    assert whole["replay"]["counted_ns"]["until"] == load.span_ns
+    assert once["replay"]["transactions_done"] == TRANSACTIONS < whole["replay"]["transactions_done"]
+    rates = [one["throughput_per_s"]["transactions"]["value"] for one in (once, whole)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.3)
+    assert whole["verdict"]["load"] == "steady"
+    assert whole["throughput_shortfall_pct"] < 0
 
 
 def test_the_time_of_the_recording_comes_behind_the_warm_up(load: Load, tmp_path: Path) -> None:

@@ -60,15 +60,17 @@ def assemble(
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     pools: WarmPools | None = None,
+    rounds: int = 1,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises ScenarioError.
 
-    *pools* has the warm pool of a scenario before this one, which may do for this one, too. A load can be put on scenarios as often as one likes.
+    *pools* has the warm pool of a scenario before this one, which may do for this one, too. Clients do what was recorded of them in so many *rounds*. A load can be put on scenarios as
+    often as one likes.
     """
     settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
-    program = write_program(load, found, schedule(scenario, load, found, seed), settings, processor, seed)
+    program = write_program(load, found, schedule(scenario, load, found, seed, rounds), settings, processor, seed)
     builder = PlantBuilder(seed)
     entry = volumes_of(scenario, builder)
     relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)

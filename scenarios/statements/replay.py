@@ -1,5 +1,6 @@
 """One recording of statements on one scenario, from the bundle to the result."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.side_by_side import side_by_side
-from tiersim.scenarios.statements.assembly import assemble
+from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
@@ -31,6 +32,9 @@ from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
+
+#: Clients are through early before this share of the recording's time; what they then do more is so many times what they seem to need, and no more statements than these.
+_THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
@@ -129,8 +133,8 @@ def replay_statements_all(
 
 
 def _again(path: Path, scenario: NamedScenario, load: Load, processor: ProcessorCosts) -> Result:
-    """Run a load with other costs."""
-    return replay_statements(path, scenario, processor=processor, load=load)
+    """Run a load with other costs, once through."""
+    return replay_statements(path, scenario, processor=processor, load=load, goes_on=False)
 
 
 def replay_statements(
@@ -142,23 +146,44 @@ def replay_statements(
     load: Load | None = None,
     pools: WarmPools | None = None,
     trace: dict[str, Any] | None = None,
+    goes_on: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
-    read, and *trace* what :func:`trace_of` says of it; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the time of the recording is over; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
-    assembled = assemble(load, scenario, processor, seed, pools)
-    interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
-    columns = FIRST_CLASS + len(assembled.program.names)
-    metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=progress)
+    rounds = further = 1
+    while further:
+        assembled = assemble(load, scenario, processor, seed, pools, rounds)
+        interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
+        columns = FIRST_CLASS + len(assembled.program.names)
+        metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+        plant, outcome = engine.run_database(
+            assembled.plant, assembled.database, metrics, progress=_up_to(load, progress)
+        )
+        further = _further_rounds(assembled, outcome.end_ns, rounds) if goes_on else 0
+        rounds += further
     return summarise_statements(
         scenario, assembled, plant, metrics, outcome, trace_of(load) if trace is None else trace
     )
+
+
+def _up_to(load: Load, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
+    """Return what hears of no more statements than were recorded."""
+    return None if progress is None else lambda done: progress(min(done, len(load)))
+
+
+def _further_rounds(assembled: Assembled, end_ns: int, rounds: int) -> int:
+    """Return how many more rounds clients need who were through with what was recorded well before its time was over."""
+    whole_ns = assembled.timeline_ns
+    if not assembled.stops or end_ns >= _THROUGH * whole_ns or not end_ns:
+        return 0
+    wanted = math.ceil(_SPARE * rounds * whole_ns / end_ns)
+    return max(min(wanted, _MOST_STATEMENTS // max(len(assembled.load), 1)) - rounds, 0)
 
 
 def trace_of(load: Load) -> dict[str, Any]:

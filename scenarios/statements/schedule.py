@@ -1,7 +1,8 @@
 """When each transaction of a load runs, and what it waits for: partly open, open or closed, once or several times over.
 
-A load is scaled by sessions, never in time: a clone begins at another point of the recording and wraps around at its end; it looks up
-other rows, since these are drawn by the number of a statement.
+Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long. A load is scaled
+by sessions, never in time: a clone begins at another point of the recording and wraps around at its end. Both look up other rows than
+before, since these are drawn by the number of a statement.
 """
 
 import math
@@ -79,8 +80,8 @@ def by_the_clock(load: Load, mode: str) -> bool:
     return mode == "open" or (mode == "partly-open" and load.pooled)
 
 
-def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int) -> Schedule:
-    """Lay out the transactions of *load* as ``[replay]`` says; raises ScenarioError when it asks for what the recording does not say."""
+def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int, rounds: int = 1) -> Schedule:
+    """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises ScenarioError when it asks for what the recording does not say."""
     replay = scenario.model.replay
     if replay.clients is not None and replay.mode != "closed":
         raise ScenarioError(
@@ -94,9 +95,12 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int
     own = np.arange(len(found.rows)) if clocked else found.session
     if replay.clients is not None:
         clients = max(1, round(replay.clients * replay.load))
-        number, session, start_ns = _dealt(found, clients)
+        number, session, start_ns = _dealt(found, clients, rounds)
     else:
         number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
+        round_of = np.repeat(np.arange(rounds), len(number))
+        number, session = np.tile(number, rounds), np.tile(session, rounds)
+        start_ns = np.tile(start_ns, rounds) + round_of * load.span_ns
     order = np.lexsort((number, start_ns, session))
     number, start_ns = number[order], start_ns[order]
     session = np.unique(session[order], return_inverse=True)[1]
@@ -146,10 +150,10 @@ def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.boo
     return takes_part
 
 
-def _dealt(found: Transactions, clients: int) -> tuple[Column, Column, Column]:
-    """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a recorded session."""
+def _dealt(found: Transactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
+    """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a recorded session, in each of the *rounds*."""
     sessions = len(np.unique(found.session))
-    wanted = clients * max(1, round(len(found.rows) / sessions))
+    wanted = rounds * clients * max(1, round(len(found.rows) / sessions))
     number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)
     turn = np.arange(wanted) // clients
     return number, np.arange(wanted) % clients, turn
