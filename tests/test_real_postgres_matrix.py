@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.real_postgres.less import lessened
 from benchmarks.real_postgres.matrix import blocks
 from benchmarks.real_postgres.pairs import table
 from benchmarks.real_postgres.plan import read_plan
@@ -110,3 +111,18 @@ def test_cells_are_kept_without_places_of_the_machine(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "again.tar.xz") as archive:
         archive.extractall(tmp_path / "again", filter="data")
     assert [one.figures for one in cells_of(tmp_path / "again")] == [one.figures for one in found]
+
+
+def test_a_recording_with_less_in_it(tmp_path: Path) -> None:
+    counters = tmp_path / "cell" / "counters"
+    counters.mkdir(parents=True)
+    (counters / "pg_stat_io.after.csv").write_text("object,reads,read_time\nrelation,7,3.5\n")
+    (counters / "pg_settings.after.csv").write_text("name,setting\ntrack_io_timing,on\nport,5432\n")
+    for name in ("diskstats.after.txt", "processes.after.csv", "pg_buffercache_usage.after.csv"):
+        (counters / name).write_text("name\n")
+    less = lessened(tmp_path / "cell", tmp_path / "less", ["timing", "host"]) / "counters"
+    assert (less / "pg_stat_io.after.csv").read_text().splitlines() == ["object,reads,read_time", "relation,7,0"]
+    assert (less / "pg_settings.after.csv").read_text().splitlines()[1:] == ["track_io_timing,off", "port,5432"]
+    left = sorted(path.name for path in less.iterdir())
+    assert left == ["pg_buffercache_usage.after.csv", "pg_settings.after.csv", "pg_stat_io.after.csv"]
+    assert (counters / "processes.after.csv").exists()

@@ -1,21 +1,24 @@
 """Predict each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
 
 OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept. What was predicted is kept in OUT/pairs, a file for each
-source, until the model changes: ``--again``. ``tiersim validate pairs`` does the same with what was kept, and draws it.
+source, until the model changes: ``--again``. ``tiersim validate pairs`` does the same with what was kept, and draws it. With ``--without`` a part of the counters is left out, and what was predicted is kept in
+OUT/pairs-without-PART.
 """
 
 import argparse
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from benchmarks.real_postgres.less import LESS, lessened
 from tiersim.errors import TiersimError
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import FAR, Pair, Predicted, pairs_of
@@ -28,24 +31,28 @@ _HEADING = (
 )  # fmt: skip
 
 
-def predict_others(out: Path, source: Cell, targets: Sequence[Cell], again: bool, ranges: bool) -> str:
-    """Predict from one cell what OUT does not have yet, and keep it; returns what to say of it."""
-    path = out / "pairs" / f"{source.name}.json"
+def predict_others(
+    kept: Path, source: Cell, targets: Sequence[Cell], again: bool, ranges: bool, missing: Sequence[str]
+) -> str:
+    """Predict from one cell what the folder *kept* does not have yet, and keep it there; returns what to say of it."""
+    path = kept / f"{source.name}.json"
     if again or not path.exists():
-        try:
-            found = predict(source, targets, ranges=ranges)
-        except TiersimError as error:
-            return f"{source.name}: {error}"
+        with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+            seen = replace(source, folder=lessened(source.folder, Path(name) / "cell", missing))
+            try:
+                found = predict(seen, targets, ranges=ranges)
+            except TiersimError as error:
+                return f"{source.name}: {error}"
         path.write_text(json.dumps({name: asdict(said) for name, said in found.items()}))
     return f"{source.name}: predicted"
 
 
-def predicted_of(out: Path, cells: Sequence[Cell]) -> dict[tuple[str, str], Predicted]:
+def predicted_of(kept: Path, cells: Sequence[Cell]) -> dict[tuple[str, str], Predicted]:
     """Return what is kept, by source and target."""
-    kept = [(source.name, out / "pairs" / f"{source.name}.json") for source in cells]
+    paths = [(source.name, kept / f"{source.name}.json") for source in cells]
     return {
         (source, target): Predicted(**said)
-        for source, path in kept
+        for source, path in paths
         if path.exists()
         for target, said in json.loads(path.read_text()).items()
     }
@@ -84,9 +91,13 @@ def main() -> int:
     parser.add_argument("--source", action="append", help="names of cells; all by default")
     parser.add_argument("--again", action="store_true", help="predict all anew")
     parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
+    parser.add_argument(
+        "--without", action="append", choices=sorted(LESS), default=[], help="leave a part of the counters out"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    (arguments.out / "pairs").mkdir(parents=True, exist_ok=True)
+    kept = arguments.out / "-".join(["pairs", *(["without"] if arguments.without else []), *arguments.without])
+    kept.mkdir(parents=True, exist_ok=True)
     if not cells_of(arguments.out):
         matrix(arguments.out)
     cells = [cell for cell in cells_of(arguments.out) if not arguments.load or cell.load in arguments.load]
@@ -94,14 +105,15 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.workers) as pool:
         for said in pool.map(
             predict_others,
-            [arguments.out] * len(sources),
+            [kept] * len(sources),
             sources,
             [others_of(source, cells) for source in sources],
             [arguments.again] * len(sources),
             [arguments.ranges] * len(sources),
+            [arguments.without] * len(sources),
         ):
             print(said, flush=True)
-    found = pairs_of(cells, predicted_of(arguments.out, cells))
+    found = pairs_of(cells, predicted_of(kept, cells))
     print("\n".join([*table(found, ("load", "kinds", "pools")), "", *table(found)]))
     return 0
 
