@@ -9,6 +9,7 @@ Summary = Mapping[str, Any]
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
     "calibrated": "measurements of the same hardware",
+    "extrapolated": "recordings of smaller pools or idler processors",
     "assumed": "data sheets and assumptions",
 }
 _FIGURES = {
@@ -46,8 +47,7 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
     from tiersim.scenarios.model_error import model_error_of
 
     done = [summary for summary in summaries if summary]
-    found = dict.fromkeys(summary["verdict"]["calibration"] for summary in done)
-    errors = notes([{"verdict": {"calibration": one}, "model_error": model_error_of(one)} for one in found])
+    errors = notes([{"verdict": one["verdict"], "model_error": model_error_of(one["verdict"])} for one in done])
     return [*errors, *caveats(done)]
 
 

@@ -170,9 +170,7 @@ def _with_model_error(results: "list[Result]") -> "list[Result]":
     from tiersim.scenarios.model_error import model_error_of
 
     return [
-        replace(
-            result, summary=result.summary | {"model_error": model_error_of(result.summary["verdict"]["calibration"])}
-        )
+        replace(result, summary=result.summary | {"model_error": model_error_of(result.summary["verdict"])})
         for result in results
     ]
 

@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+#: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that nothing told, whose errors are those of guesses.
+BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
-def model_error_of(calibration: str) -> dict[str, Any]:
+
+def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind of figure, and of how many.
 
-    *calibration* is a result's verdict; one that failed is as good as none. ``basis`` says what the hardware of those predictions was taken from; ``other``
-    stands for each figure that is not named.
+    *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording has errors of its own. ``basis`` says what the
+    hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
     """
     table = tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
-    basis = "calibrated" if calibration == "calibrated" else "assumed"
+    basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
+    if verdict.get("reach") == BEYOND:
+        basis = "extrapolated"
     return {"basis": basis, "figures": table[basis]}
 
 

@@ -32,11 +32,29 @@ def _without_intervals() -> str:
 def _of_section(lines: list[str]) -> Iterator[Measurement]:
     said = " ".join(lines)
     basis: Basis = "calibrated" if "Basis: calibrated." in said else "assumed"
-    rows = [[cell.strip() for cell in line[2:-2].split(" | ")] for line in lines if line.startswith("| ")]
-    for row in rows[1:]:
-        found = interval_report.measurement(lines[0], basis, dict(zip(rows[0], row, strict=True)))
-        if found is not None:
-            yield found
+    for before, table in _tables(lines):
+        header, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+        if header[0] == "recorded":
+            title = before.removesuffix(", off by %:")
+            yield from interval_report.of_map(lines[0], title, header[1:], ((row[0], row[1:]) for row in rows))
+            continue
+        for row in rows:
+            found = interval_report.measurement(lines[0], basis, dict(zip(header, row, strict=True)))
+            if found is not None:
+                yield found
+
+
+def _tables(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the tables of a section, without their rules, and what stands above each."""
+    above, table = "", list[str]()
+    for line in [*lines, ""]:
+        if line.startswith("|"):
+            table += [line] if line.strip("|-: ") else []
+        else:
+            if table:
+                yield above, table
+                table = []
+            above = line or above
 
 
 if __name__ == "__main__":

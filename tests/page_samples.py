@@ -222,7 +222,7 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
             "arrivals": "recorded",
             "locks": "not modelled",
         },
-        "model_error": model_error_of("none"),
+        "model_error": model_error_of({"calibration": "none"}),
         "load": {
             "explanation": saturated_text if saturated else steady_text,
             "station": busiest if saturated else None,

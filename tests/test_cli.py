@@ -236,7 +236,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
         kept_run = json.loads((shell.folder / "out/of/bundle" / f"{run['name']}.result" / "summary.json").read_bytes())
         assert run["latency_ns"] == kept_run["latency_ns"]
         assert set(run["verdict"]) >= {"load", "calibration", "cache", "arrivals", "locks"}
-        assert run["model_error"] == kept_run["model_error"] == model_error_of("none")
+        assert run["model_error"] == kept_run["model_error"] == model_error_of({"calibration": "none"})
         assert {"bottleneck", "stations", "throughput_per_s", "throughput_shortfall_pct"} <= set(run)
         assert set(run["throughput_per_s"]["requests"]) == {"value", "low", "high", "resolved", "basis"}
         for latency in run["latency_ns"].values():

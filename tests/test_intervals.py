@@ -5,6 +5,7 @@ import tomllib
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import model_error as said
 from tiersim.cli.main import app
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -211,7 +212,7 @@ def test_a_table_of_errors_is_not_made_of_a_part(tmp_path: Path) -> None:
     ("verdict", "basis"), [("calibrated", "calibrated"), ("uncalibrated", "assumed"), ("none", "assumed")]
 )
 def test_a_result_has_the_error_of_its_basis(verdict: str, basis: str) -> None:
-    found = model_error_of(verdict)
+    found = model_error_of({"calibration": verdict})
     assert found["basis"] == basis
     assert found["figures"] == tomllib.loads(accuracy_document.TABLE.read_text())[basis]
     for one in found["figures"].values():
@@ -219,12 +220,32 @@ def test_a_result_has_the_error_of_its_basis(verdict: str, basis: str) -> None:
 
 
 def test_calibrated_models_are_nearer() -> None:
-    near, far = (model_error_of(verdict)["figures"]["throughput"] for verdict in ("calibrated", "none"))
+    near, far = (model_error_of({"calibration": one})["figures"]["throughput"] for one in ("calibrated", "none"))
     assert near["high"] < far["high"]
 
 
+def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> None:
+    verdict = {"calibration": "calibrated", "reach": "within the recording"}
+    near, far = (model_error_of(one) for one in (verdict, verdict | {"reach": BEYOND}))
+    assert far["basis"] == "extrapolated"
+    assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
+    assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
+    (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
+    assert "recordings of smaller pools or idler processors" in sentence
+
+
+def test_pairs_of_a_map_are_measurements_by_recorded_cell_where_they_go_beyond_it() -> None:
+    labels = ("32 MiB, free", "32 MiB, 250/s", "128 MiB, 250/s")
+    rows = [(labels[0], ["", "+10", "-20"]), (labels[1], ["+0", "", "+50"]), (labels[2], ["-5", "+1", ""])]
+    found = list(interval_report.of_map("Pairs", "Lookups: predicted", labels, rows))
+    beyond = [one for one in found if one.basis == "extrapolated"]
+    assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
+    assert {one.experiment for one in beyond} == {f"Lookups, from {label}" for label in labels}
+    assert {one.experiment for one in found if one not in beyond} == {"Pairs"}
+
+
 def test_it_is_said_once_for_all_results() -> None:
-    one = {"verdict": {"calibration": "none"}, "model_error": model_error_of("none")}
+    one: Any = {"verdict": {"calibration": "none"}, "model_error": model_error_of({"calibration": "none"})}
     stamp, sentence = said.notes([one, one])
     assert stamp.startswith("Not calibrated")
     reach = one["model_error"]["figures"]["throughput"]
@@ -232,6 +253,9 @@ def test_it_is_said_once_for_all_results() -> None:
     assert "docs/accuracy.md" in sentence
     kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
     assert said.notes([one, kept]) == [stamp, sentence]  # in the same order when it was saved
-    calibrated = {"verdict": {"calibration": "calibrated"}, "model_error": model_error_of("calibrated")}
+    calibrated = {
+        "verdict": {"calibration": "calibrated"},
+        "model_error": model_error_of({"calibration": "calibrated"}),
+    }
     assert len(said.notes([calibrated])) == 1
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version

@@ -21,6 +21,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
+#: What sessions do, among the entities of ``io``, and what of that they do with tables.
+_OF_SESSIONS, _OF_TABLES = "client backend/", "client backend/relation/"
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured by.
 _TAKES_PART = 0.1
 #: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded, where clients pause a little.
@@ -112,8 +114,14 @@ def recorded_ios(found: Differences) -> tuple[float, float] | None:
     for entity, change in found.of("io").items():
         count = sum(float(change.number(name) or 0) for name in ("reads", "writes", "extends", "flushes"))
         everybody += count
-        of_sessions += count if entity.startswith("client backend/") else 0.0
+        of_sessions += count if entity.startswith(_OF_SESSIONS) else 0.0
     return (of_sessions, everybody) if everybody else None
+
+
+def written_by_sessions(found: Differences) -> float:
+    """Return how many pages of tables the sessions wrote themselves, to have their frames; 0 where nobody counted them by process."""
+    changes = found.of("io").items()
+    return sum(float(change.number("writes") or 0) for entity, change in changes if entity.startswith(_OF_TABLES))
 
 
 def _pause_ns(found: Differences) -> int | None:

@@ -14,7 +14,7 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
 
     The run is taken by its summary, its throughput is of *counted*. Of a load (``throughput >= 1.5x``) nothing is said: it is carried or not, without a figure to be off.
     """
-    error = model_error_of(summary["verdict"]["calibration"])
+    error = model_error_of(summary["verdict"])
     if target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
         least = figure["low"] * multiples_of(error, "throughput")[0]

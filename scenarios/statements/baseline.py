@@ -14,6 +14,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASE
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
+from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS
 from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.simulator.figures import Figure
@@ -29,6 +30,8 @@ READS, LOG_WRITES = PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
 _NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
 #: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
 _FOR_COMMITS = 0.5
+#: Processors decide how fast a load runs if they are busy for such a share of the time; what statements cost them is extrapolated if they were so much less busy.
+_BUSY, _BUSIER = 0.5, 1.5
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
 
@@ -38,7 +41,7 @@ def stamped(results: Sequence[Result], baseline: Result, load: Load, processor: 
     measured = _measured(load)
     found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
     shared = _commits_per_flush(load)
-    return [_with_log(_stamped(result, baseline, measured, found), baseline, shared) for result in results]
+    return [_with_log(_stamped(result, baseline, measured, found, processor), baseline, shared) for result in results]
 
 
 @dataclass(frozen=True)
@@ -180,10 +183,14 @@ def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
     return float(200 * np.sqrt(1 / measured_pages + 1 / simulated_pages))
 
 
-def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any]) -> Result:
+def _stamped(
+    result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any], processor: ProcessorCosts
+) -> Result:
     summary = dict(result.summary)
-    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"]}
-    summary["calibration"] = found
+    beyond = _beyond(summary, baseline.summary)
+    reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
+    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"], "reach": reach}
+    summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
     for name, one in measured.items():
         here, there = _of(summary, name), _of(baseline.summary, name)
@@ -191,6 +198,18 @@ def _stamped(result: Result, baseline: Result, measured: Mapping[str, _Mean], fo
             relative[name] = {"mean": _relative(one.mean_ns, here, there, baseline.summary["name"])}
     summary["relative_latency_ns"] = relative
     return replace(result, summary=summary)
+
+
+def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
+    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, or processors that are busy where they were not."""
+    found = []
+    pools = [one["engine"]["frames"] for one in (baseline, summary)]
+    if pools[1] > pools[0]:
+        found.append(f"a pool {pools[1] / pools[0]:.2g} times as large as the recorded one")
+    was, busy = (one["host"]["utilisation"] for one in (baseline, summary))
+    if busy > max(_BUSY, _BUSIER * was):
+        found.append(f"processors that are busy for {busy:.0%} of the time, and were for {was:.0%}")
+    return found
 
 
 def _commits_per_flush(load: Load) -> float | None:

@@ -33,6 +33,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_flushes,
     recorded_ios,
     recorded_pace,
+    written_by_sessions,
 )
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
@@ -88,13 +89,16 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     transactions = max(load.transactions, 1)
     host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
     model.hot, model.cpu_is_known = host.hot, True
-    costs = model.start.costs._replace(read_ns=round(host.read_ns))
+    costs = model.start.costs
+    # a page that a session writes to have its frame takes as much as one that is read
+    costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
+    written_ns = host.read_ns * written_by_sessions(load.counters.found) / transactions
     own_ns = statement_ns(load, costs, {}, host.hot)
     calls = np.bincount(load.query, minlength=len(load.queries))
     executed_ns = (
         sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
     )
-    client_ns = max(host.transaction_ns - executed_ns, 0.0) / (len(load) / transactions)
+    client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     basis = f"what the processors of {load.path.name} did, on {model.start.basis.rpartition(' on ')[2]}; {host.said}"
     start = replace(
         model.start,

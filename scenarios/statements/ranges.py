@@ -60,7 +60,9 @@ def _draw(laws: Sequence[Sequence[Law]], processor: ProcessorCosts, at: dict[str
         processor,
         statement_ns={query: round(cpu * ns) for query, ns in processor.statement_ns.items()},
         client_ns=round(cpu * processor.client_ns),
-        costs=processor.costs._replace(read_ns=round(read * processor.costs.read_ns)),
+        costs=processor.costs._replace(
+            read_ns=round(read * processor.costs.read_ns), evict_dirty_ns=round(read * processor.costs.evict_dirty_ns)
+        ),
     )
     return Draw(at, drawn, tuple(_law(ordered, at["law"]) for ordered in laws))
 

@@ -8,8 +8,8 @@ from typing import Literal
 Kind = Literal["figure", "arithmetic", "qualitative"]
 #: What was measured, where somebody measured it: a rate or a bandwidth, a mean latency, a percentile from the 95th on, or how often and how much something is done.
 Figure = Literal["throughput", "mean", "tail", "count"]
-#: What a prediction stands on: numbers fitted to or measured on the very hardware, or such of data sheets and guesses.
-Basis = Literal["calibrated", "assumed"]
+#: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not reach as far; or those of data sheets and guesses.
+Basis = Literal["calibrated", "extrapolated", "assumed"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
 

@@ -40,6 +40,10 @@ def measurements_of(experiments: Sequence[Experiment]) -> list[Measurement] | No
 
 
 def _of(found: Experiment) -> Iterator[Measurement]:
+    for drawn in found.maps:
+        if not drawn.is_guess:
+            cells = ([report.off(cell) for cell in row] for row in drawn.off_pct)
+            yield from of_map(found.title, drawn.title, drawn.labels, zip(drawn.labels, cells, strict=True))
     columns, rows = report.table(found)
     for row in rows:
         one = measurement(found.title, found.basis, dict(zip(columns, row, strict=True)))
@@ -57,6 +61,26 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
         return Measurement(experiment, basis, figure, error)
     low, high = map(_number, row["range"].split(" .. "))
     return Measurement(experiment, basis, figure, error, *of_range(_number(row["predicted"]), low, high))
+
+
+def of_map(
+    experiment: str, title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
+) -> Iterator[Measurement]:
+    """Return the pairs of a heat map, its cells in percent, as measurements of throughput: those that go beyond their recording are an experiment for each recorded cell."""
+    for label, cells in rows:
+        for asked, cell in zip(labels, cells, strict=True):
+            if cell:
+                error = -log1p(_number(cell) / 100)
+                if _goes_beyond(label, asked):
+                    yield Measurement(f"{title.partition(':')[0]}, from {label}", "extrapolated", "throughput", error)
+                else:
+                    yield Measurement(experiment, "calibrated", "throughput", error)
+
+
+def _goes_beyond(recorded: str, asked: str) -> bool:
+    """Tell whether a cell has a larger pool than the recorded one, or no cap where that has one; both as they are labelled."""
+    pools = [_number(label.partition(" MiB")[0]) for label in (recorded, asked)]
+    return pools[1] > pools[0] or asked.endswith("free") > recorded.endswith("free")
 
 
 def _number(text: str) -> float:

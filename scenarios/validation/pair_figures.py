@@ -52,7 +52,7 @@ class Predicted:
 def _interval(result: Result, tps: float) -> tuple[float, float]:
     """Return between what a result says that transactions/s lie: what the recording leaves open, and the error of the models, which are independent."""
     found = result.summary.get("range")
-    off = model_error_of(result.summary["verdict"]["calibration"])["figures"]["throughput"]
+    off = model_error_of(result.summary["verdict"])["figures"]["throughput"]
     drawn = {"low": tps, "high": tps} if found is None else found["transactions_per_s"]
     below = np.hypot(np.log(off["low"]), np.log(min(drawn["low"] / tps, 1.0)))
     above = np.hypot(np.log(off["high"]), np.log(max(drawn["high"] / tps, 1.0)))
