@@ -10,8 +10,11 @@ from tiersim.devices.tables import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.host_costs import (
     ASSUMED_RANGE,
+    CLIENT_NS,
     CLIENT_SHARE,
     COUNTED_RANGE,
+    MOST_CLIENT_NS,
+    MOST_CLIENT_SHARE,
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
@@ -53,9 +56,13 @@ _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
 _TOO_SLOW = "CPU of a read: {:,} ns, less than that of any storage: reads take longer on the described device than recorded, even so"
+_NO_STORAGE = "CPU of a read: {:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be {:,.1f} µs, which no storage takes"
+_NO_CLIENT = "CPU of clients: {:,.0f} µs a statement assumed; {:,.0f} µs come out, which no client takes: sessions waited for something else, too"
+_NO_LOG = "CPU of a write of the log: none assumed, {:,.0f} µs come out, more than the {:g} µs that storage takes: the log took longer than the described device does"
 _MOST = "CPU of a read: {:,.1f} µs come out, and {:g} µs are taken, the most that storage takes: sessions waited for something else, too"
-#: A device that carries so many more transactions than ran was not their limit.
-_SLACK = 0.02
+#: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller share of the time, only if it carries clearly more: else what it lacks of their time is
+#: no CPU, for of idle processors a little more time is much more work.
+_SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
@@ -131,13 +138,18 @@ def _ios(load: Load, each_per_s: float) -> Ios:
 def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
-    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, the waits of the recorded device are not those of the
-    described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it clients cost what they are assumed to, or more where the described
+    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many transactions end only if clients or writes of the log take more CPU than any, the
+    waits of the recorded hardware are not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it clients cost what they are assumed to, or more where the described
     device would carry more transactions than ran.
     """
     found = calibrate_processor(recorded, model.start, model.run)
     lowest, highest = READ_RANGE_NS
-    if recorded.read_ns is None or found.costs.read_ns <= highest:
+    own_ns = statement_ns(load, model.start.costs, {})
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
+    reads_take_more = recorded.read_ns is not None and found.costs.read_ns > highest
+    waits = [] if reads_take_more else _waits(found, mean_ns)
+    if not reads_take_more and not waits:
         is_slow = recorded.read_ns is not None and found.costs.read_ns < lowest
         return replace(
             found,
@@ -147,24 +159,19 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
         )
     if time is not None:
         return _by_host_time(load, model, recorded, time)
-    said = (
-        f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be "
-        f"{found.costs.read_ns / 1e3:,.1f} µs, which no storage takes"
-    )
-    own_ns = statement_ns(load, model.start.costs, {})
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
+    said = waits or [_NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)]
     start = replace(
         model.start,
         costs=model.start.costs._replace(read_ns=READ_NS),
-        client_ns=0 if model.start.pause_ns is None else round(CLIENT_SHARE * mean_ns),
-        assumed=(said,),
+        client_ns=0 if model.start.pause_ns is None else round(_client_ns(mean_ns)),
+        assumed=tuple(said),
         cpu_range=ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
     )
     run = model.run(start)
-    limit_per_s = (1 + _SLACK) * (recorded.transactions_per_s or float("inf"))
-    if run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s:
+    slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
+    limit_per_s = (1 + slack) * (recorded.transactions_per_s or float("inf"))
+    if reads_take_more and run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s:
         most = replace(
             start,
             costs=start.costs._replace(read_ns=highest),
@@ -177,6 +184,24 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
     client_ns = round(model.hot * start.client_ns)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
+
+
+def _client_ns(mean_ns: float) -> float:
+    """Return what clients are assumed to cost for a statement that takes so much on average, which may hold waits."""
+    return min(max(CLIENT_SHARE * mean_ns, CLIENT_NS), MOST_CLIENT_NS)
+
+
+def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
+    """Say which costs are no CPU but waits for something that the model does not have: clients that take longer than any, writes of the log that no storage takes.
+
+    *mean_ns* is what a statement takes to be executed, besides its pages.
+    """
+    said = []
+    if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
+        said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
+    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said.append(_NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3))
+    return said
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
