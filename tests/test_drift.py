@@ -1,4 +1,4 @@
-"""A load that changes while it is recorded is told from one that does not."""
+"""A load that changes while it is recorded is said; one that only varies by chance is not."""
 
 from decimal import Decimal
 
@@ -35,10 +35,10 @@ def test_a_load_that_rises_is_said() -> None:
 @pytest.mark.parametrize(
     "counted",
     [
-        [(1, 0), (3_001, 600), (6_051, 1_230), (9_001, 1_790)],  # steady, but for chance
-        [(1, 0), (11, 2), (15, 8), (25, 10)],  # so few that they say nothing
-        [(1, 0), (3_001, 3_000), (9_001, 3_300)],  # nobody looked between the thirds
-        [(9_000, 0), (3_001, 600), (7_001, 1_400), (13_001, 2_600)],  # reset in between
+        [(1, 0), (3_001, 600), (6_051, 1_230), (9_001, 1_790)],  # the same load; its counts vary by chance
+        [(1, 0), (11, 2), (15, 8), (25, 10)],  # too few to tell a change from chance
+        [(1, 0), (3_001, 3_000), (9_001, 3_300)],  # no snapshot between the first third and the last
+        [(9_000, 0), (3_001, 600), (7_001, 1_400), (13_001, 2_600)],  # the counters were reset
         [],
     ],
 )

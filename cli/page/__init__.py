@@ -6,10 +6,10 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tiersim.cli.page.assets import asset, head
 from tiersim.cli.page.payload import SCHEMA, embedded_json, page_payload
 from tiersim.cli.page.studies import spoken, study_payload
 
@@ -97,12 +97,12 @@ def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: di
     """
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
     own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
-    library, script = _normalised(_asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
-    return Template(_asset("shell.html")).substitute(
+    library, script = _normalised(asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
+    may_load = f"script-src {_csp_hash(library)} {_csp_hash(script)}; img-src data: blob:; "
+    return Template(asset("shell.html")).substitute(
         title=escape(title),
-        script_hashes=f"{_csp_hash(library)} {_csp_hash(script)}",
-        style=_asset("page.css"),
-        body="".join(_asset(part.body) for part in parts),
+        head=head(title, may_load=may_load),
+        body="".join(asset(part.body) for part in parts),
         **words,
         data=embedded_json(payload),
         library=library,
@@ -111,11 +111,7 @@ def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: di
 
 
 def _scripts(names: Sequence[str]) -> str:
-    return "\n".join(_asset(f"scripts/{name}.js") for name in names)
-
-
-def _asset(name: str) -> str:
-    return files(__name__).joinpath(*name.split("/")).read_text(encoding="utf-8")
+    return "\n".join(asset(f"scripts/{name}.js") for name in names)
 
 
 def _normalised(script: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
+from tiersim.cli.page.assets import asset, head
 from tiersim.scenarios.validation import report
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ _FULL_PCT, _MOST = 60, 55
 
 def build_validation_page(experiments: Sequence[Experiment]) -> str:
     """Build the page of *experiments* as text; byte for byte the same for the same ones."""
-    own = files(__package__)
-    return Template(own.joinpath("validation.html").read_text(encoding="utf-8")).substitute(
-        style=own.joinpath("page.css").read_text(encoding="utf-8"),
+    return Template(asset("validation.html")).substitute(
+        head=head("Published against predicted", style=asset("validation.css")),
         body="".join(_section(found) for found in experiments),
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.same.compare import Compared, compare, read
 from tests.same.names import FILE
+from tests.same.tests import run_tests
 
 ROOT = Path(__file__).parents[2]
 #: A part for every commit: engines, databases, devices, one replay and one page.
@@ -81,29 +82,8 @@ def _run(tree: Path, tests: Sequence[str], folder: Path, *, is_base: bool, leave
         "TIERSIM_SAME_IS_BASE": "1" if is_base else "",
         "TIERSIM_SAME_LEAVES": "1" if leaves else "",
     }
-    workers = min(len(os.sched_getaffinity(0)), 4)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "tests.same.plugin",
-        "-p",
-        "no:benchmark",
-        "-p",
-        "no:cacheprovider",
-    ]
-    ended = subprocess.run(
-        [*command, f"--numprocesses={workers}", "--hypothesis-seed=1", *tests],
-        check=False,
-        cwd=tree,
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-    )
-    lines = ended.stdout.strip().splitlines() or [ended.stderr.strip()[-1000:]]
-    print(f"{'base' if is_base else 'here'}: {lines[-1]}", flush=True)
+    line = run_tests(tree, "plugin", ["--hypothesis-seed=1", *tests], more)
+    print(f"{'base' if is_base else 'here'}: {line}", flush=True)
 
 
 def _print(found: Compared) -> None:

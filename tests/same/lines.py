@@ -5,12 +5,12 @@ What runs is what :mod:`tests.same` holds side by side, so this says how much of
 
 import argparse
 import ast
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.same.tests import run_tests
 
 ROOT = Path(__file__).parents[2]
 _FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
@@ -54,23 +54,9 @@ def main() -> int:
     lines = kernel_lines()
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         more = {"NUMBA_DISABLE_JIT": "1", "TIERSIM_LINES_OUT": name}
-        workers = min(len(os.sched_getaffinity(0)), 4)
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "tests.same.lines_plugin",
-            "-p",
-            "no:benchmark",
-            f"--numprocesses={workers}",
-        ]
-        ended = subprocess.run(
-            [*command, *options.tests], cwd=ROOT, env=os.environ | more, capture_output=True, text=True, check=False
-        )
+        line = run_tests(ROOT, "lines_plugin", options.tests, more)
         left = missed(lines, Path(name))
-    print(ended.stdout.strip().splitlines()[-1])
+    print(line)
     for path, numbers in sorted(left.items(), key=lambda one: -len(one[1])):
         print(
             f"{path.relative_to(ROOT)}: {len(numbers)} of {len(lines[path])} lines: {' '.join(map(str, numbers[:20]))}"

@@ -29,7 +29,7 @@ class Noted:
     """Writes down what one process computes."""
 
     def __init__(self) -> None:
-        """Take from the environment what is asked for."""
+        """Read the settings from environment variables; they are named above."""
         names = read_names(Path(os.environ["TIERSIM_SAME_NAMES"]))
         self._name = names.of_base if os.environ.get("TIERSIM_SAME_IS_BASE") else names.of_here
         self._apart = bool(os.environ.get("TIERSIM_SAME_LEAVES"))
