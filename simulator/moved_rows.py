@@ -57,9 +57,11 @@ def first_updated(
 
     A row that takes the share *mass* of all updates is updated first after *waits* / *mass*: *waits* are drawn from an exponential distribution of mean 1.
     """
-    order = np.argsort(waits / np.maximum(mass, _HARDLY_EVER))
-    _, first = np.unique(page[order], return_index=True)
-    return order[np.sort(first)[:pages]]
+    after = waits / np.maximum(mass, _HARDLY_EVER)
+    soonest = np.full(int(page.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(soonest, page, after)
+    rows = np.flatnonzero(after == soonest[page])
+    return rows[np.argsort(after[rows])[:pages]]
 
 
 @kernel

@@ -48,7 +48,8 @@ def _claims(cell: _Cell) -> Iterator[Claim]:
         limited = (host / "data.toml").read_text(encoding="utf-8").replace("read_iops = 10000000", "read_iops = 400")
         (host / "data-400.toml").write_text(limited, encoding="utf-8")
         on = load_scenario(str(host / "recorded.toml"), ["volumes.data.device=data-400.toml"])
-        (result,) = replay_statements_all(Bundle(trace), [on], recorded_on=load_scenario(str(host / "recorded.toml")))
+        recorded_on = load_scenario(str(host / "recorded.toml"))
+        (result,) = replay_statements_all(Bundle(trace), [on], recorded_on=recorded_on, ranges=False)
     over_time = result.summary["throughput_over_time"]
     step_s = over_time["step_ns"] / 1e9
     for number, (measured, found) in enumerate(zip(cell.per_s, over_time["transactions_per_s"], strict=True)):
