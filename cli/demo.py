@@ -140,4 +140,13 @@ def _counted(
 
     import_trace([recorded / "counters"], trace, force=force)
     baseline = load_scenario(str(recorded / "host" / "recorded.toml"))
-    return run_all(Bundle(trace), scenarios, targets, requests=False, force=force, baseline=baseline, progress=progress)
+    return run_all(
+        Bundle(trace),
+        scenarios,
+        targets,
+        requests=False,
+        force=force,
+        baseline=baseline,
+        ranges=False,  # of so many scenarios they take minutes
+        progress=progress,
+    )

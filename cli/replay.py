@@ -106,9 +106,10 @@ def run_all(
     requests: bool,
     force: bool,
     baseline: "NamedScenario | None" = None,
+    ranges: bool = True,
     progress: terminal.Progress | None = None,
 ) -> "list[Result]":
-    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them.
+    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them, with *ranges* also to say how far they may be off.
 
     Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is to be shown.
     """
@@ -120,7 +121,7 @@ def run_all(
     below = [scenario for scenario in scenarios if scenario not in above]
     if above and requests:
         raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
-    found = _run_statements(bundle, above, baseline, progress) if above else []
+    found = _run_statements(bundle, above, baseline, ranges, progress) if above else []
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
@@ -135,13 +136,14 @@ def _run_statements(
     bundle: "Bundle",
     scenarios: "list[NamedScenario]",
     baseline: "NamedScenario | None",
+    ranges: bool,
     progress: terminal.Progress | None,
 ) -> "list[Result]":
     from tiersim.scenarios.statements.replay import replay_statements_all
 
     compile_if_cold()
     with nullcontext(progress) if progress else terminal.progress_bar("running statements") as told:
-        return replay_statements_all(bundle, scenarios, recorded_on=baseline, progress=told)
+        return replay_statements_all(bundle, scenarios, recorded_on=baseline, ranges=ranges, progress=told)
 
 
 def _replay_requests(

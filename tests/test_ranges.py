@@ -14,7 +14,7 @@ from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.load import Load
-from tiersim.scenarios.statements.ranges import DRAWS, UNKNOWNS, draws_of, with_range
+from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.result import Result
 
@@ -45,6 +45,7 @@ def recorded(law: Law, frames: int, *, counts: bool = True) -> Fitted:
 def test_each_unknown_takes_each_part_of_its_range_once(load: Load) -> None:
     draws = draws_of(load, processor(), 1)
     assert len(draws) == DRAWS
+    assert len({one.laws for one in draws}) <= LAWS
     for name in UNKNOWNS:
         places = sorted(one.at[name] for one in draws)
         assert places == pytest.approx(np.linspace(-1 + 1 / DRAWS, 1 - 1 / DRAWS, DRAWS))
@@ -96,7 +97,9 @@ def ranged(load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_read
         }  # fmt: skip
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
-    found: dict[str, Any] = with_range(run(made, load, costs), made, load, costs, run).summary["range"]
+    found: dict[str, Any] = with_range(
+        run(made, load, costs), made, load, costs, draws_of(load, costs, 1), run
+    ).summary["range"]
     return found
 
 

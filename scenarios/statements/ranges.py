@@ -22,6 +22,8 @@ from tiersim.simulator.result import Result
 
 #: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.
 DRAWS, _TAIL = 16, 0.1
+#: So many laws are drawn from: a pool is filled anew for each.
+LAWS = 4
 #: An interval that is wider decides nothing.
 WIDE = 2.0
 #: What is drawn, and what would narrow it down.
@@ -49,6 +51,7 @@ def draws_of(load: Load, processor: ProcessorCosts, seed: int, count: int = DRAW
     luck = np.random.default_rng(seed)
     laws = alike(load.fitted)
     at = {name: (luck.permutation(count) + 0.5) / count * 2 - 1 for name in UNKNOWNS}
+    at["law"].sort()  # runs whose pools are filled alike follow each other
     return [
         _draw(laws, processor, {name: float(column[place]) for name, column in at.items()}) for place in range(count)
     ]
@@ -73,8 +76,9 @@ def _between(bounds: tuple[float, float], at: float) -> float:
 
 
 def _law(ordered: Sequence[Law], at: float) -> Law:
-    """Return the law at a place among those that explain the recording as well."""
-    return ordered[min(int((at + 1) / 2 * len(ordered)), len(ordered) - 1)]
+    """Return the law at a place among those that explain the recording as well, the one in the middle of each of ``LAWS`` equal parts."""
+    part = min(int((at + 1) / 2 * LAWS), LAWS - 1)
+    return ordered[int((part + 0.5) / LAWS * len(ordered))]
 
 
 def with_range(
@@ -82,14 +86,14 @@ def with_range(
     scenario: NamedScenario,
     load: Load,
     processor: ProcessorCosts,
+    draws: Sequence[Draw],
     run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Result:
-    """Add to a *result* how far apart draws lie of what its *load* and the costs *processor* do not tell.
+    """Add to a *result* how far apart *draws* lie of what its *load* and the costs *processor* do not tell.
 
     *run* runs a load with costs on a scenario; *progress* is called with how many runs of 1 + ``DRAWS`` are done.
     """
-    draws = draws_of(load, processor, scenario.model.replay.seed)
     loads = [replace(load, fitted=replace(load.fitted, laws=one.laws)) for one in draws]
     drawn = side_by_side(
         [

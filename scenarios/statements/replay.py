@@ -23,7 +23,7 @@ from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
-from tiersim.scenarios.statements.ranges import DRAWS, with_range
+from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.simulator.categories import FIRST_CLASS
@@ -125,16 +125,20 @@ def replay_statements_all(
         return results
     assert processor is not None
     found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
-    for place, part in enumerate(parts):
+    draws: dict[int, list[Draw]] = {}
+    filled = WarmPools()
+
+    def again(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
+        return replay_statements(bundle.path, scenario, processor=costs, load=load, pools=filled, goes_on=False)
+
+    for place, (scenario, part) in enumerate(zip(scenarios, parts, strict=False)):
+        seed = scenario.model.replay.seed
+        if seed not in draws:
+            draws[seed] = draws_of(part, processor, seed)
         before = own + sum((1 + DRAWS) * len(one) for one in parts[:place])
         heard = partial(come, before, len(part))
-        found[place] = with_range(found[place], scenarios[place], part, processor, partial(_again, bundle.path), heard)
+        found[place] = with_range(found[place], scenario, part, processor, draws[seed], again, heard)
     return found
-
-
-def _again(path: Path, scenario: NamedScenario, load: Load, processor: ProcessorCosts) -> Result:
-    """Run a load with other costs, once through."""
-    return replay_statements(path, scenario, processor=processor, load=load, goes_on=False)
 
 
 def replay_statements(
