@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.accuracy_document import DOCUMENT
 from tests.test_real_postgres_matrix import cell
 from tiersim.cli.page.validation import build_validation_page
 from tiersim.scenarios.validation import report
 from tiersim.scenarios.validation.claims import Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
-from tiersim.scenarios.validation.pairs import judged, predict
+from tiersim.scenarios.validation.pairs import judged, others_of, predict
 from tiersim.traces.samples import matrix
 
 
@@ -102,12 +103,28 @@ def test_the_document_has_the_predicted_map_and_the_page_the_guesses_too(tmp_pat
 
 
 @pytest.mark.long
-def test_a_cell_is_predicted_from_the_counters_of_another(tmp_path: Path) -> None:
-    """From the smallest pool to the largest, both under a cap of 250 reads a second."""
+@pytest.mark.parametrize("name", ["reads-32-r250", "updates-32-d300", "updates-384-log400", "tpcb-384-free"])
+def test_a_row_of_the_accuracy_document_is_what_is_predicted(name: str, tmp_path: Path) -> None:
+    """From slow storage and fast, a small pool and a large one, a cap of the log; ``tiersim validate pairs`` writes all rows."""
     matrix(tmp_path)
-    cells = {one.name: one for one in cells_of(tmp_path)}
-    source, target = cells["reads-32-r250"], cells["reads-384-r250"]
-    (found,) = predict(source, [target], ranges=False).values()
-    assert found.tps == pytest.approx(target.figures["tps"], rel=0.25)
-    assert found.misses == pytest.approx(target.figures["misses"], rel=0.25)
-    assert found.tps_low < found.tps < found.tps_high
+    cells = cells_of(tmp_path)
+    (source,) = [one for one in cells if one.name == name]
+    found = predict(source, others_of(source, cells), ranges=False)
+    header, row = documented(source)
+    of_label = {one.label: one for one in others_of(source, cells)}
+    assert len(header) == len(row) == len(cells) // 3
+    for label, off in zip(header, row, strict=True):
+        if label == source.label:
+            assert off == ""
+            continue
+        target = of_label[label]
+        assert off == report.off(100 * (found[target.name].tps / target.figures["tps"] - 1)), label
+
+
+def documented(source: Cell) -> tuple[list[str], list[str]]:
+    """The labels of what is predicted in the accuracy document, and by how much each is off when it is predicted from *source*."""
+    title = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}[source.load]
+    section = DOCUMENT.read_text(encoding="utf-8").partition(f"{title}: predicted transactions/s, off by %:")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
+    row = next(row for row in rows[1:] if row[0] == source.label)
+    return rows[0][1:], row[1:]

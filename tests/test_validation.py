@@ -122,9 +122,18 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 QUICK = ("founding-arithmetic", "drives", "depth", "mqsim", "log-volume", "checkpoint-arithmetic", "checkpoint-bursts")
 
 
+#: Of these the document is tested by a part of its rows, where they are tested: all take ten minutes.
+IN_PARTS = ("pairs",)
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in report.NAMES]
+    "name",
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.long)
+        for name in report.NAMES
+        if name not in IN_PARTS
+    ],
 )
 def test_the_accuracy_document_is_what_the_command_writes(name: str, shared: Path, tmp_path: Path) -> None:
     written = tmp_path / "accuracy.md"
