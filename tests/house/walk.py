@@ -6,6 +6,7 @@ Calls are followed through an uncompiled run of the commands, from a file to the
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,14 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+_RECORDED = ROOT / "tests" / "data" / "recorded"
 _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src")
 
 
 def modules_entered(walk: Callable[[], None]) -> list[str]:
-    """Return the modules of the project in which a function is called while *walk* runs, in the order of their first calls."""
+    """Return the modules of the project in which a function is called while *walk* runs, in the order of their first calls; what imports call does not count."""
     found: dict[str, None] = {}
+    importing = 0
     known: dict[str, str | None] = {}
 
     def of(name: str) -> str | None:
@@ -27,25 +30,25 @@ def modules_entered(walk: Callable[[], None]) -> list[str]:
         return str(path.relative_to(ROOT)) if inside else None
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal importing
         code = frame.f_code
-        if event == "call" and code.co_name != "<module>" and not _makes_a_class(frame):
+        if code.co_name == "<module>" and event in ("call", "return"):
+            importing += 1 if event == "call" else -1
+        elif event == "call" and not importing:
             if code.co_filename not in known:
                 known[code.co_filename] = of(code.co_filename)
             module = known[code.co_filename]
             if module is not None:
                 found.setdefault(module)
 
+    threading.setprofile(look)
     sys.setprofile(look)
     try:
         walk()
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return list(found)
-
-
-def _makes_a_class(frame: FrameType) -> bool:
-    """Tell whether a frame is the body of a class, which runs when its module is imported."""
-    return "__module__" in frame.f_locals and "__qualname__" in frame.f_locals
 
 
 def commands(*lines: Sequence[str]) -> None:
@@ -60,6 +63,16 @@ def commands(*lines: Sequence[str]) -> None:
             raise RuntimeError(f"tiersim {' '.join(line)}: {done.output}")
 
 
+def from_file_to_page(folder: Path, recordings: Sequence[Path], scenario: str) -> None:
+    """Import recordings, replay it on a scenario, and write the page of the result."""
+    trace, results, page = (str(folder / name) for name in ("one.trace", "results", "one.html"))
+    commands(
+        ["import", *map(str, recordings), "-o", trace],
+        ["replay", trace, "--on", scenario, "-o", results],
+        ["report", f"{results}/{Path(scenario).stem}.result", "-o", page],
+    )
+
+
 def one_io(folder: Path) -> None:
     """Follow one read from bytes of blktrace to the page."""
     from tests.blktrace_records import C, D, G, Q, record
@@ -67,25 +80,17 @@ def one_io(folder: Path) -> None:
     io = [record(action, 1000 * place, 8, 8192) for place, action in enumerate((Q, G, D, C), 1)]
     recording = folder / "sda.blktrace.0"
     recording.write_bytes(b"".join(io))
-    trace, result, page = (str(folder / name) for name in ("one.trace", "one.result", "one.html"))
-    commands(
-        ["import", str(recording), "-o", trace],
-        ["replay", trace, "--on", "pcie-flash", "-o", result],
-        ["report", result, "-o", page],
-    )
+    from_file_to_page(folder, [recording], "pcie-flash")
 
 
 def one_statement(folder: Path) -> None:
-    """Follow the statements of a recorded server from a CSV of pg_stat_statements to the page."""
-    from tiersim.traces.samples import reads
-
-    counters = reads(folder)
-    trace, result, page = (str(folder / name) for name in ("one.trace", "one.result", "one.html"))
-    commands(
-        ["import", str(counters / "counters"), "-o", trace],
-        ["replay", trace, "--on", str(counters / "host" / "recorded.toml"), "-o", result],
-        ["report", result, "-o", page],
+    """Follow the statements of a recorded server from a CSV of pg_stat_statements to the page; a pool that begins empty is not filled first."""
+    scenario = folder / "small.toml"
+    scenario.write_text(
+        '[host]\ncores = 2\n[engine]\nbuffer_pool = "16 MiB"\n[volumes.data]\ndevice = "intel-p3700-800"\n'
+        '[placement]\ndefault = "data"\n[replay]\ncache_state = "cold"\n'
     )
+    from_file_to_page(folder, [_RECORDED / "before", _RECORDED / "after"], str(scenario))
 
 
 def main() -> int:
