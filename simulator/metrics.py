@@ -46,6 +46,12 @@ def new_metrics(categories: int, stations: int, resources: int, intervals: int, 
 
 
 @kernel
+def record_arrival(m: Metrics, category: int, interval: int) -> None:
+    """Count one command that arrived."""
+    m.arrivals[interval, category] += 1
+
+
+@kernel
 def record_completion(
     m: Metrics, category: int, arrival_interval: int, now_interval: int, latency_ns: int, length_bytes: int
 ) -> None:
@@ -69,7 +75,7 @@ def record_lag(m: Metrics, interval: int, lag_ns: int) -> None:
 @kernel
 def record_sync(m: Metrics, category: int, interval: int, latency_ns: int) -> None:
     """Count a wait that is made of requests, which are counted by themselves."""
-    m.arrivals[interval, category] += 1
+    record_arrival(m, category, interval)
     record_completion(m, category, interval, interval, latency_ns, 0)
 
 

@@ -10,11 +10,10 @@ from tiersim.simulator.compiled.tables import Engine
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
-from tiersim.simulator.metrics import record_lag, record_sync
+from tiersim.simulator.metrics import record_arrival, record_lag, record_sync
 from tiersim.simulator.streams import (
-    LEAST_WANTED,
-    STARTED,
     Streams,
+    lets_followers_go,
     next_start,
     note_ended,
     note_started,
@@ -66,10 +65,9 @@ def start_command(
     request["intended_ns"] = now - s.gathered_ns[row]
     request["category"] = s.category[row]
     request["interval"] = interval
-    e.metrics.arrivals[interval, s.category[row]] += 1
+    record_arrival(e.metrics, s.category[row], interval)
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
-    if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
-        s.pace_state[LEAST_WANTED] = NEVER
+    if lets_followers_go(s, stream):
         for place in range(s.followers.size):
             follower = s.followers[place]
             if wake_follower(s, follower):
@@ -121,7 +119,6 @@ def go_on(
     answer = step(d, e.metrics, session, interval, now)
     for place in range(d.called[0]):
         events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
-    d.called[0] = 0
     if answer in (OVER, RESTS):
         return events, answer, -1
     if answer != ASKS:
@@ -138,5 +135,5 @@ def go_on(
     request["intended_ns"] = now
     request["category"] = asked["category"]
     request["interval"] = interval
-    e.metrics.arrivals[interval, asked["category"]] += 1
+    record_arrival(e.metrics, asked["category"], interval)
     return events, answer, int(np.int64(asked["station"]))

@@ -12,7 +12,7 @@ from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
-from tiersim.simulator.metrics import Metrics, record_completion
+from tiersim.simulator.metrics import Metrics, record_arrival, record_completion
 from tiersim.simulator.station import accept, choose, resume
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 
@@ -74,7 +74,7 @@ def arrive(p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, i
     request["intended_ns"] = a.intended_ns[row]
     request["category"] = a.category[row]
     request["interval"] = interval
-    e.metrics.arrivals[interval, a.category[row]] += 1
+    record_arrival(e.metrics, a.category[row], interval)
     return int(np.int64(a.station[row]))
 
 

@@ -36,6 +36,7 @@ from tiersim.simulator.database.tables import (
     COPY_ROW,
     DEMAND,
     HISTORY,
+    HOLD,
     INDEPENDENT,
     LAZY_WRITER_ROW,
     LOCK,
@@ -313,6 +314,7 @@ def add_database(
         history=np.zeros((intervals, len(HISTORY)), wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
+        holds=np.zeros(0, HOLD),  # an engine makes room
     )
 
 

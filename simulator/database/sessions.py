@@ -76,7 +76,8 @@ _MOST_DEMANDS = 256
 
 @kernel
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
-    """Let a session go on: returns ASKS, OVER, or when to call again."""
+    """Let a session go on: returns ASKS, OVER, or when to call again; those in ``called`` go on at this instant, too."""
+    d.called[0] = 0
     s = d.sessions[session]
     if s["phase"] == RUNNING:
         _account(d, session, now)

@@ -282,6 +282,19 @@ LOCKED_ROW = _record("rank", "table", "row", "next", "first_waiter", "last_waite
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
 PLACED = _record("rank_after", "place")
 
+#: What a station of the database knows of a request that it holds, one row per slot; beside the HOLD of the devices.
+HOLD = _record(
+    "phase",  # what the request does: each station has its own numbers
+    "position",  # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
+    "start_bytes",  # of what the page cache reads, and where a copy is in its file
+    "end_bytes",
+    "chain",  # next that waits for the same page of the pool
+    "level",  # whose pages a copy holds
+    "pages",  # that it holds
+    "work_ns",  # CPU that it has still to use
+    indices=("chain",),
+)
+
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
@@ -320,7 +333,7 @@ class Database(NamedTuple):
     sessions: NDArray[Any]  # SESSION
     asked: NDArray[Any]  # ASKED, one for each session
     spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
-    called: NDArray[np.int64]  # how many sessions are to be woken now, and which
+    called: NDArray[np.int64]  # how many sessions the last step called, and which
     read_streams: NDArray[Any]  # READ_STREAM, one for each session
     io_starts: NDArray[
         np.int64
@@ -427,3 +440,11 @@ class Database(NamedTuple):
     history: NDArray[np.int64]  # (intervals, HISTORY): at the end of each
     page_bytes: NDArray[np.int64]  # (1,)
     seed: NDArray[np.int64]  # (1,)
+    holds: NDArray[Any]  # HOLD[slots]
+
+
+def with_slots(d: Database, slots: int) -> Database:
+    """Return a database whose stations can hold so many requests, with those that they hold."""
+    holds = np.zeros(slots, HOLD)
+    holds[: d.holds.size] = d.holds
+    return d._replace(holds=holds)

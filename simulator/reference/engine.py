@@ -22,15 +22,14 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import no_database
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import Database, with_slots
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
-from tiersim.simulator.metrics import Metrics, close, record_completion, record_lag, record_sync
+from tiersim.simulator.metrics import Metrics, close, record_arrival, record_completion, record_lag, record_sync
 from tiersim.simulator.reference.wake import Wake
 from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 from tiersim.simulator.streams import (
-    LEAST_WANTED,
-    STARTED,
     Streams,
+    lets_followers_go,
     next_start,
     no_streams,
     note_ended,
@@ -113,7 +112,7 @@ class ReferenceEngine:
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
         self._streams = no_streams() if streams is None else streams
-        self.database = no_database() if database is None else database
+        self.database = with_slots(no_database() if database is None else database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)
         self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
@@ -185,8 +184,7 @@ class ReferenceEngine:
         self.plant.requests[slot]["stream"] = stream
         record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
         self._enter(slot, int(s.station[row]), ARRIVAL)
-        if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
-            s.pace_state[LEAST_WANTED] = NEVER
+        if lets_followers_go(s, stream):
             for follower in s.followers.tolist():
                 if wake_follower(s, follower):
                     self._consider(follower, ARRIVAL)
@@ -202,7 +200,6 @@ class ReferenceEngine:
         called = self.database.called
         for other in called[1 : 1 + called[0]].tolist():
             self._wake(other, self.now, ARRIVAL)
-        called[0] = 0
         if answer == RESTS:
             return
         if answer == OVER:
@@ -228,7 +225,7 @@ class ReferenceEngine:
         request["intended_ns"] = intended_ns
         request["category"] = category
         request["interval"] = self._interval
-        self.metrics.arrivals[self._interval, category] += 1
+        record_arrival(self.metrics, category, self._interval)
 
     def _station(self, station: int) -> Generator[Event]:
         """Wait to be called; start what the device chooses until it chooses nothing."""
@@ -376,6 +373,7 @@ class ReferenceEngine:
         slots = self.plant.requests.size
         held = {name: getattr(self.plant, name) for name in PER_SLOT}
         self.plant = self.plant._replace(**{n: np.concatenate([rows, np.zeros_like(rows)]) for n, rows in held.items()})
+        self.database = with_slots(self.database, 2 * slots)
         self._free = list(range(slots, 2 * slots))[::-1]
 
     def _start(self, process: Generator[Event]) -> None:
