@@ -64,7 +64,7 @@ from tiersim.simulator.database.tables import (
 )
 from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
-from tiersim.simulator.popularity import Popularity, zipf
+from tiersim.simulator.popularity import Popularity, laws_of, zipf
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()
@@ -277,9 +277,7 @@ def add_database(
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
-        law=np.concatenate([[0], np.cumsum([len(law.reach) for law in laws])]).astype(wide),
-        reach=np.concatenate([np.zeros(0, wide), *(law.reach for law in laws)]),
-        first_rank=np.concatenate([np.zeros(0, wide), *(law.first for law in laws)]),
+        laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
         state=np.zeros(host.frames, np.uint8),

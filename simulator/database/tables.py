@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import table_set
+from tiersim.simulator.popularity import Laws
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
 (
@@ -380,9 +381,7 @@ class Database(NamedTuple):
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
     level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
-    law: NDArray[np.int64]  # (tables + 1,)
-    reach: NDArray[np.int64]
-    first_rank: NDArray[np.int64]
+    laws: Laws
     # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none
     page_of: NDArray[np.int64]  # (frames,); -1: none
