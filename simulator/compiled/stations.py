@@ -12,9 +12,8 @@ from tiersim.simulator.compiled.tables import FREE, NUMBER, Arrivals, Engine
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
-from tiersim.simulator.metrics import Metrics, record_arrival, record_completion
+from tiersim.simulator.metrics import Metrics, note_accepted, note_finished, record_arrival, record_completion
 from tiersim.simulator.station import accept, choose, resume
-from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 
 
 @kernel

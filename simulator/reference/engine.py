@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from simpy import Environment
-from simpy.events import Event
+from simpy.events import Event, EventPriority
 
 from tiersim.devices.tables import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator import station as kernels
@@ -24,9 +24,16 @@ from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database, with_slots
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
-from tiersim.simulator.metrics import Metrics, close, record_arrival, record_completion, record_lag, record_sync
-from tiersim.simulator.reference.wake import Wake
-from tiersim.simulator.statistics_kernels import note_accepted, note_finished
+from tiersim.simulator.metrics import (
+    Metrics,
+    close,
+    note_accepted,
+    note_finished,
+    record_arrival,
+    record_completion,
+    record_lag,
+    record_sync,
+)
 from tiersim.simulator.streams import (
     Streams,
     lets_followers_go,
@@ -36,6 +43,21 @@ from tiersim.simulator.streams import (
     note_started,
     wake_follower,
 )
+
+
+class Wake(Event):
+    """An event that waits until :meth:`set` gives it a time and a key."""
+
+    def __init__(self, env: Environment) -> None:
+        """Make an event that is not in the calendar yet."""
+        super().__init__(env)
+        self._ok = True
+        self._value: Any = None
+
+    def set(self, at_ns: int, key: int) -> "Wake":
+        """Put it into the calendar; SimPy sorts by (time, priority), and the key is the priority."""
+        self.env.schedule(self, priority=EventPriority(key), delay=at_ns - self.env.now)
+        return self
 
 
 @dataclass(frozen=True)
