@@ -10,17 +10,71 @@ ROOT = Path(__file__).parents[2]
 _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kernel")
 #: A module has no more lines, and no fewer without a reason; a kernel no more parameters beside sets of tables.
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
+#: Modules that are shorter, and why they are not part of another one.
+SHORT = {
+    "cli/page/assets.py": "both kinds of pages are put together from it, and one imports the other",
+    "cli/page/numbers.py": "seven payloads write their numbers through it",
+    "cli/warmup.py": "a command",
+    "devices/files.py": "a kind of station, beside its kernels",
+    "devices/processor.py": "a kind of the catalogue",
+    "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
+    "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
+    "scenarios/calibration/popularity/references.py": "a source of evidence, beside those of servers",
+    "scenarios/library/__init__.py": "stands beside the files that it finds",
+    "scenarios/model_error.py": "replays, sizing and validation ask it",
+    "scenarios/newest.py": "a tool of threads, which knows nothing of scenarios",
+    "scenarios/statements/level.py": "is asked before anything of statements is loaded",
+    "scenarios/validation/depth_sweep.py": "an experiment; each has a module",
+    "scenarios/workloads/files.py": "is asked of every file, before anything of workloads is loaded",
+    "simulator/categories.py": "a numbering that all figures share",
+    "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
+    "simulator/database/lru.py": "a policy; each has a module",
+    "simulator/miss_ratios/exact.py": "a way to a curve, beside samples and simulation",
+    "simulator/miss_ratios/knees.py": "an algorithm of a paper",
+    "src/tiersim/kernel/versions.py": "what is changed when a version was tried",
+    "traces/parts.py": "a check that every file of a bundle passes",
+    "traces/readers/clock.py": "a format; each has a module",
+    "traces/readers/opencas.py": "a format; each has a module",
+    "traces/readers/sqlserver/pool_size.py": "counters of two formats tell it",
+    "traces/readers/sqlserver/window.py": "two formats are read through it",
+    "traces/readers/watched.py": "a guard around every import, whatever the format",
+    "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
+    "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
+    "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
+    "traces/statements.py": "two tables of a bundle; each kind has a module",
+}
 
 
 @dataclass
 class Rooms:
-    """Lines by module; folders by the field that their kernels write; sets of tables, and other parameters, by kernel."""
+    """Lines by module, and those that only say what a package has; folders by the field that their kernels write; sets of tables, and other parameters, by kernel."""
 
     lines: dict[str, int] = field(default_factory=dict)
+    fronts: set[str] = field(default_factory=set)
     writers: dict[str, set[str]] = field(default_factory=dict)
     sets: dict[str, set[str]] = field(default_factory=dict)
     untouched: dict[str, set[str]] = field(default_factory=dict)
     parameters: dict[str, int] = field(default_factory=dict)
+
+    def long(self) -> set[str]:
+        """Return the modules that are too long."""
+        return {name for name, lines in self.lines.items() if lines > MOST_LINES}
+
+    def short(self) -> set[str]:
+        """Return the modules that are short."""
+        return {name for name, lines in self.lines.items() if lines < LEAST_LINES} - self.fronts
+
+    def shared(self) -> dict[str, set[str]]:
+        """Return the fields that several folders write."""
+        return {name: folders for name, folders in self.writers.items() if len(folders) > 1}
+
+    def unused(self) -> dict[str, set[str]]:
+        """Return the sets that kernels take and do not touch."""
+        return {name: sets for name, sets in self.untouched.items() if sets}
+
+    def wide(self) -> dict[str, int]:
+        """Return the kernels that take too many parameters."""
+        return {name: count for name, count in self.parameters.items() if count > MOST_PARAMETERS}
 
 
 def look(root: Path = ROOT) -> Rooms:
@@ -33,6 +87,8 @@ def look(root: Path = ROOT) -> Rooms:
             name = str(path.relative_to(root))
             found.lines[name] = text.count("\n")
             trees[name] = ast.parse(text)
+            if all(isinstance(node, ast.Expr | ast.Import | ast.ImportFrom | ast.Assign) for node in trees[name].body):
+                found.fronts.add(name)
     classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     sets = {node.name: _fields(node) for node in classes if _has(node, "table_set")}
     kernels = [
@@ -158,14 +214,12 @@ class _Places:
 def main() -> int:
     """Print what does not fit."""
     found = look()
-    long = {name: lines for name, lines in found.lines.items() if lines > MOST_LINES}
-    short = {name: lines for name, lines in found.lines.items() if 1 < lines < LEAST_LINES}
-    many = {name: folders for name, folders in found.writers.items() if len(folders) > 1}
-    unused = {name: sets for name, sets in found.untouched.items() if sets}
-    wide = {name: count for name, count in found.parameters.items() if count > MOST_PARAMETERS}
+    short, many, unused, wide = found.short(), found.shared(), found.unused(), found.wide()
     print(
-        f"{len(found.lines)} modules, {len(long)} above {MOST_LINES} lines, {len(short)} under {LEAST_LINES}: {' '.join(sorted(short))}"
+        f"{len(found.lines)} modules, {len(found.long())} above {MOST_LINES} lines, {len(short)} under {LEAST_LINES}:"
     )
+    for name in sorted(short):
+        print(f"  {name}: {SHORT.get(name, 'why?')}")
     print(f"{len(found.writers)} fields are written by kernels, {len(many)} from more than one folder")
     for name, folders in sorted(many.items()):
         print(f"  {name}: {' '.join(sorted(folders))}")
