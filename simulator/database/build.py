@@ -171,7 +171,7 @@ class Host:
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
     retained_ns: int = NEVER  # a page that left is remembered so long after its last use
     ramp_pages: int = 1  # that come with one, itself included, while there are unused frames
-    ring_bytes: Sequence[int] = RING_BYTES
+    ring_bytes: int = RING_BYTES
     background_writer: BackgroundWriter | None = None  # with the sweep only
     lazy_writer: LazyWriter | None = None  # with LRU-2 only
     extension_station: int = 0
@@ -470,9 +470,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "ring_older": ring_older,
         "ring_of": np.zeros(host.frames, np.uint32),
         "ring_length": np.zeros(sessions, np.int64),
-        "ring_pages": np.array(
-            [0, *(ring_pages(size, host.page_bytes, host.frames) for size in host.ring_bytes)], np.int64
-        ),
+        "ring_pages": np.array([0, ring_pages(host.ring_bytes, host.page_bytes, host.frames)], np.int64),
     }
 
 

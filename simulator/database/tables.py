@@ -51,8 +51,8 @@ ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP, FOR_COPY =
 SWEEP, LRU, LRU2 = range(3)
 #: LRU-2: what ``used`` says of a frame whose page is being written so that it can go.
 GOING = 1
-#: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
-NO_RING, BULK_READ, BULK_WRITE, VACUUM = range(4)
+#: What a page was read through, when a session does not want to fill the pool with what it reads only once.
+NO_RING, BULK_READ = range(2)
 
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
@@ -88,7 +88,7 @@ SESSION = _record(
     "part_ns",  # of this wait: CPU that was served, or the writing of old pages
     "in_flight",  # pages that are being read ahead for it
     "awaiting",  # slot of its request that waits for one of them, or NONE
-    "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
+    "ring",  # through which it reads pages: NO_RING, BULK_READ
     "streamed",  # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
     "spill_bytes",  # where its temp blocks begin
     "locks",  # rows that it has locked

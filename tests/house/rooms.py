@@ -12,7 +12,7 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kerne
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
-    "cli/page/assets.py": "both kinds of pages are put together from it, and one imports the other",
+    "cli/page/assets.py": "pages of results and of validation are put together from it",
     "cli/page/numbers.py": "seven payloads write their numbers through it",
     "cli/warmup.py": "a command",
     "devices/files.py": "a kind of station, beside its kernels",
