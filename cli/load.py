@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiersim.cli import model_error, terminal
-from tiersim.cli.subjects import open_subject
+from tiersim.cli.traces import open_subject
 from tiersim.files import check_target
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Opens what a user calls a trace: a bundle as it is, anything else through an import into a temporary bundle."""
+"""Opens what a user calls a trace: a bundle as it is, anything else through an import into a temporary bundle; and what is sized."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,6 +11,12 @@ from tiersim.errors import ScenarioError, TraceError
 
 if TYPE_CHECKING:
     from tiersim.traces.bundle import Bundle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.hardware import NamedScenario
+    from tiersim.scenarios.sizing.subject import Subject
 
 
 @contextmanager
@@ -57,3 +63,28 @@ def workload_of(trace: Path, option: str | None) -> Path | None:
     if workload is not None and option is not None:
         raise ScenarioError(f"{option}: belongs to recordings, and {workload} describes a workload; leave it out")
     return workload
+
+
+@contextmanager
+def open_subject(
+    trace: Path, base: str, settings: Sequence[str], recorded_on: str | None
+) -> "Iterator[Subject]":  # fmt: skip
+    """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded hardware."""
+    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.sizing.subject import of_path
+
+    scenario = load_scenario(base, settings)
+    baseline = None if recorded_on is None else load_scenario(recorded_on)
+    workload = workload_of(trace, "--recorded-on" if baseline is not None else None)
+    if workload is not None:
+        compile_if_cold()
+        yield _checked(of_path(workload, scenario), scenario)
+        return
+    with open_trace(trace) as bundle:
+        compile_if_cold()
+        yield _checked(of_path(bundle.path, scenario, baseline), scenario)
+
+
+def _checked(subject: "Subject", scenario: "NamedScenario") -> "Subject":
+    subject.refuse_load(scenario)
+    return subject

@@ -1,4 +1,4 @@
-"""Requests that a station makes, as it writes them for the engine."""
+"""What a station writes for the engine: the requests that it makes, and how long it has worked."""
 
 from tiersim.devices.tables import NONE, Plant
 from tiersim.kernel import kernel
@@ -26,6 +26,12 @@ def add_background(p: Plant, made: int, station: int, op: int, offset_bytes: int
     made = add_child(p, made, station, op, offset_bytes, length_bytes)
     p.children[made - 1]["background"] = 1
     return made
+
+
+@kernel
+def charge(p: Plant, station: int, resource: int, ns: int) -> None:
+    """Account for what a resource of a station has done."""
+    p.work_ns[station, resource] += ns
 
 
 @kernel

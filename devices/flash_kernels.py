@@ -7,6 +7,8 @@ Writes end in the buffer; programs drain it behind them, over the dies in turn a
 buffer is full a write waits for the oldest unit in it.
 """
 
+from typing import NamedTuple
+
 from tiersim.devices import queue
 from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit, write_unit
@@ -18,6 +20,15 @@ from tiersim.random_numbers import FLASH_PLACE, random_bits
 PS_PER_NS = 1_000
 #: Resources in ``work_ns``.
 CONTROLLER, CHANNELS, DIES, LINK, HOST_CPU = 0, 1, 2, 3, 4
+
+
+class Part(NamedTuple):
+    """What is read of a page."""
+
+    die: int
+    page: int
+    units: int
+    planes: int  # that they lie on, a bit for each
 
 
 @kernel
@@ -130,8 +141,8 @@ def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
             units = (end_here - 1 - first) // spread + 1
             place = (first - group * group_units) // spread
             planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
-            die = _die_of(p, flash, first)
-            ready = max(ready, _read_page(p, station, flash, now, at_ns, die, group, units, planes))
+            part = Part(_die_of(p, flash, first), group, units, planes)
+            ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
         unit = end_here
     return ready
 
@@ -154,8 +165,8 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
                 planes |= 1 << (place + units) % page_units // plane_units
                 units += 1
                 unit += 1
-            die = die_of(p, f["ftl"], place)
-            ready = max(ready, _read_page(p, station, flash, now, at_ns, die, page, units, planes))
+            part = Part(die_of(p, f["ftl"], place), page, units, planes)
+            ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
     return ready
 
 
@@ -174,15 +185,14 @@ def _die_of(p: Plant, flash: int, unit: int) -> int:
 
 
 @kernel
-def _read_page(
-    p: Plant, station: int, flash: int, now: int, at_ns: int, die: int, page: int, units: int, planes: int
-) -> int:
-    """Read units of a page that lie on *planes* (a bit for each); returns when they have left over the channel.
+def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: Part) -> int:
+    """Read a part of a page; returns when it has left over the channel.
 
     What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun, when that
     leaves its planes alone; or else the die senses anew when it is free.
     """
     f = p.flashes[flash]
+    die, page, units, planes = part
     calendar = f["calendars"] + die % f["channels"] * ENTRIES
     read_free = f["read_free"] + die
     program_free = f["program_free"] + die
@@ -323,7 +333,7 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
     end = at + f["program_ns"]
     _into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
-    p.pool[program_free] = end + _collect(p, station, flash, now, die, soon, end, units)
+    p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
             p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
@@ -353,8 +363,9 @@ def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, 
 
 
 @kernel
-def _collect(p: Plant, station: int, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
+def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
     """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
+    flash = p.stations[station]["row"]
     f = p.flashes[flash]
     copies_owed = f["copies_owed"] + die
     erases_owed = f["erases_owed"] + die

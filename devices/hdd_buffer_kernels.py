@@ -47,14 +47,13 @@ def _destage(p: Plant, drive: int, at_ns: int) -> None:
     least = NEVER
     for index in range(d["first_write"], d["first_write"] + d["writes"]):
         if p.dirty[index]["ready_ns"] <= at_ns:
-            _, cylinder, track, _, target = locate(p, drive, p.dirty[index]["first_sector"])
-            cost = positioning_ns(p, drive, cylinder, track, target, WRITE, angle)
+            at = locate(p, drive, p.dirty[index]["first_sector"])
+            cost = positioning_ns(p, drive, at.cylinder, at.track, at.angle_ps, WRITE, angle)
             if cost < least:
                 least = cost
                 best = index
     first = p.dirty[best]["first_sector"]
-    zone, _, track, place, target = locate(p, drive, first)
-    took, end_track = transfer(p, drive, first, p.dirty[best]["sectors"], zone, track, place, target)
+    took, end_track = transfer(p, drive, first, p.dirty[best]["sectors"], locate(p, drive, first))
     end = at_ns + least + took // PS_PER_NS
     go_to(p, drive, end_track)
     d["arm_free_ns"] = end
@@ -222,8 +221,7 @@ def _soon_ahead(p: Plant, drive: int, sector: int) -> bool:
     d = p.drives[drive]
     if not d["ahead_sector"] <= sector < d["ahead_limit"]:
         return False
-    zone, _, _, _, _ = locate(p, drive, sector)
-    return bool(sector - d["ahead_sector"] <= p.zones[zone]["sectors_per_track"])
+    return bool(sector - d["ahead_sector"] <= p.zones[locate(p, drive, sector).zone]["sectors_per_track"])
 
 
 @kernel

@@ -5,6 +5,8 @@ command overhead + seek + settle + rotation + transfer. The platter keeps its ab
 misses its sector waits a whole revolution. What a buffer on board changes is in :mod:`tiersim.devices.hdd_buffer_kernels`.
 """
 
+from typing import NamedTuple
+
 from tiersim.devices import queue
 from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
@@ -20,6 +22,16 @@ SEEK_EXACT = 1024
 SEEK_STEP_BITS = 6
 
 
+class Place(NamedTuple):
+    """Where a sector lies."""
+
+    zone: int  # index into ZONE
+    cylinder: int
+    track: int  # cylinder x surfaces + head
+    within: int  # the track
+    angle_ps: int
+
+
 @kernel
 def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
     """Angle under the head at a time, in ps of rotation."""
@@ -29,11 +41,8 @@ def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
 
 
 @kernel(hot=True)
-def locate(p: Plant, drive: int, sector: int) -> tuple[int, int, int, int, int]:
-    """Where a sector lies: (index into ZONE, cylinder, track, place within the track, angle in ps).
-
-    A track is known by cylinder x surfaces + head.
-    """
+def locate(p: Plant, drive: int, sector: int) -> Place:
+    """Where a sector lies."""
     d = p.drives[drive]
     zone = d["first_zone"] + p.pool[d["zone_hint"] + (sector >> d["hint_shift"])]
     last = d["first_zone"] + d["zones"] - 1
@@ -51,42 +60,40 @@ def locate(p: Plant, drive: int, sector: int) -> tuple[int, int, int, int, int]:
     if d["serpentine"] == 1 and (cylinder + z["flip"]) & 1 == 1:
         head = d["surfaces"] - 1 - head
     cylinder += z["first_cylinder"]
-    return zone, cylinder, cylinder * d["surfaces"] + head, place, angle
+    return Place(zone, cylinder, cylinder * d["surfaces"] + head, place, angle)
 
 
 @kernel(hot=True)
-def transfer(
-    p: Plant, drive: int, sector: int, sectors: int, zone: int, track: int, place: int, angle: int
-) -> tuple[int, int]:
-    """Time of a transfer that begins at a located sector, and the track that it ends on: (ps, track).
+def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tuple[int, int]:
+    """Time of a transfer that begins at a sector, which lies *at* a place, and the track that it ends on: (ps, track).
 
     Over the end of a track, or a bad sector, it goes on where the next sector comes under a head: skew is chosen so that this
     hides the switch to the next track.
     """
-    z = p.zones[zone]
+    z = p.zones[at.zone]
     passed = 0
-    taken = min(sectors, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
+    taken = min(sectors, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
     while taken < sectors:
         passed += taken * z["sector_ps"]
         sectors -= taken
         sector += taken
-        reached = angle + taken * z["sector_ps"]
-        zone, _, track, place, angle = locate(p, drive, sector)
-        passed += (angle - reached) % p.drives[drive]["revolution_ps"]
-        z = p.zones[zone]
-        taken = min(sectors, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
-    return passed + taken * z["sector_ps"], track
+        reached = at.angle_ps + taken * z["sector_ps"]
+        at = locate(p, drive, sector)
+        passed += (at.angle_ps - reached) % p.drives[drive]["revolution_ps"]
+        z = p.zones[at.zone]
+        taken = min(sectors, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
+    return passed + taken * z["sector_ps"], at.track
 
 
 @kernel
 def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) -> None:
     """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
-    zone, cylinder, track, place, angle = locate(p, drive, sector)
+    at = locate(p, drive, sector)
     link = p.links[slot]
-    link["cylinder"] = cylinder
-    link["track"] = track
-    link["angle_ps"] = angle
-    link["transfer_ps"], link["end_track"] = transfer(p, drive, sector, sectors, zone, track, place, angle)
+    link["cylinder"] = at.cylinder
+    link["track"] = at.track
+    link["angle_ps"] = at.angle_ps
+    link["transfer_ps"], link["end_track"] = transfer(p, drive, sector, sectors, at)
 
 
 @kernel

@@ -6,8 +6,8 @@ follow them in turn. A row that is written whole needs no old data; one that is 
 that (:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only, as in md's make_discard_request.
 """
 
+from tiersim.devices.array_kernels import add_part, begin_rebuild, holds_data
 from tiersim.devices.children import add_child
-from tiersim.devices.members_kernels import add_part, begin_rebuild, holds_data
 from tiersim.devices.tables import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ

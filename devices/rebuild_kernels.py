@@ -7,8 +7,8 @@ time has come and the reads of the one before are done, so that members read whi
 Nothing is locked: requests of the host and steps that touch the same rows do not wait for each other.
 """
 
+from tiersim.devices.array_kernels import add_part, holds_data
 from tiersim.devices.children import add_background
-from tiersim.devices.members_kernels import add_part, holds_data
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE

@@ -1,11 +1,16 @@
-"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``.
+"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``; and what only some can say of a run.
 
 Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
 the requests and the statistics. Both engines call these same four functions.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from tiersim.devices.array_kernels import accept_array, finish_array
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
+from tiersim.devices.flash import flash_figures
+from tiersim.devices.flash_cache import cache_figures
 from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
@@ -37,6 +42,7 @@ from tiersim.devices.tables import (
     WRITE_CACHE,
     Plant,
 )
+from tiersim.devices.tiers import tiers_figures
 from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.devices.write_cache_kernels import (
@@ -189,3 +195,19 @@ def resume(p: Plant, station: int, slot: int, now: int) -> int:
     if kind == WRITE_CACHE:
         return resume_write_cache(p, station, row, slot, now)
     return resume_port(p, row, slot)
+
+
+_FIGURES: dict[int, tuple[str, Callable[[Plant, int], dict[str, Any]]]] = {
+    FLASH: ("flash", flash_figures),
+    FLASH_CACHE: ("cache", cache_figures),
+    TIERS: ("tiers", tiers_figures),
+}
+
+
+def own_figures(plant: Plant, station: int) -> dict[str, Any]:
+    """Figures of one station by a word for its kind; empty for most."""
+    kind, row = (int(plant.stations[station][key]) for key in ("kind", "row"))
+    if kind not in _FIGURES:
+        return {}
+    word, figures = _FIGURES[kind]
+    return {word: figures(plant, row)}

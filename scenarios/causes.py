@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.tables import NEVER
 from tiersim.grouping import order_by_code
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, WRITE
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import BURST, JOURNAL, SESSION, WRITER, Owners
@@ -60,8 +60,8 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
     waits, think = np.zeros(count, np.uint8), np.zeros(count, np.int64)
     ended_before, pace = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
     find_causes(
-        bounds, owners.role, time_ns, ends, foreground, rules.window_ns,
-        rules.keep_pace, rules.one_at_a_time, waits, think, ended_before, pace,
+        Times(bounds, owners.role, time_ns, ends, foreground), rules.window_ns, rules.keep_pace, rules.one_at_a_time,
+        Causes(waits, think, ended_before, pace),
     )  # fmt: skip
     if rules.think_ns is not None:
         think[waits == OWN] = rules.think_ns
@@ -112,51 +112,59 @@ def mark_syncs(
     return sync
 
 
+@table_set
+class Times(NamedTuple):
+    """When the commands of streams were issued and had ended; those of a stream lie together."""
+
+    bounds: NDArray[np.int64]  # (streams + 1,): which rows are a stream's
+    role: NDArray[np.uint8]  # by stream
+    time_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]  # sorted within each stream
+    foreground_ns: NDArray[np.int64]  # of the foreground's commands
+
+
+@table_set
+class Causes(NamedTuple):
+    """What each command waits for, see :mod:`tiersim.simulator.streams`."""
+
+    waits_for: NDArray[np.uint8]
+    think_ns: NDArray[np.int64]
+    ended_before: NDArray[np.uint32]
+    pace: NDArray[np.uint32]
+
+
 @kernel
-def find_causes(
-    bounds: NDArray[np.int64],
-    role: NDArray[np.uint8],
-    time_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
-    foreground_ns: NDArray[np.int64],
-    window_ns: int,
-    keep_pace: bool,
-    one_at_a_time: bool,
-    waits_for: NDArray[np.uint8],
-    think_ns: NDArray[np.int64],
-    ended_before: NDArray[np.uint32],
-    pace: NDArray[np.uint32],
-) -> None:
-    """Fill the last four columns; *bounds* (streams + 1,) says which rows are a stream's, *end_ns* is sorted within each."""
-    for stream in range(role.size):
-        first = bounds[stream]
+def find_causes(t: Times, window_ns: int, keep_pace: bool, one_at_a_time: bool, c: Causes) -> None:
+    """Fill the causes."""
+    for stream in range(t.role.size):
+        first = t.bounds[stream]
         ended = 0
         most = 1
         started = 0
-        for row in range(first, bounds[stream + 1]):
-            now = time_ns[row]
-            while first + ended < row and end_ns[first + ended] <= now:
+        for row in range(first, t.bounds[stream + 1]):
+            now = t.time_ns[row]
+            while first + ended < row and t.end_ns[first + ended] <= now:
                 ended += 1
             most = max(most, row + 1 - first - ended)
-            ended_before[row] = ended
-            if role[stream] == SESSION:
+            c.ended_before[row] = ended
+            if t.role[stream] == SESSION:
                 if one_at_a_time and row > first:
-                    waits_for[row] = OWN
-                    think_ns[row] = max(0, now - end_ns[first + ended - 1]) if ended > 0 else 0
-                    ended_before[row] = row - first
-                elif ended > 0 and now - end_ns[first + ended - 1] <= window_ns:
-                    waits_for[row] = OWN
-                    think_ns[row] = now - end_ns[first + ended - 1]
+                    c.waits_for[row] = OWN
+                    c.think_ns[row] = max(0, now - t.end_ns[first + ended - 1]) if ended > 0 else 0
+                    c.ended_before[row] = row - first
+                elif ended > 0 and now - t.end_ns[first + ended - 1] <= window_ns:
+                    c.waits_for[row] = OWN
+                    c.think_ns[row] = now - t.end_ns[first + ended - 1]
                 continue
-            while started < foreground_ns.size and foreground_ns[started] <= now:
+            while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
                 started += 1
             if keep_pace and started > 0:
-                waits_for[row] = PACE
-                pace[row] = started
-                think_ns[row] = now - foreground_ns[started - 1]
-        if role[stream] == WRITER or role[stream] == BURST:
-            for row in range(first, bounds[stream + 1]):
-                ended_before[row] = max(0, row + 1 - first - most)
+                c.waits_for[row] = PACE
+                c.pace[row] = started
+                c.think_ns[row] = now - t.foreground_ns[started - 1]
+        if t.role[stream] == WRITER or t.role[stream] == BURST:
+            for row in range(first, t.bounds[stream + 1]):
+                c.ended_before[row] = max(0, row + 1 - first - most)
 
 
 def facts(owners: Owners, streams: Streams) -> dict[str, Any]:

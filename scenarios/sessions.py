@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.grouping import order_by_code
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.recorded import Recorded
 from tiersim.traces.schema import FLAG_SYNC
@@ -198,40 +199,42 @@ def assign_sessions(part: Recorded, sessions: int) -> NDArray[np.int32]:
     ends = _ends(part.intended_ns, part.latency_ns)
     writers = np.full(int(part.file.max(initial=0)) + 1, -1, np.int64)
     idle_since = np.zeros(sessions, np.int64)
-    deal(part.time_ns, ends, part.file, part.is_log_write, part.is_log_flush, idle_since, writers, owner)
+    deal(Dealt(part.time_ns, ends, part.file, part.is_log_write, part.is_log_flush), idle_since, writers, owner)
     return owner
 
 
+@table_set
+class Dealt(NamedTuple):
+    """Commands that are dealt to sessions."""
+
+    time_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    file: NDArray[np.int32]
+    is_log_write: NDArray[np.bool_]
+    is_log_flush: NDArray[np.bool_]
+
+
 @kernel
-def deal(
-    time_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
-    file: NDArray[np.int32],
-    is_log_write: NDArray[np.bool_],
-    is_log_flush: NDArray[np.bool_],
-    idle_since: NDArray[np.int64],
-    writers: NDArray[np.int64],
-    owner: NDArray[np.int32],
-) -> None:
+def deal(commands: Dealt, idle_since: NDArray[np.int64], writers: NDArray[np.int64], owner: NDArray[np.int32]) -> None:
     """Fill *owner*; *idle_since* (sessions,) and *writers* (files,) are work space: when each session's last command ended,
     and who wrote each file's log last.
     """
-    for row in range(time_ns.size):
+    for row in range(commands.time_ns.size):
         chosen = -1
-        if is_log_flush[row]:
-            writer = writers[file[row]]
-            if writer >= 0 and idle_since[writer] <= time_ns[row]:
+        if commands.is_log_flush[row]:
+            writer = writers[commands.file[row]]
+            if writer >= 0 and idle_since[writer] <= commands.time_ns[row]:
                 chosen = writer
         if chosen < 0:
             longest = 0
             for session in range(1, idle_since.size):
                 if idle_since[session] < idle_since[longest]:
                     longest = session
-            if idle_since[longest] <= time_ns[row]:
+            if idle_since[longest] <= commands.time_ns[row]:
                 chosen = longest
         if chosen < 0:
             continue
         owner[row] = chosen
-        idle_since[chosen] = end_ns[row]
-        if is_log_write[row]:
-            writers[file[row]] = chosen
+        idle_since[chosen] = commands.end_ns[row]
+        if commands.is_log_write[row]:
+            writers[commands.file[row]] = chosen

@@ -42,7 +42,7 @@ from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
-from tiersim.simulator.popularity import draw_rank, scattered, zipf
+from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.readers.sqlserver.warm import compile_readers
 
@@ -197,8 +197,7 @@ def _count_misses() -> None:
     pages, distinct = numbered(np.arange(4, dtype=np.int64) % 3)
     for policy in POLICIES:
         misses(policy, pages, distinct, 2)
-    law = zipf(2000, 1.0)
-    draw_rank(law.reach, law.first, 0, len(law.reach), 0, 1, 0, 0)
+    draw_rank(laws_of([zipf(2000, 1.0)]), 0, 1, 0, 0)
     scattered(0, 2000, 1, 0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tiersim.kernel import kernel
 
-COMPLETION, TIMER, ARRIVAL, WAKE, DISPATCH = range(5)
+COMPLETION, TIMER, ARRIVAL, DISPATCH = 0, 1, 2, 4  # by which events are ordered
 
 _NUMBER_BITS = 40
 _STATION_BITS = 16

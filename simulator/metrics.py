@@ -1,10 +1,11 @@
-"""What is measured while time moves: latency histograms and the timeline, written by both engines through one kernel."""
+"""What is measured while time moves: latency histograms, the timeline and what stations did, written by both engines through the same kernels."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.tables import Plant
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
 
@@ -46,6 +47,12 @@ def new_metrics(categories: int, stations: int, resources: int, intervals: int, 
 
 
 @kernel
+def record_arrival(m: Metrics, category: int, interval: int) -> None:
+    """Count one command that arrived."""
+    m.arrivals[interval, category] += 1
+
+
+@kernel
 def record_completion(
     m: Metrics, category: int, arrival_interval: int, now_interval: int, latency_ns: int, length_bytes: int
 ) -> None:
@@ -69,7 +76,7 @@ def record_lag(m: Metrics, interval: int, lag_ns: int) -> None:
 @kernel
 def record_sync(m: Metrics, category: int, interval: int, latency_ns: int) -> None:
     """Count a wait that is made of requests, which are counted by themselves."""
-    m.arrivals[interval, category] += 1
+    record_arrival(m, category, interval)
     record_completion(m, category, interval, interval, latency_ns, 0)
 
 
@@ -77,3 +84,24 @@ def close(m: Metrics, interval: int, outstanding: NDArray[np.int64], work_ns: ND
     """End the current interval and those that nothing happened in: the stations stay as they are."""
     m.outstanding[interval:] = outstanding
     m.work_ns[interval:] = work_ns
+
+
+@kernel
+def note_accepted(p: Plant, station: int, now: int) -> None:
+    """A request entered the station."""
+    s = p.stations[station]
+    s["area_ns"] += s["outstanding"] * (now - s["changed_ns"])
+    s["changed_ns"] = now
+    s["outstanding"] += 1
+    s["accepted"] += 1
+
+
+@kernel
+def note_finished(p: Plant, station: int, now: int, accepted_ns: int) -> None:
+    """A request that entered at *accepted_ns* left the station, with everything it caused below."""
+    s = p.stations[station]
+    s["area_ns"] += s["outstanding"] * (now - s["changed_ns"])
+    s["changed_ns"] = now
+    s["outstanding"] -= 1
+    s["finished"] += 1
+    s["residence_ns"] += now - accepted_ns

@@ -4,12 +4,13 @@ By rank the rows follow Zipf's law, of which a hot set may take a share; a rando
 is the distance from the end of the table. Both are tables and integers, so that kernels draw from them and any machine draws the same.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import ACCESSED_ROW, SCATTERED_ROW, random_below, random_bits
 
 #: The reach of all ranks together.
@@ -24,6 +25,25 @@ class Popularity(NamedTuple):
 
     reach: NDArray[np.int64]  # (parts,): share of the accesses that go to a part or one before it, in 2^-62
     first: NDArray[np.int64]  # (parts + 1,): its first rank, counted from 0
+
+
+@table_set
+class Laws(NamedTuple):
+    """Laws of several tables, one behind the other."""
+
+    begin: NDArray[np.int64]  # (tables + 1,): the first part of each
+    reach: NDArray[np.int64]
+    first: NDArray[np.int64]  # those of a table lie one place further on for each table before it
+
+
+def laws_of(each: Sequence[Popularity]) -> Laws:
+    """Put laws one behind the other."""
+    nothing = np.zeros(0, np.int64)
+    return Laws(
+        np.cumsum([0, *(len(law.reach) for law in each)], dtype=np.int64),
+        np.concatenate([nothing, *(law.reach for law in each)]),
+        np.concatenate([nothing, *(law.first for law in each)]),
+    )
 
 
 def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) -> Popularity:
@@ -55,32 +75,20 @@ def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) 
 
 
 @kernel
-def draw_rank(
-    reach: NDArray[np.int64],
-    first: NDArray[np.int64],
-    begin: int,
-    end: int,
-    shift: int,
-    seed: int,
-    entity: int,
-    counter: int,
-) -> int:
-    """Return the rank that the *counter*-th access of an *entity* asks for, counted from 0.
-
-    The parts *begin* to *end* of the tables are those of its law; in *first* they lie *shift* places further on.
-    """
+def draw_rank(laws: Laws, table: int, seed: int, entity: int, counter: int) -> int:
+    """Return the rank that the *counter*-th access of an *entity* asks for in a table, counted from 0."""
     high = random_bits(seed, ACCESSED_ROW, entity, 2 * counter) >> 1
     low = random_bits(seed, ACCESSED_ROW, entity, 2 * counter + 1) >> 1
     drawn = high << 31 | low
-    left, right = begin, end - 1
+    left, right = laws.begin[table], laws.begin[table + 1] - 1
     while left < right:
         middle = (left + right) // 2
-        if drawn < reach[middle]:
+        if drawn < laws.reach[middle]:
             right = middle
         else:
             left = middle + 1
-    rank = first[left + shift]
-    width = first[left + shift + 1] - rank
+    rank = laws.first[left + table]
+    width = laws.first[left + table + 1] - rank
     if width == 1:
         return int(rank)
     return int(rank + random_below(width, seed, ACCESSED_ROW, entity + (1 << 32), counter))

@@ -122,6 +122,15 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
 
 
 @kernel
+def lets_followers_go(s: Streams, stream: int) -> bool:
+    """Whether the start of a stream's command brought the foreground as far as the first waiting follower needs; ask each then."""
+    if not s.streams[stream]["foreground"] or s.pace_state[STARTED] < s.pace_state[LEAST_WANTED]:
+        return False
+    s.pace_state[LEAST_WANTED] = NEVER
+    return True
+
+
+@kernel
 def wake_follower(s: Streams, stream: int) -> bool:
     """Whether a stream waits for the pace of the foreground and that has been reached; it no longer waits then."""
     r = s.streams[stream]

@@ -21,6 +21,7 @@ from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.tables import (
     AFTER,
     AGAIN,
+    BULK_READ,
     CLOCK,
     COMPUTE,
     COPY,
@@ -35,7 +36,6 @@ from tiersim.simulator.database.tables import (
     SCAN,
     SPILL,
     SWEEP,
-    VACUUM,
     Database,
 )
 from tiersim.simulator.database.warm import warm
@@ -119,7 +119,7 @@ class DatabaseCase:
             io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
             policy=self.policy, ramp_pages=self.ramp_pages, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
-            ring_bytes=(8192, 16384, 8192), os_cache_pages=self.os_cache_pages, lazy_writer=lazy_writer,
+            ring_bytes=8192, os_cache_pages=self.os_cache_pages, lazy_writer=lazy_writer,
             extension_station=log, extension_pages=self.extension_pages if lazy_writer is not None else 0,
             background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages, flush_after_pages=self.writer_pages - 1)
             if self.writer_pages and self.policy == SWEEP else None,
@@ -141,7 +141,7 @@ class DatabaseCase:
             if self.phased and self.statements:
                 statements.waits_for[first], statements.start_ns[first] = AFTER, min(phased[session], self.phased)
         database = add_database(builder, host, relations, self.classes, statements, intervals=4)
-        database.sessions["ring"] = rng.integers(NO_RING, VACUUM + 1, len(database.sessions))
+        database.sessions["ring"] = rng.integers(NO_RING, BULK_READ + 1, len(database.sessions))
         if self.warmed:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)

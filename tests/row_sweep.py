@@ -11,7 +11,7 @@ from tiersim.random_numbers import ACCESSED_TABLE, random_bits
 from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
 from tiersim.simulator.policies.lists import State, new_state
 from tiersim.simulator.policies.simple import _enter_clock
-from tiersim.simulator.popularity import draw_rank, scattered
+from tiersim.simulator.popularity import Laws, draw_rank, laws_of, scattered
 
 #: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
 _FIRST, _MOST = 1, 5
@@ -51,9 +51,7 @@ def shape_of(tables: list[AccessedTable]) -> tuple[Shape, int]:
 def sweep_rows(
     shape: Shape,
     share: NDArray[np.int64],
-    law: NDArray[np.int64],
-    reach: NDArray[np.int64],
-    first: NDArray[np.int64],
+    laws: Laws,
     recent: NDArray[np.int64],
     state: State,
     seed: int,
@@ -63,8 +61,7 @@ def sweep_rows(
 ) -> None:
     """Walk over the accesses *begin* to *end*, and count what they miss in *missed*, (tables, 3).
 
-    ``share`` is up to where 32 random bits choose a table, ``law`` the first part of each table's law in ``reach`` and, with one
-    more place for each table before it, in ``first``. The hand of the sweep lies in the first place of ``state.lengths``.
+    ``share`` is up to where 32 random bits choose a table, ``laws`` those of the tables. The hand of the sweep lies in the first place of ``state.lengths``.
     """
     hand = int(state.lengths[0])
     for counter in range(begin, end):
@@ -73,7 +70,7 @@ def sweep_rows(
         while chosen >= share[table]:
             table += 1
         rows = shape.rows[table]
-        rank = draw_rank(reach, first, law[table], law[table + 1], table, seed, table, counter)
+        rank = draw_rank(laws, table, seed, table, counter)
         row = rows - 1 - rank if recent[table] else scattered(rank, rows, seed, table)
         missed[table, ACCESSES] += 1
         heap = shape.first_level[table + 1] - 1
@@ -107,13 +104,11 @@ def walked(
     *weights* are how often each table is accessed. The first *warm* accesses fill the pool and are not counted.
     """
     share = (np.cumsum(weights) * (1 << 32) // weights.sum()).astype(np.int64)
-    tables = [law.table(int(rows)) for law, rows in zip(laws, shape.rows, strict=True)]
-    law = np.concatenate([[0], np.cumsum([len(one.reach) for one in tables])]).astype(np.int64)
-    reach, first = (np.concatenate([getattr(one, name) for one in tables]) for name in ("reach", "first"))
+    drawn = laws_of([law.table(int(rows)) for law, rows in zip(laws, shape.rows, strict=True)])
     recent = np.array([law.recent for law in laws], np.int64)
     state = new_state(pages, frames, timed=False)
     counted = np.zeros((len(laws), 3), np.int64)
-    sweep_rows(shape, share, law, reach, first, recent, state, seed, 0, warm, counted)
+    sweep_rows(shape, share, drawn, recent, state, seed, 0, warm, counted)
     counted[:] = 0
-    sweep_rows(shape, share, law, reach, first, recent, state, seed, warm, warm + accesses, counted)
+    sweep_rows(shape, share, drawn, recent, state, seed, warm, warm + accesses, counted)
     return counted, np.where(state.frame >= 0, state.used[np.maximum(state.frame, 0)].astype(np.int64), -1)

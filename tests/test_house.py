@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.rooms import SHORT, Rooms, look
+
 ROOT = Path(__file__).parents[1]
 QUESTIONS = tomllib.loads((ROOT / "tests" / "house" / "questions.toml").read_text(encoding="utf-8"))["questions"]
 
@@ -18,3 +20,53 @@ def test_the_file_that_answers_a_question_has_what_it_asks_for(question: dict[st
 def test_there_are_forty_questions_and_none_twice() -> None:
     assert Counter(question["ask"] for question in QUESTIONS).most_common(1)[0][1] == 1
     assert len(QUESTIONS) == 40
+
+
+@pytest.fixture(scope="module")
+def rooms() -> Rooms:
+    return look()
+
+
+def test_each_field_is_written_from_one_folder(rooms: Rooms) -> None:
+    assert rooms.shared() == {}
+
+
+def test_kernels_take_sets_that_they_touch_and_few_parameters_beside(rooms: Rooms) -> None:
+    assert rooms.unused() == {}
+    assert rooms.wide() == {}
+
+
+def test_no_module_is_long_and_short_ones_have_a_reason(rooms: Rooms) -> None:
+    assert rooms.long() == set()
+    assert rooms.short() == set(SHORT)
+
+
+def test_a_write_is_seen_by_whatever_name(tmp_path: Path) -> None:
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "some.py").write_text(
+        """
+@table_set
+class Inner(NamedTuple):
+    count: NDArray[Any]
+
+@table_set
+class Outer(NamedTuple):
+    inner: Inner
+    rows: NDArray[Any]
+    plain: NDArray[Any]
+
+@kernel
+def put(table: NDArray[Any], value: int) -> None:
+    table[0] = value
+
+@kernel
+def write(o: Outer, i: Inner) -> None:
+    row, other = o.rows[0], 1
+    row["a"] = other
+    o.rows[1]["b"], o.inner.count[0] = 1, 2
+    put(o.plain, 1)
+"""
+    )
+    found = look(tmp_path)
+    assert set(found.writers) == {"Outer.rows.a", "Outer.rows.b", "Inner.count", "Outer.plain"}
+    assert found.unused() == {"devices/some.py:write": {"Inner"}}

@@ -32,7 +32,7 @@ from tiersim.simulator.database.build import Host, Relation, Statements, add_dat
 from tiersim.simulator.database.pages import page_at
 from tiersim.simulator.moved_rows import first_updated, moved_rows
 from tiersim.simulator.policies.misses import misses, numbered
-from tiersim.simulator.popularity import draw_rank, scattered, zipf
+from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import ReferenceWriter, pages_only
@@ -77,16 +77,14 @@ def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -
 
 @needs_jit
 def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
-    law = zipf(2000, 1.05)
-    drawn = np.array(
-        [draw_rank(law.reach, law.first, 0, len(law.reach), 0, 7, 0, counter) for counter in range(200_000)]
-    )
+    laws = laws_of([zipf(2000, 1.05)])
+    drawn = np.array([draw_rank(laws, 0, 7, 0, counter) for counter in range(200_000)])
     weights = np.arange(1, 2001) ** -1.05
     expected = 200_000 * weights / weights.sum()
     found = np.bincount(drawn, minlength=2000)
     for ranks in (slice(0, 1), slice(1, 10), slice(10, 100), slice(100, 1000), slice(1000, 1030), slice(1500, 2000)):
         assert found[ranks].sum() == pytest.approx(expected[ranks].sum(), abs=4 * np.sqrt(expected[ranks].sum()))
-    again = [draw_rank(law.reach, law.first, 0, len(law.reach), 0, 7, 0, counter) for counter in range(50)]
+    again = [draw_rank(laws, 0, 7, 0, counter) for counter in range(50)]
     assert again == drawn[:50].tolist()
 
 
@@ -104,7 +102,7 @@ def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -
     assert [page_at(database, 0, 0, level) for level in range(3)] == [0, 1 + 4, 6 + 19]
     assert [page_at(database, 0, 99, level) for level in range(3)] == [0, 1, 6]
     law = zipf(100, 1.0, 10, 0.5)
-    np.testing.assert_array_equal(database.reach, law.reach)
+    np.testing.assert_array_equal(database.laws.reach, law.reach)
 
 
 def test_of_each_page_the_row_that_is_updated_first_moves() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from tests.postgres_versions import COLUMNS, OTHERS, STATEMENTS
 from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.readers.postgres.values import values_of
-from tiersim.traces.readers.postgres.views import VIEWS, view_of
+from tiersim.traces.readers.postgres.views import VIEWS, values_of, view_of
 from tiersim.traces.readers.views import Part, Row, number
 
 ALL = [(name, columns) for name, versions in COLUMNS.items() for columns in versions]

@@ -36,7 +36,7 @@ def found(texts: list[str]) -> list[tuple[int, int, int]]:
     )
     data = np.frombuffer(b"".join(encoded) + b"\0", np.uint8)
     rows = np.zeros((len(texts), 3), np.int64)
-    read_texts(data, packed, np.zeros(len(texts), np.int64), *text_tables(), rows)
+    read_texts(data, packed, np.zeros(len(texts), np.int64), text_tables(), rows)
     return [(shape, key, number) for shape, key, number in rows.tolist()]
 
 

@@ -58,7 +58,7 @@ def scanned(data: bytes, kinds: dict[str, int]) -> tuple[list[dict[str, Any]], l
     """Return all events of a file's bytes behind its header, with those columns, and what the scan counted."""
     values, counts = np.empty((100_000, 1 + len(kinds)), np.int64), np.zeros(SCAN_COUNTS, np.int64)
     array = np.frombuffer(data, np.uint8)
-    at, rows = scan(array, 0, True, *trc.columns_of(kinds), values, counts)
+    at, rows = scan(array, 0, True, trc.columns_of(kinds), values, counts)
     assert at == len(data)
     found = []
     for row in values[:rows].tolist():

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from tiersim import __version__
 from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import whole_file, whole_folder
+from tiersim.kernel import table_set
 from tiersim.traces.parquet import DAMAGE, batches, open_parquet
 from tiersim.traces.parts import part_of
 from tiersim.traces.references import ReferenceWriter
@@ -98,6 +99,28 @@ class Requests:
     def __len__(self) -> int:
         """Count the requests."""
         return len(self.time_ns)
+
+    @property
+    def columns(self) -> "Columns":
+        """The columns as kernels take them."""
+        return Columns(**vars(self))
+
+
+@table_set
+class Columns(NamedTuple):
+    """The columns of :class:`Requests`, in its order; kernels take no dataclass."""
+
+    time_ns: NDArray[np.int64]
+    op: NDArray[np.uint8]
+    file: NDArray[np.int32]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    stream: NDArray[np.int32]
+    purpose: NDArray[np.uint8]
+    issue_ns: NDArray[np.int64]
+    command: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    flags: NDArray[np.uint8]
 
 
 class RequestWriter:

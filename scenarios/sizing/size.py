@@ -9,9 +9,8 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sizing.candidates import Candidate, CandidatesModel, capacity_bytes
 from tiersim.scenarios.sizing.cost import ratings_of
-from tiersim.scenarios.sizing.doubts import doubts_of
 from tiersim.scenarios.sizing.endurance import Endurance, endurance_of
-from tiersim.scenarios.sizing.judging import check_targets, is_simulated, judge_hardware, judge_run, load_for
+from tiersim.scenarios.sizing.judging import check_targets, doubts_of, is_simulated, judge_hardware, judge_run, load_for
 from tiersim.scenarios.sizing.screen import Demand, certain_failure, demand_of
 from tiersim.scenarios.sizing.search import Found, Tried, search
 from tiersim.scenarios.sizing.subject import Subject

@@ -15,7 +15,7 @@ from tiersim.simulator.compiled.loop import advance
 from tiersim.simulator.compiled.sources import open_sessions, open_streams
 from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.database.build import no_database
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import Database, with_slots
 from tiersim.simulator.metrics import Metrics, close
 from tiersim.simulator.streams import Streams, no_streams
 
@@ -94,7 +94,7 @@ def run_database(
     What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended.
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
-    engine = _new_engine(plant, metrics, sessions)
+    engine, database = _new_engine(plant, metrics, sessions), with_slots(database, plant.requests.size)
     nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
     engine.control[tables.EVENTS] = open_sessions(database, engine, 0)
     engine.control[tables.UNDONE] = clients
@@ -104,6 +104,7 @@ def run_database(
         status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
         if status == tables.NEEDS_ROOM:
             plant, engine = _grow(plant, engine, sessions)
+            database = with_slots(database, plant.requests.size)
         if progress is not None:
             progress(int((database.sessions["next"].astype(np.int64) - first).sum()))
     return plant, _close(plant, engine, metrics, clients, None)

@@ -1,10 +1,10 @@
 """The event loop: pop, branch on the kind, call one handler.
 
 It may stop after any event and go on later (``advance`` again): for more arrivals, for more room, for a progress bar.
-Scalars live in locals and are packed into ``control`` only between calls.
+Scalars live in locals and are packed into ``control`` only between calls, but for the counts of free slots and of requests.
 """
 
-from tiersim.devices.tables import NEVER, Plant
+from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
 from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
@@ -28,7 +28,6 @@ from tiersim.simulator.compiled.tables import (
     NEEDS_ROOM,
     NEXT_ARRIVAL,
     NOW,
-    NUMBER,
     PAUSED,
     ROUND,
     UNDONE,
@@ -58,8 +57,7 @@ def advance(
     """
     c = e.calendar
     now, round_, row = e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL]
-    events, free, dispatches = e.control[EVENTS], e.control[FREE], e.control[DISPATCHES]
-    number, undone = e.control[NUMBER], e.control[UNDONE]
+    events, dispatches, undone = e.control[EVENTS], e.control[DISPATCHES], e.control[UNDONE]
     interval, interval_end = e.control[INTERVAL], e.control[INTERVAL_END]
     rows = a.time_ns.size
     room = _MOST_NESTED * p.children.size + 1
@@ -72,7 +70,7 @@ def advance(
             if undone == 0:  # what nobody waits for is left
                 status = ENDED
                 break
-        if free < room or events + p.requests.size + s.streams.size + d.sessions.size > c.key.size:
+        if e.control[FREE] < room or events + p.requests.size + s.streams.size + d.sessions.size > c.key.size:
             status = NEEDS_ROOM
             break
         # the first of: calendar, arrivals, this instant's dispatches
@@ -103,11 +101,11 @@ def advance(
         round_ = key_round(key)
         station = key_station(key)
         slot = c.slot[place]
-        entering = -1  # the station that a request goes to which nobody made before
+        entering = NONE  # the slot of a command that arrives
         if from_calendar:
             events = pop(c, events, place)
         if not from_calendar:
-            entering = arrive(p, e, a, row, e.free[free - 1], number, interval)
+            entering = arrive(p, e, a, row, interval)
             row += 1
             undone += 1
         elif key_rank(key) == COMPLETION:
@@ -116,14 +114,10 @@ def advance(
                 dispatches = call_dispatch(p, e, dispatches, station)
             while True:
                 if made > 0:
-                    events, dispatches, waits = make_children(
-                        p, e, d, slot, made, free, number, events, dispatches, now, round_
-                    )
-                    free -= made
-                    number += made
+                    events, dispatches, waits = make_children(p, e, d, slot, made, events, dispatches, now, round_)
                     if waits:
                         break
-                made, slot, free, dispatches, ended = leave(p, e, d, a, slot, free, interval, dispatches, now)
+                made, slot, dispatches, ended = leave(p, e, d, a, slot, interval, dispatches, now)
                 if ended and d.sessions.size > 0:
                     events = wake_session(e, p.requests[slot]["stream"], events, now, now, round_, COMPLETION)
                 elif ended:
@@ -133,20 +127,17 @@ def advance(
                 if made == 0:
                     break
         elif key_rank(key) == ARRIVAL and d.sessions.size > 0:
-            events, answer, entering = go_on(p, e, d, slot, e.free[free - 1], number, interval, events, now, round_)
+            events, answer, entering = go_on(p, e, d, slot, interval, events, now, round_)
             if answer == OVER:
                 undone -= 1
         elif key_rank(key) == ARRIVAL:
-            events, entering = start_command(p, e, s, slot, e.free[free - 1], number, interval, events, now, round_)
+            events, entering = start_command(p, e, s, slot, interval, events, now, round_)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)
-        if entering >= 0:
-            free -= 1
-            number += 1
-            events, dispatches = enter(p, e, d, events, dispatches, e.free[free], entering, now, round_, ARRIVAL)
+        if entering != NONE:
+            events, dispatches = enter(p, e, d, entering, events, dispatches, now, round_, ARRIVAL)
     e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL] = now, round_, row
-    e.control[EVENTS], e.control[FREE], e.control[DISPATCHES] = events, free, dispatches
-    e.control[NUMBER], e.control[UNDONE] = number, undone
+    e.control[EVENTS], e.control[DISPATCHES], e.control[UNDONE] = events, dispatches, undone
     e.control[INTERVAL], e.control[INTERVAL_END] = interval, interval_end
     return status

@@ -6,15 +6,15 @@ from tiersim.devices.tables import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.calendar import push
+from tiersim.simulator.compiled.stations import begin_command, new_request
 from tiersim.simulator.compiled.tables import Engine
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
 from tiersim.simulator.metrics import record_lag, record_sync
 from tiersim.simulator.streams import (
-    LEAST_WANTED,
-    STARTED,
     Streams,
+    lets_followers_go,
     next_start,
     note_ended,
     note_started,
@@ -42,39 +42,19 @@ def open_streams(s: Streams, e: Engine, events: int) -> int:
 
 @kernel
 def start_command(
-    p: Plant,
-    e: Engine,
-    s: Streams,
-    stream: int,
-    slot: int,
-    number: int,
-    interval: int,
-    events: int,
-    now: int,
-    round_: int,
+    p: Plant, e: Engine, s: Streams, stream: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int]:
-    """Make a request of a stream's next command; returns the new count of events and the station that it goes to."""
+    """Make a request of a stream's next command; returns the new count of events and the request's slot."""
     row = note_started(s, stream, now)
-    request = p.requests[slot]
-    request["number"] = number
-    request["op"] = s.op[row]
-    request["offset_bytes"] = s.offset_bytes[row]
-    request["length_bytes"] = s.length_bytes[row]
-    request["parent"] = NONE
-    request["row"] = row
-    request["stream"] = stream
-    request["intended_ns"] = now - s.gathered_ns[row]
-    request["category"] = s.category[row]
-    request["interval"] = interval
-    e.metrics.arrivals[interval, s.category[row]] += 1
+    slot = new_request(p, e, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
+    begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
-    if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
-        s.pace_state[LEAST_WANTED] = NEVER
+    if lets_followers_go(s, stream):
         for place in range(s.followers.size):
             follower = s.followers[place]
             if wake_follower(s, follower):
                 events = consider(s, e, events, follower, now, round_, ARRIVAL)
-    return consider(s, e, events, stream, now, round_, ARRIVAL), int(np.int64(s.station[row]))
+    return consider(s, e, events, stream, now, round_, ARRIVAL), slot
 
 
 @kernel
@@ -106,37 +86,17 @@ def open_sessions(d: Database, e: Engine, events: int) -> int:
 
 @kernel
 def go_on(
-    p: Plant,
-    e: Engine,
-    d: Database,
-    session: int,
-    slot: int,
-    number: int,
-    interval: int,
-    events: int,
-    now: int,
-    round_: int,
+    p: Plant, e: Engine, d: Database, session: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int, int]:
-    """Let a session do what it does next; returns (events, what it answered, the station that its request goes to or -1)."""
+    """Let a session do what it does next; returns (events, what it answered, the slot of its request or NONE)."""
     answer = step(d, e.metrics, session, interval, now)
     for place in range(d.called[0]):
         events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
-    d.called[0] = 0
     if answer in (OVER, RESTS):
-        return events, answer, -1
+        return events, answer, NONE
     if answer != ASKS:
-        return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, -1
+        return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, NONE
     asked = d.asked[session]
-    request = p.requests[slot]
-    request["number"] = number
-    request["op"] = asked["op"]
-    request["offset_bytes"] = asked["offset_bytes"]
-    request["length_bytes"] = asked["length_bytes"]
-    request["parent"] = NONE
-    request["row"] = session
-    request["stream"] = session
-    request["intended_ns"] = now
-    request["category"] = asked["category"]
-    request["interval"] = interval
-    e.metrics.arrivals[interval, asked["category"]] += 1
-    return events, answer, int(np.int64(asked["station"]))
+    slot = new_request(p, e, asked["station"], asked["op"], asked["offset_bytes"], asked["length_bytes"])
+    begin_command(p, e, slot, session, session, now, asked["category"], interval)
+    return events, answer, slot

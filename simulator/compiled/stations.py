@@ -1,6 +1,6 @@
 """The handlers of the event loop: what an arrival, a completion and a dispatch do to stations and requests.
 
-Scalars live in the loop's locals; these functions take and return them.
+Most scalars live in the loop's locals; these functions take and return them.
 """
 
 import numpy as np
@@ -8,13 +8,12 @@ import numpy as np
 from tiersim.devices.tables import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import push
-from tiersim.simulator.compiled.tables import Arrivals, Engine
+from tiersim.simulator.compiled.tables import FREE, NUMBER, Arrivals, Engine
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
-from tiersim.simulator.metrics import Metrics, record_completion
+from tiersim.simulator.metrics import Metrics, note_accepted, note_finished, record_arrival, record_completion
 from tiersim.simulator.station import accept, choose, resume
-from tiersim.simulator.statistics_kernels import note_accepted, note_finished
 
 
 @kernel
@@ -33,21 +32,42 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
 
 
 @kernel(hot=True)
-def enter(
-    p: Plant,
-    e: Engine,
-    d: Database,
-    events: int,
-    dispatches: int,
-    slot: int,
-    station: int,
-    now: int,
-    round_: int,
-    rank: int,
-) -> tuple[int, int]:
-    """Hand a request to a station; returns the new counts of events and dispatches."""
+def new_request(p: Plant, e: Engine, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Take a free slot for a request to a station, which is a part of none so far; returns it."""
+    e.control[FREE] -= 1
+    slot = e.free[e.control[FREE]]
     request = p.requests[slot]
+    request["number"] = e.control[NUMBER]
     request["station"] = station
+    request["op"] = op
+    request["offset_bytes"] = offset_bytes
+    request["length_bytes"] = length_bytes
+    request["parent"] = NONE
+    e.control[NUMBER] += 1
+    return int(np.int64(slot))
+
+
+@kernel(hot=True)
+def begin_command(
+    p: Plant, e: Engine, slot: int, row: int, stream: int, intended_ns: int, category: int, interval: int
+) -> None:
+    """Say what a request is accounted under, and count it: it is a command of its own."""
+    request = p.requests[slot]
+    request["row"] = row
+    request["stream"] = stream
+    request["intended_ns"] = intended_ns
+    request["category"] = category
+    request["interval"] = interval
+    record_arrival(e.metrics, category, interval)
+
+
+@kernel(hot=True)
+def enter(
+    p: Plant, e: Engine, d: Database, slot: int, events: int, dispatches: int, now: int, round_: int, rank: int
+) -> tuple[int, int]:
+    """Hand a request to its station; returns the new counts of events and dispatches."""
+    request = p.requests[slot]
+    station = request["station"]
     request["accepted_ns"] = now
     note_accepted(p, station, now)
     answer = accept(p, d, station, slot, now)
@@ -61,36 +81,16 @@ def enter(
 
 
 @kernel
-def arrive(p: Plant, e: Engine, a: Arrivals, row: int, slot: int, number: int, interval: int) -> int:
-    """Make a request of an arrival; returns the station that it goes to."""
-    request = p.requests[slot]
-    request["number"] = number
-    request["op"] = a.op[row]
-    request["offset_bytes"] = a.offset_bytes[row]
-    request["length_bytes"] = a.length_bytes[row]
-    request["parent"] = NONE
-    request["row"] = a.first_row[0] + row
-    request["stream"] = NONE
-    request["intended_ns"] = a.intended_ns[row]
-    request["category"] = a.category[row]
-    request["interval"] = interval
-    e.metrics.arrivals[interval, a.category[row]] += 1
-    return int(np.int64(a.station[row]))
+def arrive(p: Plant, e: Engine, a: Arrivals, row: int, interval: int) -> int:
+    """Make a request of an arrival; returns its slot."""
+    slot = new_request(p, e, a.station[row], a.op[row], a.offset_bytes[row], a.length_bytes[row])
+    begin_command(p, e, slot, a.first_row[0] + row, NONE, a.intended_ns[row], a.category[row], interval)
+    return slot
 
 
 @kernel
 def make_children(
-    p: Plant,
-    e: Engine,
-    d: Database,
-    parent: int,
-    made: int,
-    free: int,
-    number: int,
-    events: int,
-    dispatches: int,
-    now: int,
-    round_: int,
+    p: Plant, e: Engine, d: Database, parent: int, made: int, events: int, dispatches: int, now: int, round_: int
 ) -> tuple[int, int, bool]:
     """Turn what a station left in ``children`` into requests.
 
@@ -102,17 +102,12 @@ def make_children(
     p.requests[parent]["pending"] = made - background
     for index in range(made):
         child = p.children[index]
-        slot = e.free[free - 1 - index]
-        request = p.requests[slot]
-        request["number"] = number + index
-        request["op"] = child["op"]
-        request["offset_bytes"] = child["offset_bytes"]
-        request["length_bytes"] = child["length_bytes"]
-        request["parent"] = parent
+        slot = new_request(p, e, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
         if child["background"]:
-            request["parent"] = NONE
-            request["row"] = NONE
-        events, dispatches = enter(p, e, d, events, dispatches, slot, child["station"], now, round_, COMPLETION)
+            p.requests[slot]["row"] = NONE
+        else:
+            p.requests[slot]["parent"] = parent
+        events, dispatches = enter(p, e, d, slot, events, dispatches, now, round_, COMPLETION)
     if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
         dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
     return events, dispatches, background < made
@@ -120,34 +115,34 @@ def make_children(
 
 @kernel
 def leave(
-    p: Plant, e: Engine, d: Database, a: Arrivals, slot: int, free: int, interval: int, dispatches: int, now: int
-) -> tuple[int, int, int, int, bool]:
+    p: Plant, e: Engine, d: Database, a: Arrivals, slot: int, interval: int, dispatches: int, now: int
+) -> tuple[int, int, int, bool]:
     """A request is done, and with it every parent whose last part it was and whose station makes no more of it.
 
-    Returns (number of children that a parent goes on with, that parent, free slots, dispatches, whether an arrival ended).
+    Returns (number of children that a parent goes on with, that parent, dispatches, whether an arrival ended).
     """
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
-        e.free[free] = slot
-        free += 1
+        e.free[e.control[FREE]] = slot
+        e.control[FREE] += 1
         parent = request["parent"]
         if parent == NONE:
             if request["row"] == NONE:  # background
-                return 0, slot, free, dispatches, False
+                return 0, slot, dispatches, False
             latency = now - request["intended_ns"]
             record_completion(
                 e.metrics, request["category"], request["interval"], interval, latency, request["length_bytes"]
             )
             if a.done_ns.size > 0:
                 a.done_ns[request["row"]] = now
-            return 0, slot, free, dispatches, True
+            return 0, slot, dispatches, True
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
-            return 0, slot, free, dispatches, False
+            return 0, slot, dispatches, False
         made = resume(p, d, p.requests[parent]["station"], parent, now)
         if made > 0:
-            return made, parent, free, dispatches, False
+            return made, parent, dispatches, False
         slot = parent
         if p.stations[p.requests[parent]["station"]]["waiting"] > 0:
             dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])

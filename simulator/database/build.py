@@ -36,6 +36,7 @@ from tiersim.simulator.database.tables import (
     COPY_ROW,
     DEMAND,
     HISTORY,
+    HOLD,
     INDEPENDENT,
     LAZY_WRITER_ROW,
     LOCK,
@@ -63,7 +64,7 @@ from tiersim.simulator.database.tables import (
 )
 from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
-from tiersim.simulator.popularity import Popularity, zipf
+from tiersim.simulator.popularity import Popularity, laws_of, zipf
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()
@@ -170,7 +171,7 @@ class Host:
     correlated_ns: int = 0  # LRU-2: uses of a page within this time of the one before are one
     retained_ns: int = NEVER  # a page that left is remembered so long after its last use
     ramp_pages: int = 1  # that come with one, itself included, while there are unused frames
-    ring_bytes: Sequence[int] = RING_BYTES
+    ring_bytes: int = RING_BYTES
     background_writer: BackgroundWriter | None = None  # with the sweep only
     lazy_writer: LazyWriter | None = None  # with LRU-2 only
     extension_station: int = 0
@@ -276,9 +277,7 @@ def add_database(
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
-        law=np.concatenate([[0], np.cumsum([len(law.reach) for law in laws])]).astype(wide),
-        reach=np.concatenate([np.zeros(0, wide), *(law.reach for law in laws)]),
-        first_rank=np.concatenate([np.zeros(0, wide), *(law.first for law in laws)]),
+        laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
         state=np.zeros(host.frames, np.uint8),
@@ -313,6 +312,7 @@ def add_database(
         history=np.zeros((intervals, len(HISTORY)), wide),
         page_bytes=np.array([host.page_bytes], wide),
         seed=np.array([builder.seed], wide),
+        holds=np.zeros(0, HOLD),  # an engine makes room
     )
 
 
@@ -470,9 +470,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "ring_older": ring_older,
         "ring_of": np.zeros(host.frames, np.uint32),
         "ring_length": np.zeros(sessions, np.int64),
-        "ring_pages": np.array(
-            [0, *(ring_pages(size, host.page_bytes, host.frames) for size in host.ring_bytes)], np.int64
-        ),
+        "ring_pages": np.array([0, ring_pages(host.ring_bytes, host.page_bytes, host.frames)], np.int64),
     }
 
 

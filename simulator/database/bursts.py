@@ -63,7 +63,7 @@ class IndirectCheckpoints:
 @kernel
 def accept_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request: the timer waits until the next checkpoint is due, the sweep as long as it says."""
-    p.holds[slot]["phase"] = _BEGINS
+    d.holds[slot]["phase"] = _BEGINS
     if p.requests[slot]["op"] == FLUSH:
         return int(max(d.checkpointer[0]["due_ns"], now + PASS_ON_NS))
     if p.requests[slot]["op"] == READ:
@@ -98,7 +98,7 @@ def finish_burst(p: Plant, d: Database, slot: int) -> int:
 def resume_burst(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on after the log, the pages of a run, or a file."""
     c = d.checkpointer[0]
-    request, hold = p.requests[slot], p.holds[slot]
+    request, hold = p.requests[slot], d.holds[slot]
     if request["op"] == FILL:
         return _sync_next(p, d, slot, now)
     if hold["phase"] == _LOGS:
@@ -209,7 +209,7 @@ def _post(p: Plant, d: Database, made: int, page: int) -> int:
 @kernel
 def _write_run(p: Plant, d: Database, slot: int) -> int:
     """Write the pages of a run, the log up to them before."""
-    request, hold = p.requests[slot], p.holds[slot]
+    request, hold = p.requests[slot], d.holds[slot]
     size = d.page_bytes[0]
     first = request["offset_bytes"] // size
     if hold["phase"] == _BEGINS:

@@ -71,7 +71,7 @@ def finish_checkpointer(p: Plant, d: Database, slot: int) -> int:
     request = p.requests[slot]
     op = request["op"]
     if op == READ:
-        p.holds[slot]["phase"] = _NEXT
+        d.holds[slot]["phase"] = _NEXT
         return _go_on(p, d, slot, 0, request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS))
     if op == FLUSH and request["offset_bytes"] != c["begun"]:  # another has begun since this timer was set
         return 0
@@ -107,7 +107,7 @@ def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
             d.checkpoint_mark[d.page_of[frame]] = CHECKPOINT_PENDING
             pages += 1
     row["pages"] = c["pages"] = pages
-    p.holds[slot]["phase"] = _NEXT
+    d.holds[slot]["phase"] = _NEXT
     return _go_on(p, d, slot, made, now)
 
 
@@ -115,7 +115,7 @@ def _begin(p: Plant, d: Database, slot: int, now: int, trigger: int) -> int:
 def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     """Do the next thing of a checkpoint that takes time."""
     c = d.checkpointer[0]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     if hold["phase"] == _WRITES:
         hold["phase"] = _HANDS_ON
         if has_enough(d, BY_CHECKPOINTER):
@@ -218,7 +218,7 @@ def _is_ahead(d: Database, now: int) -> bool:
 def _sync_next(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     """Sync the next file that was written to; behind the last the checkpoint is over."""
     c = d.checkpointer[0]
-    p.holds[slot]["phase"] = _SYNCS
+    d.holds[slot]["phase"] = _SYNCS
     while c["next"] < len(d.written_files):
         file = c["next"]
         c["next"] += 1

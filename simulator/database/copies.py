@@ -76,7 +76,7 @@ def finish_copies(p: Plant, d: Database, slot: int) -> int:
     """Send the buffers of a copy round; fill one; work on one."""
     op = p.requests[slot]["op"]
     if op == _WORK:
-        p.holds[slot]["carried_bytes"] = p.requests[slot]["length_bytes"]
+        d.holds[slot]["work_ns"] = p.requests[slot]["length_bytes"]
         return _work(p, d, slot)
     if op == _BUFFER:
         return _fill_buffer(p, d, slot)
@@ -89,7 +89,7 @@ def finish_copies(p: Plant, d: Database, slot: int) -> int:
 @kernel
 def resume_copies(p: Plant, d: Database, slot: int) -> int:
     """Go on with a buffer: from reading to work on its pages, to writing, to the next pages."""
-    op, phase = p.requests[slot]["op"], p.holds[slot]["phase"]
+    op, phase = p.requests[slot]["op"], d.holds[slot]["phase"]
     if op == READ:
         return 0
     if op == _WORK:
@@ -126,7 +126,7 @@ def _next_level(d: Database, session: int, first: int, behind: int) -> int:
 def _fill_buffer(p: Plant, d: Database, slot: int) -> int:
     """Let a buffer take the next pages, or leave when there are none."""
     session = _session_of(p, slot)
-    hold, row = p.holds[slot], d.copies[session]
+    hold, row = d.holds[slot], d.copies[session]
     demand = d.demands[row["place"]]
     if demand["tables"] == 0:
         return _spill(p, d, slot, session)
@@ -140,16 +140,16 @@ def _fill_buffer(p: Plant, d: Database, slot: int) -> int:
     row["turn"] = d.level_station[level]
     of_file = -(-pages * d.page_bytes[0] * demand["ratio"] // (1000 * _SECTOR_BYTES)) * _SECTOR_BYTES
     hold["position"] = d.level_start[level] + taken
-    hold["row"] = level
-    hold["carried_bytes"] = pages
-    hold["low_bytes"] = row["file_bytes"]
-    hold["high_bytes"] = row["file_bytes"] + of_file
-    row["file_bytes"] = hold["high_bytes"]
+    hold["level"] = level
+    hold["pages"] = pages
+    hold["start_bytes"] = row["file_bytes"]
+    hold["end_bytes"] = row["file_bytes"] + of_file
+    row["file_bytes"] = hold["end_bytes"]
     hold["phase"] = _READING
     if not demand["restores"]:
         return _of_pages(p, d, slot, READ)
     if demand["station"] != NOTHING:
-        return _of_file(p, slot, demand["station"], READ)
+        return _of_file(p, d, slot, demand["station"], READ)
     return _work_or_write(p, d, slot)
 
 
@@ -163,7 +163,7 @@ def _spill(p: Plant, d: Database, slot: int, session: int) -> int:
         return 0
     length = min(demand["block_pages"] * d.page_bytes[0], whole - done % whole)
     row["file_bytes"] += length
-    p.holds[slot]["phase"] = _WRITING
+    d.holds[slot]["phase"] = _WRITING
     op = WRITE if done < whole else READ
     return add_child(p, 0, demand["station"], op, demand["file_bytes"] + done % whole, length)
 
@@ -171,47 +171,47 @@ def _spill(p: Plant, d: Database, slot: int, session: int) -> int:
 @kernel
 def _work_or_write(p: Plant, d: Database, slot: int) -> int:
     """Let a buffer that is full wait for a thread, or be written if there is nothing to work on."""
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     page_ns = d.demands[d.copies[_session_of(p, slot)]["place"]]["page_ns"]
     if page_ns == 0:
         return _write(p, d, slot)
     hold["phase"] = _WORKING
-    return add_child(p, 0, d.stations[AT_COPIES], _WORK, 0, hold["carried_bytes"] * page_ns)
+    return add_child(p, 0, d.stations[AT_COPIES], _WORK, 0, hold["pages"] * page_ns)
 
 
 @kernel
 def _write(p: Plant, d: Database, slot: int) -> int:
     """Write what is in a buffer; returns 0 if there is no file to write to."""
     demand = d.demands[d.copies[_session_of(p, slot)]["place"]]
-    p.holds[slot]["phase"] = _WRITING
+    d.holds[slot]["phase"] = _WRITING
     if demand["restores"]:
         return _of_pages(p, d, slot, WRITE)
     if demand["station"] != NOTHING:
-        return _of_file(p, slot, demand["station"], WRITE)
+        return _of_file(p, d, slot, demand["station"], WRITE)
     return 0
 
 
 @kernel
 def _of_pages(p: Plant, d: Database, slot: int, op: int) -> int:
     """Read or write the pages of a buffer on their volume."""
-    hold, size = p.holds[slot], d.page_bytes[0]
-    return add_child(p, 0, d.level_station[hold["row"]], op, hold["position"] * size, hold["carried_bytes"] * size)
+    hold, size = d.holds[slot], d.page_bytes[0]
+    return add_child(p, 0, d.level_station[hold["level"]], op, hold["position"] * size, hold["pages"] * size)
 
 
 @kernel
-def _of_file(p: Plant, slot: int, station: int, op: int) -> int:
+def _of_file(p: Plant, d: Database, slot: int, station: int, op: int) -> int:
     """Read or write what a buffer is in the file."""
-    hold = p.holds[slot]
-    return add_child(p, 0, station, op, hold["low_bytes"], hold["high_bytes"] - hold["low_bytes"])
+    hold = d.holds[slot]
+    return add_child(p, 0, station, op, hold["start_bytes"], hold["end_bytes"] - hold["start_bytes"])
 
 
 @kernel
 def _work(p: Plant, d: Database, slot: int) -> int:
     """Use the next slice of CPU for a buffer; the thread is free when there is none left to use."""
-    hold = p.holds[slot]
-    slice_ns = min(hold["carried_bytes"], SLICE_NS)
+    hold = d.holds[slot]
+    slice_ns = min(hold["work_ns"], SLICE_NS)
     if slice_ns == 0:
         d.copies[_session_of(p, slot)]["busy"] -= 1
         return 0
-    hold["carried_bytes"] -= slice_ns
+    hold["work_ns"] -= slice_ns
     return add_child(p, 0, d.stations[AT_PROCESSORS], READ, 0, slice_ns)

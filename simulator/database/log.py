@@ -106,7 +106,7 @@ def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request; who finds his position durable goes on at once."""
     log = d.log[0]
     request = p.requests[slot]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     if is_background(p, slot):
         hold["phase"] = _BEGINS
         return int((now // log["writer_delay_ns"] + 1) * log["writer_delay_ns"])
@@ -156,7 +156,7 @@ def choose_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     if satisfied:
         return slot, _answered_ns(p, d, slot, now), NEVER
     log["busy"] = 1
-    p.holds[slot]["phase"] = _BEGINS
+    d.holds[slot]["phase"] = _BEGINS
     log["began_ns"] = now + max(_delay_ns(d), PASS_ON_NS)
     return slot, log["began_ns"], NEVER
 
@@ -174,7 +174,7 @@ def _delay_ns(d: Database) -> int:
 def finish_log(p: Plant, d: Database, slot: int) -> int:
     """Begin to write what has been inserted, if this request is the one that does."""
     log = d.log[0]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     made = arm_checkpointer(p, d, 0)
     if hold["phase"] == _ASKS:
         if p.requests[slot]["op"] == AWAIT:
@@ -218,7 +218,7 @@ def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     first = log["written"] // block * block
     log["piece_end"] = min(log["target"], (log["written"] // segment + 1) * segment)
     end = -(-log["piece_end"] // block) * block
-    p.holds[slot]["phase"] = _WRITES
+    d.holds[slot]["phase"] = _WRITES
     log["written_bytes"] += end - first
     log["began_ns"] = now
     return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], end - first)
@@ -227,7 +227,7 @@ def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
 @kernel
 def _flush(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     d.log[0]["began_ns"] = now
-    p.holds[slot]["phase"] = _FLUSHES
+    d.holds[slot]["phase"] = _FLUSHES
     return add_child(p, made, d.log[0]["volume"], FLUSH, 0, 0)
 
 
@@ -235,7 +235,7 @@ def _flush(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
 def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on: processor, flush, processor, and the next piece if a segment has ended in between; then let go who waits."""
     log = d.log[0]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     phase = hold["phase"]
     if phase == _ASKS:  # of a commit that a replica confirms
         hold["phase"] = _SENT

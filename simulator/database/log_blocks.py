@@ -56,10 +56,10 @@ class LogBlocks:
 @kernel
 def accept_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     """Take a request; who finds his position durable goes on at once."""
-    p.holds[slot]["phase"] = _FOLLOWS
+    d.holds[slot]["phase"] = _FOLLOWS
     if p.requests[slot]["op"] == READ:
-        p.holds[slot]["phase"] = _OWNS
-        p.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
+        d.holds[slot]["phase"] = _OWNS
+        d.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
         return now + PASS_ON_NS
     if p.requests[slot]["op"] == PREFETCH or _is_satisfied(p, d, slot):
         return now + PASS_ON_NS
@@ -88,7 +88,7 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     slot = _find(p, d, False)
     if slot == NONE:
         return NONE, NEVER, NEVER
-    _take_block(p, d, slot, now + PASS_ON_NS)
+    _take_block(d, slot, now + PASS_ON_NS)
     return slot, now + PASS_ON_NS, NEVER
 
 
@@ -129,9 +129,9 @@ def _has_room(d: Database) -> bool:
 
 
 @kernel
-def _take_block(p: Plant, d: Database, slot: int, began_ns: int) -> None:
+def _take_block(d: Database, slot: int, began_ns: int) -> None:
     """Give a request the next block."""
-    log, hold = d.log[0], p.holds[slot]
+    log, hold = d.log[0], d.holds[slot]
     block = log["next_block"] % len(d.log_blocks)
     taken = _block_bytes(d)
     length = _on_disk(d, taken)
@@ -154,21 +154,21 @@ def finish_log_blocks(p: Plant, d: Database, slot: int) -> int:
     """Begin to write the block of a request that has one; another block may take what it asks for beyond that."""
     made = arm_checkpointer(p, d, 0)
     request = p.requests[slot]
-    if p.holds[slot]["phase"] != _OWNS:
+    if d.holds[slot]["phase"] != _OWNS:
         return made
     if request["op"] == WRITE:  # goes on; nobody waits for the block
-        return add_background(p, made, d.stations[AT_LOG], READ, p.holds[slot]["position"], 0)
+        return add_background(p, made, d.stations[AT_LOG], READ, d.holds[slot]["position"], 0)
     if request["op"] == FLUSH and request["offset_bytes"] > d.log[0]["written"]:
         made = add_background(p, made, d.stations[AT_LOG], FLUSH, request["offset_bytes"], 0)
     if d.costs[LOG_IO_NS] > 0:
-        p.holds[slot]["phase"] = _ISSUES
+        d.holds[slot]["phase"] = _ISSUES
         return add_child(p, made, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
     return _write(p, d, slot, made)
 
 
 @kernel
 def _write(p: Plant, d: Database, slot: int, made: int) -> int:
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     hold["phase"] = _WRITES
     block = hold["position"] % len(d.log_blocks)
     offset, length = d.log_blocks[block, BLOCK_OFFSET], d.log_blocks[block, BLOCK_BYTES]
@@ -178,7 +178,7 @@ def _write(p: Plant, d: Database, slot: int, made: int) -> int:
 @kernel
 def resume_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on with a block: write, flush; then all blocks are durable before which none is missing."""
-    log, hold = d.log[0], p.holds[slot]
+    log, hold = d.log[0], d.holds[slot]
     phase = hold["phase"]
     if phase == _ISSUES:
         return _write(p, d, slot, 0)

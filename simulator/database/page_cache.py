@@ -65,8 +65,8 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     op = p.requests[slot]["op"]
     if is_background(p, slot):
         return (now // _FLUSHER_NS + 1) * _FLUSHER_NS if op == _FLUSHER else now + PASS_ON_NS
-    p.holds[slot]["phase"] = _BEGINS
-    p.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
+    d.holds[slot]["phase"] = _BEGINS
+    d.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
     if op in (WRITE, FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
         queue.append(p, waiting, slot)
         return WAIT
@@ -111,9 +111,9 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
     elif op in (FLUSH, FILL):
         return _write_next(p, d, slot)
     else:
-        rest_bytes = request["offset_bytes"] + request["length_bytes"] - p.holds[slot]["position"]
+        rest_bytes = request["offset_bytes"] + request["length_bytes"] - d.holds[slot]["position"]
         if rest_bytes > 0:
-            made = add_child(p, made, c["station"], WRITE, p.holds[slot]["position"], rest_bytes)
+            made = add_child(p, made, c["station"], WRITE, d.holds[slot]["position"], rest_bytes)
         if c["flusher"] == 0:
             c["flusher"] = 1
             made = add_background(p, made, c["station"], _FLUSHER, 0, 0)
@@ -129,12 +129,12 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     end = request["offset_bytes"] + request["length_bytes"]
     op = request["op"]
     if op == FLUSH:
-        return 0 if p.holds[slot]["phase"] == _FLUSHES else _write_next(p, d, slot)
+        return 0 if d.holds[slot]["phase"] == _FLUSHES else _write_next(p, d, slot)
     if not is_background(p, slot) and op == WRITE:
         return 0
     if not is_background(p, slot) and op != AWAIT:
-        hold = p.holds[slot]
-        for page in range(hold["low_bytes"] // size, hold["position"] // size):
+        hold = d.holds[slot]
+        for page in range(hold["start_bytes"] // size, hold["position"] // size):
             if find(p, c["cache"], page) == NOWHERE:
                 take_place(p, c["cache"], page, CLEAN, now)
         return _read_missing(p, d, slot)
@@ -174,7 +174,7 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
         if place == NOWHERE:
             place = take_place(p, c["cache"], page, DIRTY, now)
             if place == NOWHERE:
-                p.holds[slot]["position"] = page * size
+                d.holds[slot]["position"] = page * size
                 return bool(page > first)
         elif state_of(p, c["cache"], place) == CLEAN:
             set_state(p, c["cache"], place, DIRTY)
@@ -183,7 +183,7 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
         else:
             continue
         d.dirty_since_ns[place] = now
-    p.holds[slot]["position"] = request["offset_bytes"] + request["length_bytes"]
+    d.holds[slot]["position"] = request["offset_bytes"] + request["length_bytes"]
     return True
 
 
@@ -192,7 +192,7 @@ def _read_missing(p: Plant, d: Database, slot: int) -> int:
     """Read the next pages of a request that are not there, if there are any left."""
     request = p.requests[slot]
     made = 0
-    while made == 0 and p.holds[slot]["position"] < request["offset_bytes"] + request["length_bytes"]:
+    while made == 0 and d.holds[slot]["position"] < request["offset_bytes"] + request["length_bytes"]:
         made = _read_missing_part(p, d, slot)
     return made
 
@@ -202,12 +202,12 @@ def _read_missing_part(p: Plant, d: Database, slot: int) -> int:
     """Look for the next pages of a request; read those that are not there, neighbours together."""
     c = d.page_cache[0]
     request = p.requests[slot]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     size = d.page_bytes[0]
     first = hold["position"] // size
     end = min((request["offset_bytes"] + request["length_bytes"]) // size, first + PAGES_AT_ONCE)
     volume = volume_of(d, first)
-    hold["low_bytes"] = hold["position"]
+    hold["start_bytes"] = hold["position"]
     hold["position"] = end * size
     c["read_pages"] += end - first
     made = 0
@@ -270,7 +270,7 @@ def _write_range(p: Plant, d: Database, slot: int) -> int:
 def _write_next(p: Plant, d: Database, slot: int) -> int:
     """Begin to write back the next dirty pages of a range; of a sync, flush the volume behind the last."""
     c = d.page_cache[0]
-    request, hold = p.requests[slot], p.holds[slot]
+    request, hold = p.requests[slot], d.holds[slot]
     size = d.page_bytes[0]
     end = (request["offset_bytes"] + request["length_bytes"]) // size
     page = hold["position"] // size

@@ -37,7 +37,7 @@ _OTHER_ORDER = 1 << 20
 @kernel(hot=True)
 def draw_row(d: Database, table: int, entity: int, counter: int) -> int:
     """Return the rank of the row that an access to a table looks up."""
-    return draw_rank(d.reach, d.first_rank, d.law[table], d.law[table + 1], table, d.seed[0], entity, counter)
+    return draw_rank(d.laws, table, d.seed[0], entity, counter)
 
 
 @kernel

@@ -15,7 +15,7 @@ are to go WRITE, pages that go into the extension EXTEND.
 import numpy as np
 
 from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.children import add_background, add_child, charge, is_background
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
@@ -83,7 +83,7 @@ def _waits_for_reader(p: Plant, d: Database, slot: int) -> bool:
     held = d.frame_of[request["offset_bytes"] // d.page_bytes[0]]
     if held == 0 or d.state[held - 1] != READING:
         return False
-    p.holds[slot]["chain"] = d.chain[held - 1]
+    d.holds[slot]["chain"] = d.chain[held - 1]
     d.chain[held - 1] = slot
     return True
 
@@ -108,7 +108,7 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
         elif not _take_frames(p, d, slot, now):
             return NONE, NEVER, NEVER
         queue.remove(p, d.pool_state[READY], slot, NONE)
-        p.work_ns[station, 0] += PASS_ON_NS
+        charge(p, station, 0, PASS_ON_NS)
         return slot, now + PASS_ON_NS, NEVER
 
 
@@ -148,7 +148,7 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
                 d.ahead_for[frame] = session + 1
                 s["in_flight"] += 1
         page += 1
-    p.holds[slot]["position"] = page
+    d.holds[slot]["position"] = page
     if d.lazy_writer.size == 0:
         return bool(page > first or request["op"] == PREFETCH)
     wanted = wanted_frames(d, is_background(p, slot))
@@ -176,7 +176,7 @@ def _root(p: Plant, slot: int) -> int:
 def finish_pool(p: Plant, d: Database, slot: int) -> int:
     """Start what a request asks for; post what has to be written for frames to become free."""
     op = p.requests[slot]["op"]
-    p.holds[slot]["phase"] = _PARTS
+    d.holds[slot]["phase"] = _PARTS
     if op == AWAIT:
         return 0
     if op == FLUSH:
@@ -199,7 +199,7 @@ def _start_reads(p: Plant, d: Database, slot: int, made: int) -> int:
     """Start the reads of the pages that got frames; join those that others have started."""
     request = p.requests[slot]
     op, size = request["op"], d.page_bytes[0]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     page = request["offset_bytes"] // size
     end = page + request["length_bytes"] // size
     if op == FILL:
@@ -252,7 +252,7 @@ def _add_fill(p: Plant, d: Database, slot: int, made: int, page: int, pages: int
 @kernel
 def _write_run(p: Plant, d: Database, slot: int) -> int:
     """Write pages that have to go, the log up to them before."""
-    request, hold = p.requests[slot], p.holds[slot]
+    request, hold = p.requests[slot], d.holds[slot]
     size = d.page_bytes[0]
     first = request["offset_bytes"] // size
     if hold["phase"] == _PARTS:
@@ -268,7 +268,7 @@ def _write_run(p: Plant, d: Database, slot: int) -> int:
 def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
     """Write the pages that have to go for those of a request, the log before them, or, if there are none, read its own."""
     request = p.requests[slot]
-    hold = p.holds[slot]
+    hold = d.holds[slot]
     size = d.page_bytes[0]
     first = request["offset_bytes"] // size
     end = first + request["length_bytes"] // size
@@ -302,7 +302,7 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
 @kernel
 def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     """Read after the writes; after the read the pages are there for all that wait for them."""
-    phase = p.holds[slot]["phase"]
+    phase = d.holds[slot]["phase"]
     op = p.requests[slot]["op"]
     if op == WRITE and phase == _LOGGING:
         return _write_run(p, d, slot)
@@ -343,11 +343,11 @@ def _arrive(p: Plant, d: Database, frame: int) -> None:
     turned = NONE
     other = d.chain[frame]
     while other != NONE:
-        behind = p.holds[other]["chain"]
-        p.holds[other]["chain"] = turned
+        behind = d.holds[other]["chain"]
+        d.holds[other]["chain"] = turned
         turned = other
         other = behind
     while turned != NONE:
         queue.append(p, d.pool_state[READY], turned)
-        turned = p.holds[turned]["chain"]
+        turned = d.holds[turned]["chain"]
     d.chain[frame] = NONE

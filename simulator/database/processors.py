@@ -12,6 +12,7 @@ A slice is slowed down by the cores that are busy when it starts, itself include
 """
 
 from tiersim.devices import queue
+from tiersim.devices.children import charge
 from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import CHOSEN_PROCESS, random_bits
@@ -46,7 +47,7 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
     d.cpu_order[WAITING_SLICES] -= 1
     d.in_service[0] += 1
     service = max(p.requests[slot]["length_bytes"] * d.slowdown[d.in_service[0]] // 1000, 1)
-    p.work_ns[station, 0] += service
+    charge(p, station, 0, service)
     if p.requests[slot]["parent"] == NONE:  # not of a reader
         d.sessions[p.requests[slot]["stream"]]["part_ns"] = service
     return slot, now + service, NEVER

@@ -6,7 +6,7 @@ reads by itself.
 """
 
 from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices.children import add_child, charge
 from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ
@@ -55,14 +55,14 @@ def choose_readers(p: Plant, d: Database, station: int, now: int) -> tuple[int, 
         return NONE, NEVER, NEVER
     queue.remove(p, d.readers[READERS_QUEUE], slot, NONE)
     d.readers[READERS_BUSY] += 1
-    p.work_ns[station, 0] += PASS_ON_NS
+    charge(p, station, 0, PASS_ON_NS)
     return slot, now + PASS_ON_NS, NEVER
 
 
 @kernel
 def finish_readers(p: Plant, d: Database, slot: int) -> int:
     """Use the CPU that the read takes."""
-    p.holds[slot]["phase"] = _COMPUTING
+    d.holds[slot]["phase"] = _COMPUTING
     cpu_ns = read_ahead_ns(d, p.requests[slot]["length_bytes"] // d.page_bytes[0])
     if cpu_ns == 0:
         return resume_readers(p, d, slot)
@@ -72,8 +72,8 @@ def finish_readers(p: Plant, d: Database, slot: int) -> int:
 @kernel
 def resume_readers(p: Plant, d: Database, slot: int) -> int:
     """Let the pool read the pages; then the process is free."""
-    if p.holds[slot]["phase"] == _COMPUTING:
-        p.holds[slot]["phase"] = _READING
+    if d.holds[slot]["phase"] == _COMPUTING:
+        d.holds[slot]["phase"] = _READING
         return add_child(
             p, 0, d.stations[AT_POOL], FILL, p.requests[slot]["offset_bytes"], p.requests[slot]["length_bytes"]
         )

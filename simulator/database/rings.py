@@ -1,4 +1,4 @@
-"""Rings of frames: who reads or writes many pages once uses a few frames again and again, and leaves the rest of the pool alone.
+"""Rings of frames: who reads many pages once uses a few frames again and again, and leaves the rest of the pool alone.
 
 PostgreSQL: storage/freelist.c, GetAccessStrategy and GetBufferFromRing. A ring grows by frames that the pool gives up for it; when it is full
 its oldest frame is used again, unless somebody else has used the page meanwhile: then the frame stays in the pool and the ring gets
@@ -7,11 +7,10 @@ another. Each session has one ring, empty until it is used.
 
 from tiersim.kernel import kernel
 from tiersim.simulator.database.frame_lists import _push, _unlink
-from tiersim.simulator.database.tables import BULK_READ, VALID, Database
+from tiersim.simulator.database.tables import VALID, Database
 
-#: Size of a ring of each kind, from BULK_READ on (freelist.c, GetAccessStrategy; vacuum_buffer_usage_limit for the last), in bytes.
-#: PostgreSQL 18 adds io_combine_limit x effective_io_concurrency pages to the first.
-RING_BYTES = (256 << 10, 16 << 20, 2 << 20)
+#: Size of a ring of a bulk read (freelist.c, GetAccessStrategy). PostgreSQL 18 adds io_combine_limit x effective_io_concurrency pages.
+RING_BYTES = 256 << 10
 #: A ring takes no more than this part of the pool.
 _POOL_PART = 8
 #: A scan of a table that is larger than this part of the pool reads through a ring (access/heap/heapam.c, initscan).
@@ -33,15 +32,13 @@ def scans_in_ring(d: Database, pages: int) -> bool:
 def choose(d: Database, session: int) -> int:
     """Take the oldest frame out of a session's ring and return it if it may be used again; -1: the pool has to give one.
 
-    A frame stays in the pool when somebody else used its page (a count above 1), and, of a bulk read, when its page was changed: its
-    log may not be flushed (bufmgr.c, StrategyRejectBuffer). How far the log is flushed is not compared.
+    A frame stays in the pool when somebody else used its page (a count above 1), and when its page was changed: its log may not be flushed (bufmgr.c, StrategyRejectBuffer). How far the log is flushed is not compared.
     """
-    kind = d.sessions[session]["ring"]
-    if d.ring_length[session] == 0 or d.ring_length[session] < d.ring_pages[kind]:
+    if d.ring_length[session] == 0 or d.ring_length[session] < d.ring_pages[d.sessions[session]["ring"]]:
         return -1
     frame = int(d.ring_newer[len(d.page_of) + session])
     leave(d, frame)
-    if d.state[frame] != VALID or d.used[frame] > 1 or (kind == BULK_READ and d.dirty[frame]):
+    if d.state[frame] != VALID or d.used[frame] > 1 or d.dirty[frame]:
         return -1
     return frame
 

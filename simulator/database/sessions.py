@@ -76,7 +76,8 @@ _MOST_DEMANDS = 256
 
 @kernel
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
-    """Let a session go on: returns ASKS, OVER, or when to call again."""
+    """Let a session go on: returns ASKS, OVER, or when to call again; those in ``called`` go on at this instant, too."""
+    d.called[0] = 0
     s = d.sessions[session]
     if s["phase"] == RUNNING:
         _account(d, session, now)
@@ -130,7 +131,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             if s["charge_ns"] > 0:
                 return _ask_processor(d, session)
             room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]
-            return _ask(d, session, FOR_LOG, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
+            s["waits"] = FOR_LOG
+            return _ask(d, session, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
         if kind == COMPUTE:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)
@@ -168,8 +170,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
                 continue
             s["step"] = 1
             if kind == COPY:
-                waits, category = (FOR_COPY, BACKUP) if demand["tables"] > 0 else (FOR_TEMP, TEMP)
-                return _ask(d, session, waits, AT_COPIES, READ, 0, open_copy(d, session, place), category)
+                s["waits"], category = (FOR_COPY, BACKUP) if demand["tables"] > 0 else (FOR_TEMP, TEMP)
+                return _ask(d, session, AT_COPIES, READ, 0, open_copy(d, session, place), category)
             return _ask_log(d, session, demand["log_bytes"])
         else:
             referred += _refer(d, session, place, now)
@@ -379,14 +381,12 @@ def _ask_processor(d: Database, session: int) -> int:
     s = d.sessions[session]
     slice_ns = min(s["charge_ns"], SLICE_NS)
     s["charge_ns"] -= slice_ns
-    return _ask(d, session, FOR_CPU, AT_PROCESSORS, READ, 0, slice_ns, PROCESSOR)
+    s["waits"] = FOR_CPU
+    return _ask(d, session, AT_PROCESSORS, READ, 0, slice_ns, PROCESSOR)
 
 
 @kernel
-def _ask(
-    d: Database, session: int, waits: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int
-) -> int:
-    d.sessions[session]["waits"] = waits
+def _ask(d: Database, session: int, station: int, op: int, offset_bytes: int, length_bytes: int, category: int) -> int:
     asked = d.asked[session]
     asked["station"] = d.stations[station]
     asked["op"] = op
@@ -409,7 +409,8 @@ def _ask_pool(d: Database, session: int) -> int:
         page, pages = _ramped_up(d, page)
     length = pages if op == AWAIT else pages * size
     category = DATA_READ if op == READ else READ_AHEAD
-    return _ask(d, session, FOR_READ, AT_POOL, op, page * size, length, category)
+    s["waits"] = FOR_READ
+    return _ask(d, session, AT_POOL, op, page * size, length, category)
 
 
 @kernel
@@ -432,7 +433,8 @@ def _ask_log(d: Database, session: int, log_bytes: int) -> int:
     """Put the record of the commit into the log, and ask for a flush up to it."""
     log = d.log[0]
     log["commits"] += 1
-    return _ask(d, session, FOR_LOG, AT_LOG, log["commit_op"], insert(d, log_bytes), 0, LOG_SYNC)
+    d.sessions[session]["waits"] = FOR_LOG
+    return _ask(d, session, AT_LOG, log["commit_op"], insert(d, log_bytes), 0, LOG_SYNC)
 
 
 @kernel
@@ -450,4 +452,5 @@ def _ask_temp(d: Database, session: int, blocks: int) -> int:
     op = WRITE if s["reference"] < blocks else READ
     offset = (s["spill_bytes"] + s["reference"] % blocks * TEMP_BLOCK_BYTES) % d.temp_state[TEMP_BYTES]
     s["reference"] += 1
-    return _ask(d, session, FOR_TEMP, AT_TEMP, op, offset, TEMP_BLOCK_BYTES, TEMP)
+    s["waits"] = FOR_TEMP
+    return _ask(d, session, AT_TEMP, op, offset, TEMP_BLOCK_BYTES, TEMP)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import table_set
+from tiersim.simulator.popularity import Laws
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
 (
@@ -50,8 +51,8 @@ ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP, FOR_COPY =
 SWEEP, LRU, LRU2 = range(3)
 #: LRU-2: what ``used`` says of a frame whose page is being written so that it can go.
 GOING = 1
-#: What a page was read through, when a session does not want to fill the pool with what it reads or writes only once.
-NO_RING, BULK_READ, BULK_WRITE, VACUUM = range(4)
+#: What a page was read through, when a session does not want to fill the pool with what it reads only once.
+NO_RING, BULK_READ = range(2)
 
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
@@ -87,7 +88,7 @@ SESSION = _record(
     "part_ns",  # of this wait: CPU that was served, or the writing of old pages
     "in_flight",  # pages that are being read ahead for it
     "awaiting",  # slot of its request that waits for one of them, or NONE
-    "ring",  # through which it reads pages: NO_RING, BULK_READ, BULK_WRITE, VACUUM
+    "ring",  # through which it reads pages: NO_RING, BULK_READ
     "streamed",  # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
     "spill_bytes",  # where its temp blocks begin
     "locks",  # rows that it has locked
@@ -282,6 +283,19 @@ LOCKED_ROW = _record("rank", "table", "row", "next", "first_waiter", "last_waite
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
 PLACED = _record("rank_after", "place")
 
+#: What a station of the database knows of a request that it holds, one row per slot; beside the HOLD of the devices.
+HOLD = _record(
+    "phase",  # what the request does: each station has its own numbers
+    "position",  # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
+    "start_bytes",  # of what the page cache reads, and where a copy is in its file
+    "end_bytes",
+    "chain",  # next that waits for the same page of the pool
+    "level",  # whose pages a copy holds
+    "pages",  # that it holds
+    "work_ns",  # CPU that it has still to use
+    indices=("chain",),
+)
+
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
@@ -320,7 +334,7 @@ class Database(NamedTuple):
     sessions: NDArray[Any]  # SESSION
     asked: NDArray[Any]  # ASKED, one for each session
     spending: NDArray[np.int64]  # (sessions, SPENT): ns of the running statement
-    called: NDArray[np.int64]  # how many sessions are to be woken now, and which
+    called: NDArray[np.int64]  # how many sessions the last step called, and which
     read_streams: NDArray[Any]  # READ_STREAM, one for each session
     io_starts: NDArray[
         np.int64
@@ -367,9 +381,7 @@ class Database(NamedTuple):
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
     level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
-    law: NDArray[np.int64]  # (tables + 1,)
-    reach: NDArray[np.int64]
-    first_rank: NDArray[np.int64]
+    laws: Laws
     # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none
     page_of: NDArray[np.int64]  # (frames,); -1: none
@@ -427,3 +439,11 @@ class Database(NamedTuple):
     history: NDArray[np.int64]  # (intervals, HISTORY): at the end of each
     page_bytes: NDArray[np.int64]  # (1,)
     seed: NDArray[np.int64]  # (1,)
+    holds: NDArray[Any]  # HOLD[slots]
+
+
+def with_slots(d: Database, slots: int) -> Database:
+    """Return a database whose stations can hold so many requests, with those that they hold."""
+    holds = np.zeros(slots, HOLD)
+    holds[: d.holds.size] = d.holds
+    return d._replace(holds=holds)

@@ -12,7 +12,7 @@ from tiersim.simulator.database.warm import Warmed
 
 #: What decides how a pool is filled, and what is filled then.
 _ASKED = (
-    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "first_level", "level_pages", "law", "reach", "first_rank",
+    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "first_level", "level_pages",
     "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
 )  # fmt: skip
 _HELD = (
@@ -52,7 +52,7 @@ class WarmPools:
 
 def _key(d: Database) -> bytes:
     digest = hashlib.blake2b(f"{len(d.page_of)} {len(d.frame_of)} {len(d.lazy_writer)}".encode())
-    for values in (*(getattr(d, name) for name in _ASKED), d.sessions["next"], d.sessions["end"]):
+    for values in (*(getattr(d, name) for name in _ASKED), *d.laws, d.sessions["next"], d.sessions["end"]):
         digest.update(np.ascontiguousarray(values).tobytes())
         digest.update(b"|")
     return digest.digest()

@@ -5,11 +5,10 @@ samples of the pages in caches as much smaller (`Simulated`). References come in
 codes of who asks for them, whose curves are told apart.
 """
 
-from tiersim.simulator.miss_ratios.counts import Counts, Curve, curve_of
+from tiersim.simulator.miss_ratios.counts import Counts, Curve, curve_of, size_grid
 from tiersim.simulator.miss_ratios.exact import ExactCurve
 from tiersim.simulator.miss_ratios.knees import knees
 from tiersim.simulator.miss_ratios.shards import Shards
 from tiersim.simulator.miss_ratios.simulated import Simulated
-from tiersim.simulator.miss_ratios.sizes import size_grid
 
 __all__ = ["Counts", "Curve", "ExactCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]

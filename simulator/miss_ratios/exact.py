@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from tiersim.simulator.miss_ratios.counts import Counts
+from tiersim.simulator.miss_ratios.counts import Counts, Sizes
 from tiersim.simulator.miss_ratios.distances import MOST_PAGES, StackDistances
 from tiersim.simulator.miss_ratios.histogram import Classes, DistanceHistogram
 from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers
-from tiersim.simulator.miss_ratios.sizes import Sizes
 
 
 class ExactCurve:

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel
+from tiersim.simulator.miss_ratios.counts import Sizes
 from tiersim.simulator.miss_ratios.distances import FIRST
 from tiersim.simulator.miss_ratios.numbering import Pages
-from tiersim.simulator.miss_ratios.sizes import Sizes
 
 Classes = NDArray[np.int32]
 

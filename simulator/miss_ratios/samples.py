@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import _mix
 from tiersim.simulator.miss_ratios.counts import MOST_SAMPLES
 from tiersim.simulator.miss_ratios.numbering import Keys
@@ -24,25 +24,26 @@ class Chosen(NamedTuple):
     first: NDArray[np.int64]  # (samples + 1,): where those of each sample begin
 
 
+@table_set
+class Hits(NamedTuple):
+    """Room for the references of a block that are in a sample, in their order."""
+
+    row: NDArray[np.int32]  # of the block
+    sample: NDArray[np.uint8]
+    fraction: NDArray[np.int64]  # the hash within the range of the sample, of 2^32
+
+
 @kernel(vectorized=True)
-def choose(
-    keys: Keys,
-    seed: int,
-    samples: int,
-    thresholds: NDArray[np.int64],
-    row: NDArray[np.int32],
-    sample: NDArray[np.uint8],
-    fraction: NDArray[np.int64],
-) -> int:
+def choose(keys: Keys, seed: int, samples: int, thresholds: NDArray[np.int64], hits: Hits) -> int:
     """Write down the references to pages whose hash is below the threshold of its sample; returns how many these are."""
     count = 0
     for place in range(len(keys)):
         key = keys[place]
         hashed = _mix(_mix((key & _LOW) ^ seed) ^ (key >> 32 & _LOW)) * samples
         which, within = hashed >> 32, hashed & _LOW
-        row[count] = place
-        sample[count] = which
-        fraction[count] = within
+        hits.row[count] = place
+        hits.sample[count] = which
+        hits.fraction[count] = within
         count += within < thresholds[which]
     return count
 
@@ -63,7 +64,7 @@ class Sampler:
         """Return the references of a block that are in a sample."""
         row, fraction = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
         sample = np.empty(len(keys), np.uint8)
-        count = choose(keys, self._seed, self.samples, self.thresholds, row, sample, fraction)
+        count = choose(keys, self._seed, self.samples, self.thresholds, Hits(row, sample, fraction))
         order = np.argsort(sample[:count], kind="stable")
         first = np.concatenate([[0], np.cumsum(np.bincount(sample[:count], minlength=self.samples))])
         return Chosen(row[order], fraction[order], first)

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
-from tiersim.simulator.miss_ratios.counts import Amounts, Counts
+from tiersim.simulator.miss_ratios.counts import Amounts, Counts, Sizes, size_grid
 from tiersim.simulator.miss_ratios.distances import MOST_PAGES, StackDistances
 from tiersim.simulator.miss_ratios.histogram import Classes, DistanceHistogram
 from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers
 from tiersim.simulator.miss_ratios.samples import Sampler
-from tiersim.simulator.miss_ratios.sizes import Sizes, size_grid
 
 #: Distances within a sample are counted in bins of 3 % at most, and interpolated between.
 _STEPS = 32

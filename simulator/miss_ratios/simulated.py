@@ -9,11 +9,10 @@ from itertools import product
 
 import numpy as np
 
-from tiersim.simulator.miss_ratios.counts import Counts
+from tiersim.simulator.miss_ratios.counts import Counts, Sizes
 from tiersim.simulator.miss_ratios.distances import MOST_PAGES
 from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers, Pages
 from tiersim.simulator.miss_ratios.samples import Sampler
-from tiersim.simulator.miss_ratios.sizes import Sizes
 from tiersim.simulator.policies import misses
 
 #: Samples that have more than this part of the pages together are no cheaper, by much, than all of them, and worse: a small cache need not

@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from simpy import Environment
-from simpy.events import Event
+from simpy.events import Event, EventPriority
 
 from tiersim.devices.tables import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator import station as kernels
@@ -22,21 +22,42 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import no_database
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.tables import Database, with_slots
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
-from tiersim.simulator.metrics import Metrics, close, record_completion, record_lag, record_sync
-from tiersim.simulator.reference.wake import Wake
-from tiersim.simulator.statistics_kernels import note_accepted, note_finished
+from tiersim.simulator.metrics import (
+    Metrics,
+    close,
+    note_accepted,
+    note_finished,
+    record_arrival,
+    record_completion,
+    record_lag,
+    record_sync,
+)
 from tiersim.simulator.streams import (
-    LEAST_WANTED,
-    STARTED,
     Streams,
+    lets_followers_go,
     next_start,
     no_streams,
     note_ended,
     note_started,
     wake_follower,
 )
+
+
+class Wake(Event):
+    """An event that waits until :meth:`set` gives it a time and a key."""
+
+    def __init__(self, env: Environment) -> None:
+        """Make an event that is not in the calendar yet."""
+        super().__init__(env)
+        self._ok = True
+        self._value: Any = None
+
+    def set(self, at_ns: int, key: int) -> "Wake":
+        """Put it into the calendar; SimPy sorts by (time, priority), and the key is the priority."""
+        self.env.schedule(self, priority=EventPriority(key), delay=at_ns - self.env.now)
+        return self
 
 
 @dataclass(frozen=True)
@@ -113,7 +134,7 @@ class ReferenceEngine:
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
         self._streams = no_streams() if streams is None else streams
-        self.database = no_database() if database is None else database
+        self.database = with_slots(no_database() if database is None else database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)
         self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
@@ -185,8 +206,7 @@ class ReferenceEngine:
         self.plant.requests[slot]["stream"] = stream
         record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
         self._enter(slot, int(s.station[row]), ARRIVAL)
-        if s.streams[stream]["foreground"] and s.pace_state[STARTED] >= s.pace_state[LEAST_WANTED]:
-            s.pace_state[LEAST_WANTED] = NEVER
+        if lets_followers_go(s, stream):
             for follower in s.followers.tolist():
                 if wake_follower(s, follower):
                     self._consider(follower, ARRIVAL)
@@ -202,7 +222,6 @@ class ReferenceEngine:
         called = self.database.called
         for other in called[1 : 1 + called[0]].tolist():
             self._wake(other, self.now, ARRIVAL)
-        called[0] = 0
         if answer == RESTS:
             return
         if answer == OVER:
@@ -228,7 +247,7 @@ class ReferenceEngine:
         request["intended_ns"] = intended_ns
         request["category"] = category
         request["interval"] = self._interval
-        self.metrics.arrivals[self._interval, category] += 1
+        record_arrival(self.metrics, category, self._interval)
 
     def _station(self, station: int) -> Generator[Event]:
         """Wait to be called; start what the device chooses until it chooses nothing."""
@@ -376,6 +395,7 @@ class ReferenceEngine:
         slots = self.plant.requests.size
         held = {name: getattr(self.plant, name) for name in PER_SLOT}
         self.plant = self.plant._replace(**{n: np.concatenate([rows, np.zeros_like(rows)]) for n, rows in held.items()})
+        self.database = with_slots(self.database, 2 * slots)
         self._free = list(range(slots, 2 * slots))[::-1]
 
     def _start(self, process: Generator[Event]) -> None:

@@ -61,7 +61,7 @@ ENGINE = (
     ),
     Fault(
         "area-of-stations",
-        "simulator/statistics_kernels.py",
+        "simulator/metrics.py",
         's["changed_ns"] = now\n    s["outstanding"] -= 1',
         's["outstanding"] -= 1',
         "The time since the last arrival is counted again at each end: mean queues are too long.",

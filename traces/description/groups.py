@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bin_edges_ns, bin_of, bins, quantile_ns
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.bundle import Requests
+from tiersim.traces.bundle import Columns, Requests
 from tiersim.traces.description.survey import CLASSES, Survey
 from tiersim.traces.schema import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 
@@ -57,48 +57,52 @@ def _jump(ends: Table, stream: int, file: int, op: int, offset: int, stop: int) 
     return jump
 
 
+class _Request(NamedTuple):
+    """What is counted of a request in each of its groups."""
+
+    op: int
+    length: int
+    size: int  # its place among the lengths told apart
+    latency: int
+    by_stream: int  # how far it begins from the end of the one before of its stream
+
+
 @kernel
-def _count(
-    tables: Tables, group: int, op: int, length: int, size: int, latency: int, jump: int, jump_of_stream: int
-) -> None:
+def _count(tables: Tables, group: int, r: _Request, jump: int) -> None:
+    """Count a request in a group; *jump*: how far it begins from the end of the one before there."""
     counts = tables.counts
     counts[group, COUNT] += 1
-    counts[group, BYTES] += length
-    counts[group, READS + op] += 1
-    if op <= WRITE:
-        counts[group, READ_BYTES + op] += length
-    tables.sizes[group, size] += 1
-    if length > 0:
+    counts[group, BYTES] += r.length
+    counts[group, READS + r.op] += 1
+    if r.op <= WRITE:
+        counts[group, READ_BYTES + r.op] += r.length
+    tables.sizes[group, r.size] += 1
+    if r.length > 0:
         counts[group, WITH_LENGTH] += 1
         counts[group, SEQUENTIAL] += jump == 0
-        counts[group, BY_STREAM] += jump_of_stream == 0
-        counts[group, RANDOM] += min(abs(jump), abs(jump_of_stream)) > NEAR_BYTES
-    if latency >= 0:
+        counts[group, BY_STREAM] += r.by_stream == 0
+        counts[group, RANDOM] += min(abs(jump), abs(r.by_stream)) > NEAR_BYTES
+    if r.latency >= 0:
         counts[group, MEASURED] += 1
-        tables.latency_ns[group] += latency
-        tables.histograms[group, bin_of(latency, FINE_BITS)] += 1
+        tables.latency_ns[group] += r.latency
+        tables.histograms[group, bin_of(r.latency, FINE_BITS)] += 1
 
 
 @kernel
 def count_requests(
+    block: Columns,
     classes: NDArray[np.uint8],
-    op: NDArray[np.uint8],
-    file: NDArray[np.int32],
-    stream: NDArray[np.int32],
-    offset_bytes: Table,
-    length_bytes: Table,
-    latency_ns: Table,
     sizes: Table,
     group_of_file: Table,
     group_of_stream: Table,
     tables: Tables,
 ) -> None:
     """Add requests to the three groups that each belongs to; ``sizes`` are indices into the lengths told apart."""
-    for row in range(len(op)):
+    for row in range(len(block.op)):
         # int64 first: numba takes sums of a small unsigned and a signed number as float
-        code, operation = int(np.int64(classes[row])), int(np.int64(op[row]))
-        where, who = int(np.int64(file[row])), int(np.int64(stream[row]))
-        offset, length, latency = offset_bytes[row], length_bytes[row], latency_ns[row]
+        code, operation = int(np.int64(classes[row])), int(np.int64(block.op[row]))
+        where, who = int(np.int64(block.file[row])), int(np.int64(block.stream[row]))
+        offset, length, latency = block.offset_bytes[row], block.length_bytes[row], block.latency_ns[row]
         of_class = of_file = of_stream = by_stream = FAR
         if length > 0:
             stop = offset + length
@@ -109,10 +113,10 @@ def count_requests(
             by_stream = _jump(tables.ends_of_streams, who, where, operation, offset, stop)
             # a flush has no place, so its code stands for any operation
             of_stream = _jump(tables.ends_of_streams, who, where, FLUSH, offset, stop)
-        size = sizes[row]
-        _count(tables, code, operation, length, size, latency, of_class, by_stream)
-        _count(tables, group_of_file[where], operation, length, size, latency, of_file, by_stream)
-        _count(tables, group_of_stream[who + 1], operation, length, size, latency, of_stream, by_stream)
+        request = _Request(operation, length, sizes[row], latency, by_stream)
+        _count(tables, code, request, of_class)
+        _count(tables, group_of_file[where], request, of_file)
+        _count(tables, group_of_stream[who + 1], request, of_stream)
         if latency >= 0:
             octave = 1 + bin_of(length, 0) if length > 0 else 0
             tables.size_counts[operation, octave] += 1
@@ -143,13 +147,8 @@ class Groups:
     def add(self, block: Requests, classes: NDArray[np.uint8]) -> None:
         """Count the requests of *block*."""
         count_requests(
+            block.columns,
             classes,
-            block.op,
-            block.file,
-            block.stream,
-            block.offset_bytes,
-            block.length_bytes,
-            block.latency_ns,
             np.searchsorted(self._survey.sizes_bytes, block.length_bytes, "right") - 1,
             self._files.group_of_code,
             self._streams.group_of_code,

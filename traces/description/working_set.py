@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tiersim.histogram import bin_of, bins
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import SAMPLING, random_bits
-from tiersim.traces.bundle import Requests
+from tiersim.traces.bundle import Columns, Requests
 from tiersim.traces.description.survey import PAGE_BYTES, Survey
 from tiersim.traces.schema import READ, WRITE
 
@@ -81,71 +81,67 @@ def move_pages(old: Pages, new: Pages, halvings: int) -> int:
     return used
 
 
+@table_set
+class Found(NamedTuple):
+    """What is counted of touches, and how far they were followed."""
+
+    state: Table  # S_ROW, S_PAGE, S_USED
+    counts: Table  # (COUNTS,)
+    curve: Table  # (points,): new pages over time
+    since: Table  # (2, octaves): times since the last touch, of reads and of writes
+
+
 @kernel
 def touch_pages(
-    time_ns: Table,
-    op: NDArray[np.uint8],
-    file: NDArray[np.int32],
-    offset_bytes: Table,
-    length_bytes: Table,
-    first_pages: Table,
-    pages: Pages,
-    room: int,
-    halvings: int,
-    step_ns: int,
-    state: Table,
-    counts: Table,
-    curve: Table,
-    since: Table,
+    block: Columns, first_pages: Table, pages: Pages, room: int, halvings: int, step_ns: int, found: Found
 ) -> bool:
     """Touch the pages of reads and writes; return whether all are through, or no slot is free of *room*.
 
-    ``first_pages`` is the number of the first page of each file; ``curve`` int64[points] counts new pages by *step_ns*;
-    ``since`` int64[2, octaves] the times since the last touch, of reads and of writes.
+    ``first_pages`` is the number of the first page of each file; the curve counts new pages by *step_ns*.
     """
     weight = 1 << halvings
-    for row in range(state[S_ROW], len(op)):
-        operation = int(np.int64(op[row]))
+    for row in range(found.state[S_ROW], len(block.op)):
+        operation = int(np.int64(block.op[row]))
         if operation > WRITE:
             continue
-        base = first_pages[file[row]]
-        page = base + (offset_bytes[row] // PAGE_BYTES if state[S_PAGE] < 0 else state[S_PAGE])
-        last = base + (offset_bytes[row] + length_bytes[row] - 1) // PAGE_BYTES
-        state[S_PAGE] = -1
-        now_ns = time_ns[row]
+        base = first_pages[block.file[row]]
+        page = base + (block.offset_bytes[row] // PAGE_BYTES if found.state[S_PAGE] < 0 else found.state[S_PAGE])
+        last = base + (block.offset_bytes[row] + block.length_bytes[row] - 1) // PAGE_BYTES
+        found.state[S_PAGE] = -1
+        now_ns = block.time_ns[row]
         while page <= last:
             stop = min((page // PLACE_PAGES + 1) * PLACE_PAGES, last + 1)
             if not _watched(page, halvings):
                 page = stop
                 continue
-            if state[S_USED] + PLACE_PAGES > room:
-                state[S_ROW], state[S_PAGE] = row, page - base
+            if found.state[S_USED] + PLACE_PAGES > room:
+                found.state[S_ROW], found.state[S_PAGE] = row, page - base
                 return False
             while page < stop:
                 slot = _slot(pages.numbers, page)
-                counts[READ_TOUCHES + operation] += weight
+                found.counts[READ_TOUCHES + operation] += weight
                 if pages.numbers[slot] < 0:
                     pages.numbers[slot] = page
                     known = np.int64(0)
-                    state[S_USED] += 1
-                    counts[TOTAL] += weight
-                    curve[min(now_ns // step_ns, len(curve) - 1)] += weight
+                    found.state[S_USED] += 1
+                    found.counts[TOTAL] += weight
+                    found.curve[min(now_ns // step_ns, len(found.curve) - 1)] += weight
                 else:
                     known = np.int64(pages.states[slot])
                     before = 1 if known & LAST_WAS_WRITE else 0
-                    counts[AGAIN + 2 * operation + before] += weight
-                    since[operation, bin_of(now_ns - pages.touched_ns[slot], 0)] += weight
+                    found.counts[AGAIN + 2 * operation + before] += weight
+                    found.since[operation, bin_of(now_ns - pages.touched_ns[slot], 0)] += weight
                 own = WAS_READ if operation == READ else WAS_WRITTEN
                 if not known & own:
-                    counts[BY_READS + operation] += weight
+                    found.counts[BY_READS + operation] += weight
                     if known & (WAS_READ | WAS_WRITTEN):
-                        counts[BOTH] += weight
+                        found.counts[BOTH] += weight
                 pages.touched_ns[slot] = now_ns
                 pages.states[slot] = (
                     known & (WAS_READ | WAS_WRITTEN) | own | (LAST_WAS_WRITE if operation == WRITE else 0)
                 )
                 page += 1
-    state[S_ROW] = 0
+    found.state[S_ROW] = 0
     return True
 
 
@@ -156,10 +152,12 @@ class WorkingSet:
         """Make room for what the *survey* found."""
         self._survey, self._span_ns = survey, span_ns
         self._step_ns = span_ns // CURVE_POINTS + 1
-        self._counts = np.zeros(COUNTS, np.int64)
-        self._curve = np.zeros(max(-(-span_ns // self._step_ns), 1), np.int64)
-        self._since = np.zeros((2, bins(0)), np.int64)
-        self._state = np.array([0, -1, 0], np.int64)
+        self._found = Found(
+            state=np.array([0, -1, 0], np.int64),
+            counts=np.zeros(COUNTS, np.int64),
+            curve=np.zeros(max(-(-span_ns // self._step_ns), 1), np.int64),
+            since=np.zeros((2, bins(0)), np.int64),
+        )
         self._table = _pages(FIRST_SLOTS)
         touches = survey.page_reads + survey.page_writes
         self._halvings = max((touches - 1) // MOST_TOUCHES, 0).bit_length()
@@ -171,21 +169,15 @@ class WorkingSet:
 
     def add(self, block: Requests) -> None:
         """Touch what *block* reads and writes."""
+        columns = block.columns
         while not self._hopeless and not touch_pages(
-            block.time_ns,
-            block.op,
-            block.file,
-            block.offset_bytes,
-            block.length_bytes,
+            columns,
             self._first_pages,
             self._table,
             int(len(self._table.numbers) * LOAD),
             self._halvings,
             self._step_ns,
-            self._state,
-            self._counts,
-            self._curve,
-            self._since,
+            self._found,
         ):
             self._make_room()
 
@@ -193,8 +185,8 @@ class WorkingSet:
         """Return the key ``working_set``."""
         if self._hopeless:
             return None
-        total, read, written, both = (int(count) * PAGE_BYTES for count in self._counts[: BOTH + 1])
-        starts = np.arange(1, len(self._curve) + 1) * self._step_ns
+        total, read, written, both = (int(count) * PAGE_BYTES for count in self._found.counts[: BOTH + 1])
+        starts = np.arange(1, len(self._found.curve) + 1) * self._step_ns
         return {
             "page_bytes": PAGE_BYTES,
             "total_bytes": total,
@@ -203,7 +195,7 @@ class WorkingSet:
             "both_bytes": min(both, read, written),
             "curve": {
                 "time_ns": np.minimum(starts, self._span_ns).tolist(),
-                "bytes": (np.cumsum(self._curve) * PAGE_BYTES).tolist(),
+                "bytes": (np.cumsum(self._found.curve) * PAGE_BYTES).tolist(),
             },
             "estimated": self._halvings > 0,
             "sampled_share": 0.5**self._halvings,
@@ -213,8 +205,8 @@ class WorkingSet:
         """Return the key ``re_reference``."""
         if self._hopeless:
             return None
-        reads, writes = int(self._counts[READ_TOUCHES]), int(self._counts[WRITE_TOUCHES])
-        again = self._counts[AGAIN:].tolist()
+        reads, writes = int(self._found.counts[READ_TOUCHES]), int(self._found.counts[WRITE_TOUCHES])
+        again = self._found.counts[AGAIN:].tolist()
         return {
             "page_reads": self._survey.page_reads,
             "page_writes": self._survey.page_writes,
@@ -222,8 +214,8 @@ class WorkingSet:
             "read_after_write": again[1] / reads if reads else None,
             "write_after_read": again[2] / writes if writes else None,
             "write_after_write": again[3] / writes if writes else None,
-            "reads_since_last_ns": _drawn(self._since[READ]),
-            "writes_since_last_ns": _drawn(self._since[WRITE]),
+            "reads_since_last_ns": _drawn(self._found.since[READ]),
+            "writes_since_last_ns": _drawn(self._found.since[WRITE]),
         }
 
     def _make_room(self) -> None:
@@ -233,7 +225,7 @@ class WorkingSet:
         else:
             self._halvings += 1
         table = _pages(slots)
-        self._state[S_USED] = move_pages(self._table, table, self._halvings)
+        self._found.state[S_USED] = move_pages(self._table, table, self._halvings)
         self._table = table
 
 

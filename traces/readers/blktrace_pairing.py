@@ -20,6 +20,8 @@ when its write goes on is dropped: then the device did without.
 Equal candidates are taken first come, first served; one that fills the range exactly comes before them.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,8 +79,16 @@ from tiersim.traces.readers.blktrace_rows import (
     R_STATE,
     R_STREAM,
     R_TIME,
+    S_BASE,
+    S_COMMAND,
+    S_FIRST_ISSUE_NS,
+    S_FIRST_QUEUE_NS,
+    S_HEAD,
+    S_NOW_NS,
+    S_START_NS,
     WAITING_PLACE,
     WALK_LIMIT,
+    Rows,
     Table,
     chain,
     close,
@@ -105,10 +115,6 @@ HOLE_SECTORS = 8  # bios are pages
 #: An event is paired only while the ring has room for this many rows more; it makes no more than there is room for.
 ROOM = 4
 
-#: Scalars that live from call to call.
-S_BASE, S_HEAD, S_COMMAND, S_START_NS, S_NOW_NS, S_FIRST_QUEUE_NS, S_FIRST_ISSUE_NS = range(7)
-SCALARS = 7
-
 #: What pairing counts: queued commands without data that are no flushes, completions with an error, and events without a
 #: partner, by the number of binary digits of their time since the recording began: those that miss a command (C or R
 #: without D), and those that miss a bio (D without Q, the C of a flushed bio without Q).
@@ -116,34 +122,32 @@ EMPTY, FAILED, NO_COMMAND, NO_BIO = 0, 1, 2, 66
 PAIR_COUNTS = 130
 
 
+class Bio(NamedTuple):
+    """What is queued."""
+
+    time_ns: int
+    device: int
+    op: int
+    first: int  # sector
+    end: int
+    flags: int
+    stream: int
+
+
 @kernel(checked=True)
-def _bio(
-    rows: Table,
-    ends: Table,
-    head: int,
-    time_ns: int,
-    device: int,
-    op: int,
-    first: int,
-    end: int,
-    flags: int,
-    stream: int,
-) -> int:
-    """Make the row of a bio, and before it that of the flush that it begins with; return the new head."""
-    mask = len(rows) - 1
+def _queue(r: Rows, bio: Bio) -> None:
+    """Make the row of a bio, and before it that of the flush that it begins with."""
+    mask = len(r.ring) - 1
     flush = -1
-    if op == FLUSH or flags & PREFLUSH:
-        flush = head
-        head = new_row(rows, ends, head, time_ns, device, FLUSH, 0, 0, WAITING_PLACE, QUEUED)
-        rows[flush & mask, R_STREAM] = stream
-        rows[flush & mask, R_FLAGS] = flags & (FLAG_SYNC | FLAG_META) | (OWN_FLUSH if op == FLUSH else 0)
-    if op != FLUSH:
-        bio = head
-        head = new_row(rows, ends, head, time_ns, device, op, first, end, first, QUEUED)
-        rows[bio & mask, R_STREAM] = stream
-        rows[bio & mask, R_FLAGS] = flags
-        rows[bio & mask, R_FLUSH] = flush
-    return head
+    if bio.op == FLUSH or bio.flags & PREFLUSH:
+        flush = new_row(r, bio.time_ns, bio.device, FLUSH, 0, 0, WAITING_PLACE)
+        r.ring[flush & mask, R_STREAM] = bio.stream
+        r.ring[flush & mask, R_FLAGS] = bio.flags & (FLAG_SYNC | FLAG_META) | (OWN_FLUSH if bio.op == FLUSH else 0)
+    if bio.op != FLUSH:
+        row = new_row(r, bio.time_ns, bio.device, bio.op, bio.first, bio.end, bio.first) & mask
+        r.ring[row, R_STREAM] = bio.stream
+        r.ring[row, R_FLAGS] = bio.flags
+        r.ring[row, R_FLUSH] = flush
 
 
 @kernel(checked=True)
@@ -170,169 +174,143 @@ def flags_of(categories: int) -> int:
 
 
 @kernel(checked=True)
-def _split(rows: Table, ends: Table, head: int, device: int, sector: int, cut: int, op: int) -> int:
-    """Cut the queued row at *sector* in two that share the queue time; return the new head."""
-    mask = len(rows) - 1
-    index = chain(rows, ends, device, sector)
+def _split(r: Rows, device: int, sector: int, cut: int, op: int) -> None:
+    """Cut the queued row at *sector* in two that share the queue time."""
+    mask = len(r.ring) - 1
+    index = chain(r, device, sector)
     while index >= 0:
         row = index & mask
-        end = rows[row, R_END]
-        if rows[row, R_STATE] == QUEUED and rows[row, R_OP] == op and sector < cut < end:
-            rows[row, R_END] = cut
-            flags, stream = rows[row, R_FLAGS], rows[row, R_STREAM]
-            return _bio(rows, ends, head, rows[row, R_TIME], device, op, cut, end, flags, stream)
-        index = following(rows, index)
-    return head
+        end = r.ring[row, R_END]
+        if r.ring[row, R_STATE] == QUEUED and r.ring[row, R_OP] == op and sector < cut < end:
+            r.ring[row, R_END] = cut
+            _queue(r, Bio(r.ring[row, R_TIME], device, op, cut, end, r.ring[row, R_FLAGS], r.ring[row, R_STREAM]))
+            return
+        index = following(r, index)
 
 
 @kernel(checked=True)
-def _choose(rows: Table, ends: Table, device: int, sector: int, op: int, state: int, command: int, sectors: int) -> int:
+def _choose(r: Rows, device: int, sector: int, op: int, state: int, command: int, sectors: int) -> int:
     """Return the open row at *sector* that an event over *sectors* means, or -1.
 
     QUEUED rows have to end within the event. ISSUED rows have to be of *command*, if one is given.
     """
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     first = -1
-    index = chain(rows, ends, device, sector)
+    index = chain(r, device, sector)
     for _ in range(WALK_LIMIT):
         if index < 0:
             break
         row = index & mask
-        if rows[row, R_STATE] == state and rows[row, R_OP] == op:
+        if r.ring[row, R_STATE] == state and r.ring[row, R_OP] == op:
             if state == QUEUED:
-                fits = rows[row, R_END] <= sector + sectors
-                exact = rows[row, R_END] == sector + sectors
+                fits = r.ring[row, R_END] <= sector + sectors
+                exact = r.ring[row, R_END] == sector + sectors
             else:
-                fits = command < 0 or rows[row, R_COMMAND] == command
-                exact = command >= 0 or rows[row, R_ISSUED_SECTORS] == sectors
+                fits = command < 0 or r.ring[row, R_COMMAND] == command
+                exact = command >= 0 or r.ring[row, R_ISSUED_SECTORS] == sectors
             if fits and exact:
                 return index
             if fits and first < 0:
                 first = index
-        index = following(rows, index)
+        index = following(r, index)
     return first
 
 
 @kernel(checked=True)
-def _issue(
-    rows: Table,
-    ends: Table,
-    base: int,
-    head: int,
-    time_ns: int,
-    device: int,
-    sector: int,
-    sectors: int,
-    categories: int,
-    command: int,
-) -> tuple[int, bool]:
-    """Issue the queued rows in the range as one command; return the new head and whether there were any."""
-    mask = len(rows) - 1
+def _issue(r: Rows, time_ns: int, device: int, sector: int, sectors: int, categories: int) -> bool:
+    """Issue the queued rows in the range as one command; return whether there were any."""
+    mask = len(r.ring) - 1
     op = operation_of(categories)
     end = sector + sectors
     found = False
     holes = 0
     place = sector
     while place < end and holes < HOLE_LIMIT:
-        index = _choose(rows, ends, device, place, op, QUEUED, -1, end - place)
+        index = _choose(r, device, place, op, QUEUED, -1, end - place)
         if index < 0:
             place += HOLE_SECTORS
             holes += 1
             continue
         row = index & mask
         found = True
-        rows[row, R_STATE] = ISSUED
-        rows[row, R_ISSUE] = time_ns
-        rows[row, R_COMMAND] = command
-        rows[row, R_ISSUED_SECTORS] = sectors
-        flags = rows[row, R_FLAGS] & ~POSTFLUSH
+        r.ring[row, R_STATE] = ISSUED
+        r.ring[row, R_ISSUE] = time_ns
+        r.ring[row, R_COMMAND] = r.scalars[S_COMMAND]
+        r.ring[row, R_ISSUED_SECTORS] = sectors
+        flags = r.ring[row, R_FLAGS] & ~POSTFLUSH
         if categories & CAT_FLUSH:  # the device takes the flag along with the data
             flags &= ~PREFLUSH
         if flags & FLAG_FUA and not categories & CAT_FUA:
             flags |= POSTFLUSH
-        rows[row, R_FLAGS] = flags
-        drop_unissued_flush(rows, ends, base, index)
-        place = rows[row, R_END]
+        r.ring[row, R_FLAGS] = flags
+        drop_unissued_flush(r, index)
+        place = r.ring[row, R_END]
     if not found:
-        ghost = head & mask
-        head = new_row(rows, ends, head, time_ns, device, op, sector, end, sector, ISSUED)
-        rows[ghost, R_FLAGS] = GHOST
-        rows[ghost, R_ISSUE] = time_ns
-        rows[ghost, R_COMMAND] = command
-        rows[ghost, R_ISSUED_SECTORS] = sectors
-    return head, found
+        ghost = new_row(r, time_ns, device, op, sector, end, sector) & mask
+        r.ring[ghost, R_STATE] = ISSUED
+        r.ring[ghost, R_FLAGS] = GHOST
+        r.ring[ghost, R_ISSUE] = time_ns
+        r.ring[ghost, R_COMMAND] = r.scalars[S_COMMAND]
+        r.ring[ghost, R_ISSUED_SECTORS] = sectors
+    r.scalars[S_COMMAND] += 1
+    return found
 
 
 @kernel(checked=True)
-def _requeue(rows: Table, ends: Table, device: int, sector: int, sectors: int, op: int) -> bool:
+def _requeue(r: Rows, device: int, sector: int, sectors: int, op: int) -> bool:
     """Put the rows of an issued command back into the queue; return whether there were any."""
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     command = -1
     holes = 0
     place = sector
     while place < sector + sectors and holes < HOLE_LIMIT:
-        index = _choose(rows, ends, device, place, op, ISSUED, command, sector + sectors - place)
+        index = _choose(r, device, place, op, ISSUED, command, sector + sectors - place)
         if index < 0:
             place += HOLE_SECTORS
             holes += 1
             continue
         row = index & mask
-        command = rows[row, R_COMMAND]
-        take_back(rows, row)
-        place = rows[row, R_END]
+        command = r.ring[row, R_COMMAND]
+        take_back(r, row)
+        place = r.ring[row, R_END]
     return command >= 0
 
 
 @kernel(checked=True)
-def _finish(rows: Table, ends: Table, base: int, head: int, index: int, time_ns: int) -> int:
-    """Note that all data of a row is through; return the new head."""
-    mask = len(rows) - 1
+def _finish(r: Rows, index: int, time_ns: int) -> None:
+    """Note that all data of a row is through."""
+    mask = len(r.ring) - 1
     row = index & mask
-    rows[row, R_DONE] = time_ns
-    flags = rows[row, R_FLAGS]
-    if rows[row, R_STATE] == ISSUED and flags & (PREFLUSH | POSTFLUSH):
-        if flags & POSTFLUSH and head - base < len(rows):
-            flush = head
-            queue_ns, device = rows[row, R_TIME], rows[row, R_DEVICE]
-            head = new_row(rows, ends, head, queue_ns, device, FLUSH, 0, 0, WAITING_PLACE, QUEUED)
-            rows[flush & mask, R_STREAM] = rows[row, R_STREAM]
-            rows[flush & mask, R_FLAGS] = flags & (FLAG_SYNC | FLAG_META)
-            rows[row, R_FLUSH] = flush
-        unlink(rows, ends, index)
-        rows[row, R_STATE] = ENDING
-        link(rows, ends, index, ENDING_PLACE)
+    r.ring[row, R_DONE] = time_ns
+    flags = r.ring[row, R_FLAGS]
+    if r.ring[row, R_STATE] == ISSUED and flags & (PREFLUSH | POSTFLUSH):
+        if flags & POSTFLUSH and r.scalars[S_HEAD] - r.scalars[S_BASE] < len(r.ring):
+            flush = new_row(r, r.ring[row, R_TIME], r.ring[row, R_DEVICE], FLUSH, 0, 0, WAITING_PLACE)
+            r.ring[flush & mask, R_STREAM] = r.ring[row, R_STREAM]
+            r.ring[flush & mask, R_FLAGS] = flags & (FLAG_SYNC | FLAG_META)
+            r.ring[row, R_FLUSH] = flush
+        unlink(r, index)
+        r.ring[row, R_STATE] = ENDING
+        link(r, index, ENDING_PLACE)
     else:
-        drop_unissued_flush(rows, ends, base, index)
-        close(rows, ends, index, DONE)
-    return head
+        drop_unissued_flush(r, index)
+        close(r, index, DONE)
 
 
 @kernel(checked=True)
-def _complete(
-    rows: Table,
-    ends: Table,
-    base: int,
-    head: int,
-    time_ns: int,
-    device: int,
-    sector: int,
-    sectors: int,
-    op: int,
-    state: int,
-    command: int,
-) -> tuple[int, bool]:
-    """Complete the rows in the range that are in *state*; return the new head and whether there were any.
+def _complete(r: Rows, time_ns: int, device: int, sector: int, sectors: int, op: int, state: int) -> bool:
+    """Complete the rows in the range that are in *state*; return whether there were any.
 
-    ISSUED rows are those of one command. QUEUED rows, of a device that shows no issue, become *command*.
+    ISSUED rows are those of one command. QUEUED rows, of a device that shows no issue, become one.
     """
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     end = sector + sectors
     of_command = -1
     found = False
     holes = 0
     place = sector
     while place < end and holes < HOLE_LIMIT:
-        index = _choose(rows, ends, device, place, op, state, of_command, end - place)
+        index = _choose(r, device, place, op, state, of_command, end - place)
         if index < 0:
             place += HOLE_SECTORS
             holes += 1
@@ -340,17 +318,19 @@ def _complete(
         row = index & mask
         found = True
         if state == ISSUED:
-            of_command = rows[row, R_COMMAND]
+            of_command = r.ring[row, R_COMMAND]
         else:
-            rows[row, R_COMMAND] = command
-        if rows[row, R_END] <= end:
-            place = rows[row, R_END]
-            head = _finish(rows, ends, base, head, index, time_ns)
+            r.ring[row, R_COMMAND] = r.scalars[S_COMMAND]
+        if r.ring[row, R_END] <= end:
+            place = r.ring[row, R_END]
+            _finish(r, index, time_ns)
         else:
             place = end
-            unlink(rows, ends, index)
-            link(rows, ends, index, end)
-    return head, found
+            unlink(r, index)
+            link(r, index, end)
+    if found and state == QUEUED:
+        r.scalars[S_COMMAND] += 1
+    return found
 
 
 @kernel(checked=True)
@@ -364,26 +344,16 @@ def name_slot(names: Table, pid: int) -> int:
 
 
 @kernel(checked=True)
-def pair(
-    events: Table,
-    order: NDArray[np.intp],
-    start: int,
-    rows: Table,
-    ends: Table,
-    names: Table,
-    scalars: Table,
-    counts: Table,
-) -> int:
+def pair(events: Table, order: NDArray[np.intp], start: int, r: Rows, names: Table, counts: Table) -> int:
     """Pair events from *start* on; return how far it came: the end, or the first event that has no room for its rows.
 
-    ``events`` int64[n, EVENT_COLUMNS], int64 ``order`` of them in time; ``rows`` int64[power of 2, ROW_COLUMNS], a ring of which rows
-    S_BASE to S_HEAD live; ``ends`` int64[power of 2, 2] holds -1 or a chain's first and last row; ``names`` int64[power of
-    2, 2] has room for every NAME event; ``scalars`` int64[SCALARS]; ``counts`` int64[PAIR_COUNTS].
+    ``events`` int64[n, EVENT_COLUMNS], int64 ``order`` of them in time; ``names`` int64[power of 2, 2] has room for every NAME event;
+    ``counts`` int64[PAIR_COUNTS].
     """
-    base, head, command = scalars[S_BASE], scalars[S_HEAD], scalars[S_COMMAND]
+    scalars = r.scalars
     at = start
     while at < len(order):
-        if head - base + ROOM > len(rows):
+        if scalars[S_HEAD] - scalars[S_BASE] + ROOM > len(r.ring):
             break
         event = order[at]
         at += 1
@@ -405,44 +375,39 @@ def pair(
                 if flush:
                     flags |= PREFLUSH
                 op = operation_of(categories)
-                head = _bio(rows, ends, head, time_ns, device, op, sector, sector + sectors, flags, stream)
+                _queue(r, Bio(time_ns, device, op, sector, sector + sectors, flags, stream))
             elif flush:
-                head = _bio(rows, ends, head, time_ns, device, FLUSH, 0, 0, flags, stream)
+                _queue(r, Bio(time_ns, device, FLUSH, 0, 0, flags, stream))
             else:
                 counts[EMPTY] += 1
         elif action == ISSUE:
             if scalars[S_FIRST_ISSUE_NS] < 0:
                 scalars[S_FIRST_ISSUE_NS] = time_ns
             if sectors > 0:
-                head, found = _issue(rows, ends, base, head, time_ns, device, sector, sectors, categories, command)
-                command += 1
+                found = _issue(r, time_ns, device, sector, sectors, categories)
             elif flush:
-                head, found = issue_flush(rows, ends, head, time_ns, device, command)
-                command += 1
+                found = issue_flush(r, time_ns, device)
+                scalars[S_COMMAND] += 1
         elif action == COMPLETE:
             counts[FAILED] += 1 if extra != 0 else 0
             if sectors > 0:
                 op = operation_of(categories)
-                head, found = _complete(rows, ends, base, head, time_ns, device, sector, sectors, op, ISSUED, -1)
-                if not found:
-                    head, found = _complete(
-                        rows, ends, base, head, time_ns, device, sector, sectors, op, QUEUED, command
-                    )
-                    command += found
-            elif flush and complete_flush(rows, ends, device, time_ns):
+                found = _complete(r, time_ns, device, sector, sectors, op, ISSUED) or _complete(
+                    r, time_ns, device, sector, sectors, op, QUEUED
+                )
+            elif flush and complete_flush(r, device, time_ns):
                 found = True
             elif command_of_flush:
                 found = False  # a flush command issued before the recording began
             else:
-                found, issued = end_bio(rows, ends, base, device, sector, time_ns, flush != 0, command)
-                command += issued
+                found = end_bio(r, device, sector, time_ns, flush != 0)
         elif action == REQUEUE:
             if sectors > 0:
-                found = _requeue(rows, ends, device, sector, sectors, operation_of(categories))
+                found = _requeue(r, device, sector, sectors, operation_of(categories))
             elif flush:
-                found = requeue_flush(rows, ends, device)
+                found = requeue_flush(r, device)
         elif action == SPLIT:
-            head = _split(rows, ends, head, device, sector, extra, operation_of(categories))
+            _split(r, device, sector, extra, operation_of(categories))
         elif action == NAME:
             slot = name_slot(names, pid)
             names[slot, 0] = pid + 1
@@ -459,5 +424,4 @@ def pair(
                 since_ns >>= 1
                 digits += 1
             counts[missing + digits] += 1
-    scalars[S_HEAD], scalars[S_COMMAND] = head, command
     return at

@@ -4,10 +4,12 @@ The table's chains run from old to new. A row's number is its place in the order
 that number modulo the ring's length (a power of two), so numbers stay good when the ring grows.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.schema import NOT_MEASURED
 
 Table = NDArray[np.int64]
@@ -30,6 +32,20 @@ GHOST, OWN_FLUSH, PREFLUSH, POSTFLUSH = 256, 512, 1024, 2048
 WALK_LIMIT = 4096
 
 
+#: Places in ``scalars``: the rows from BASE to HEAD live; the number of the next command; times of the recording.
+S_BASE, S_HEAD, S_COMMAND, S_START_NS, S_NOW_NS, S_FIRST_QUEUE_NS, S_FIRST_ISSUE_NS = range(7)
+SCALARS = 7
+
+
+@table_set
+class Rows(NamedTuple):
+    """The open rows."""
+
+    ring: Table  # (power of 2, ROW_COLUMNS)
+    ends: Table  # (power of 2, 2): first and last row of each chain, or -1
+    scalars: Table  # (SCALARS,)
+
+
 @kernel(checked=True)
 def _bucket(device: int, place: int, buckets: int) -> int:
     mixed = (place ^ place >> 28 ^ device * 0x9E37) & 0x7FFFFFFF
@@ -37,100 +53,91 @@ def _bucket(device: int, place: int, buckets: int) -> int:
 
 
 @kernel(checked=True)
-def link(rows: Table, ends: Table, index: int, place: int) -> None:
+def link(r: Rows, index: int, place: int) -> None:
     """Put the row at the end of the chain for its device and *place*."""
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     row = index & mask
-    bucket = _bucket(rows[row, R_DEVICE], place, len(ends))
-    last = ends[bucket, 1]
-    rows[row, R_START] = place
-    rows[row, R_NEXT] = -1
-    rows[row, R_PREVIOUS] = last
+    bucket = _bucket(r.ring[row, R_DEVICE], place, len(r.ends))
+    last = r.ends[bucket, 1]
+    r.ring[row, R_START] = place
+    r.ring[row, R_NEXT] = -1
+    r.ring[row, R_PREVIOUS] = last
     if last < 0:
-        ends[bucket, 0] = index
+        r.ends[bucket, 0] = index
     else:
-        rows[last & mask, R_NEXT] = index
-    ends[bucket, 1] = index
+        r.ring[last & mask, R_NEXT] = index
+    r.ends[bucket, 1] = index
 
 
 @kernel(checked=True)
-def unlink(rows: Table, ends: Table, index: int) -> None:
+def unlink(r: Rows, index: int) -> None:
     """Take the row out of its chain."""
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     row = index & mask
-    bucket = _bucket(rows[row, R_DEVICE], rows[row, R_START], len(ends))
-    before, after = rows[row, R_PREVIOUS], rows[row, R_NEXT]
+    bucket = _bucket(r.ring[row, R_DEVICE], r.ring[row, R_START], len(r.ends))
+    before, after = r.ring[row, R_PREVIOUS], r.ring[row, R_NEXT]
     if before < 0:
-        ends[bucket, 0] = after
+        r.ends[bucket, 0] = after
     else:
-        rows[before & mask, R_NEXT] = after
+        r.ring[before & mask, R_NEXT] = after
     if after < 0:
-        ends[bucket, 1] = before
+        r.ends[bucket, 1] = before
     else:
-        rows[after & mask, R_PREVIOUS] = before
+        r.ring[after & mask, R_PREVIOUS] = before
 
 
 @kernel(checked=True)
-def close(rows: Table, ends: Table, index: int, state: int) -> None:
+def close(r: Rows, index: int, state: int) -> None:
     """Take the row out of its chain for good."""
-    unlink(rows, ends, index)
-    rows[index & (len(rows) - 1), R_STATE] = state
+    unlink(r, index)
+    r.ring[index & (len(r.ring) - 1), R_STATE] = state
 
 
 @kernel(checked=True)
-def chain(rows: Table, ends: Table, device: int, place: int) -> int:
+def chain(r: Rows, device: int, place: int) -> int:
     """Return the first open row at a place, or -1; :func:`following` goes on from there."""
-    index = ends[_bucket(device, place, len(ends)), 0]
-    return _same(rows, index, device, place)
+    index = r.ends[_bucket(device, place, len(r.ends)), 0]
+    return _same(r, index, device, place)
 
 
 @kernel(checked=True)
-def _same(rows: Table, index: int, device: int, place: int) -> int:
-    mask = len(rows) - 1
+def _same(r: Rows, index: int, device: int, place: int) -> int:
+    mask = len(r.ring) - 1
     for _ in range(WALK_LIMIT):
         if index < 0:
             return -1
         row = index & mask
-        if rows[row, R_START] == place and rows[row, R_DEVICE] == device:
+        if r.ring[row, R_START] == place and r.ring[row, R_DEVICE] == device:
             return index
-        index = rows[row, R_NEXT]
+        index = r.ring[row, R_NEXT]
     return -1
 
 
 @kernel(checked=True)
-def following(rows: Table, index: int) -> int:
+def following(r: Rows, index: int) -> int:
     """Return the next open row at the place of row *index*, or -1."""
-    row = index & (len(rows) - 1)
-    return _same(rows, rows[row, R_NEXT], rows[row, R_DEVICE], rows[row, R_START])
+    row = index & (len(r.ring) - 1)
+    return _same(r, r.ring[row, R_NEXT], r.ring[row, R_DEVICE], r.ring[row, R_START])
 
 
 @kernel(checked=True)
-def new_row(
-    rows: Table,
-    ends: Table,
-    head: int,
-    time_ns: int,
-    device: int,
-    op: int,
-    first: int,
-    end: int,
-    place: int,
-    state: int,
-) -> int:
-    """Make and link a row at *head*; return the new head."""
-    row = head & (len(rows) - 1)
-    rows[row, R_TIME] = time_ns
-    rows[row, R_DEVICE] = device
-    rows[row, R_OP] = op
-    rows[row, R_FIRST] = first
-    rows[row, R_END] = end
-    rows[row, R_FLAGS] = 0
-    rows[row, R_STREAM] = -1
-    rows[row, R_ISSUE] = NOT_MEASURED
-    rows[row, R_COMMAND] = NOT_MEASURED
-    rows[row, R_DONE] = NOT_MEASURED
-    rows[row, R_STATE] = state
-    rows[row, R_ISSUED_SECTORS] = 0
-    rows[row, R_FLUSH] = -1
-    link(rows, ends, head, place)
-    return head + 1
+def new_row(r: Rows, time_ns: int, device: int, op: int, first: int, end: int, place: int) -> int:
+    """Make and link a queued row; returns it."""
+    index = r.scalars[S_HEAD]
+    row = index & (len(r.ring) - 1)
+    r.ring[row, R_TIME] = time_ns
+    r.ring[row, R_DEVICE] = device
+    r.ring[row, R_OP] = op
+    r.ring[row, R_FIRST] = first
+    r.ring[row, R_END] = end
+    r.ring[row, R_FLAGS] = 0
+    r.ring[row, R_STREAM] = -1
+    r.ring[row, R_ISSUE] = NOT_MEASURED
+    r.ring[row, R_COMMAND] = NOT_MEASURED
+    r.ring[row, R_DONE] = NOT_MEASURED
+    r.ring[row, R_STATE] = QUEUED
+    r.ring[row, R_ISSUED_SECTORS] = 0
+    r.ring[row, R_FLUSH] = -1
+    link(r, index, place)
+    r.scalars[S_HEAD] = index + 1
+    return int(index)

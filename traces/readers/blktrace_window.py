@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Requests
+from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Columns, Requests
 from tiersim.traces.readers.blktrace_kernels import ACTION, NAME, TIME_NS
 from tiersim.traces.readers.blktrace_pairing import (
     EMPTY,
@@ -19,13 +19,6 @@ from tiersim.traces.readers.blktrace_pairing import (
     NO_BIO,
     NO_COMMAND,
     PAIR_COUNTS,
-    S_BASE,
-    S_COMMAND,
-    S_FIRST_ISSUE_NS,
-    S_FIRST_QUEUE_NS,
-    S_HEAD,
-    S_NOW_NS,
-    SCALARS,
     name_slot,
     pair,
 )
@@ -45,6 +38,14 @@ from tiersim.traces.readers.blktrace_rows import (
     R_STREAM,
     R_TIME,
     ROW_COLUMNS,
+    S_BASE,
+    S_COMMAND,
+    S_FIRST_ISSUE_NS,
+    S_FIRST_QUEUE_NS,
+    S_HEAD,
+    S_NOW_NS,
+    SCALARS,
+    Rows,
     Table,
     close,
 )
@@ -61,20 +62,20 @@ CUT_OFF_NS = 1_000_000_000
 
 
 @table_set
-class Columns(NamedTuple):
-    """The columns of a block of requests while it fills: those of :class:`Requests`, in its order; kernels take no dataclass."""
+class Codes(NamedTuple):
+    """A table of values and their codes, which count from 0."""
 
-    time_ns: NDArray[np.int64]
-    op: NDArray[np.uint8]
-    file: NDArray[np.int32]
-    offset_bytes: NDArray[np.int64]
-    length_bytes: NDArray[np.int64]
-    stream: NDArray[np.int32]
-    purpose: NDArray[np.uint8]
-    issue_ns: NDArray[np.int64]
-    command: NDArray[np.int64]
-    latency_ns: NDArray[np.int64]
-    flags: NDArray[np.uint8]
+    slots: Table  # (power of 2, 2): value + 2, code
+    known: Table  # (1,): how many values
+
+    @property
+    def full(self) -> bool:
+        """Whether it is to grow."""
+        return bool(self.known[0] * 2 > len(self.slots))
+
+
+def _codes(slots: int) -> Codes:
+    return Codes(np.zeros((slots, 2), np.int64), np.zeros(1, np.int64))
 
 
 def _columns(rows: int) -> Columns:
@@ -84,33 +85,34 @@ def _columns(rows: int) -> Columns:
 
 
 @kernel(checked=True)
-def give_up(rows: Table, ends: Table, base: int, stop: int, before_ns: int, all_rows: bool, ghosts: bool) -> int:
-    """Close the open rows from *base* to *stop* that were queued before *before_ns*; return how many never completed.
+def give_up(r: Rows, stop: int, before_ns: int, all_rows: bool, ghosts: bool) -> int:
+    """Close the open rows up to *stop* that were queued before *before_ns*; return how many never completed.
 
     Ghosts count only if *ghosts*. The scan ends at the first row that is younger, unless *all_rows*.
     """
-    mask = len(rows) - 1
+    mask = len(r.ring) - 1
     given_up = 0
-    for index in range(base, stop):
+    for index in range(r.scalars[S_BASE], stop):
         row = index & mask
-        if rows[row, R_TIME] >= before_ns:
+        if r.ring[row, R_TIME] >= before_ns:
             if all_rows:
                 continue
             break
-        if rows[row, R_STATE] >= DONE:
+        if r.ring[row, R_STATE] >= DONE:
             continue
-        if rows[row, R_DONE] < 0 and (ghosts or not rows[row, R_FLAGS] & GHOST):
+        if r.ring[row, R_DONE] < 0 and (ghosts or not r.ring[row, R_FLAGS] & GHOST):
             given_up += 1
-        close(rows, ends, index, DONE)
+        close(r, index, DONE)
     return given_up
 
 
 @kernel(checked=True)
-def finished(rows: Table, base: int, head: int) -> int:
-    """Return how far the rows from *base* on are closed and not later than any row that stays."""
-    mask = len(rows) - 1
+def finished(r: Rows) -> int:
+    """Return how far the rows are closed and not later than any row that stays."""
+    base, head = int(r.scalars[S_BASE]), int(r.scalars[S_HEAD])
+    mask = len(r.ring) - 1
     stop = base
-    while stop < head and rows[stop & mask, R_STATE] >= DONE:
+    while stop < head and r.ring[stop & mask, R_STATE] >= DONE:
         stop += 1
     if stop == base:  # one that never completes holds up all behind it, until it is given up
         return base
@@ -118,10 +120,10 @@ def finished(rows: Table, base: int, head: int) -> int:
     examined = head
     while True:
         for index in range(stop, examined):
-            earliest_ns = min(earliest_ns, rows[index & mask, R_TIME])
+            earliest_ns = min(earliest_ns, r.ring[index & mask, R_TIME])
         examined = stop
         fits = base
-        while fits < stop and rows[fits & mask, R_TIME] <= earliest_ns:
+        while fits < stop and r.ring[fits & mask, R_TIME] <= earliest_ns:
             fits += 1
         if fits == stop:
             return stop
@@ -129,83 +131,83 @@ def finished(rows: Table, base: int, head: int) -> int:
 
 
 @kernel(checked=True)
-def _intern(table: Table, value: int, known: int) -> tuple[int, int]:
-    """Return the code of *value*, a new one if it has none, and the number of codes; a slot holds (value + 2, code)."""
-    mask = len(table) - 1
+def _intern(codes: Codes, value: int) -> int:
+    """Return the code of *value*, a new one if it has none."""
+    mask = len(codes.slots) - 1
     slot = ((value ^ value >> 31) & 0x3FFFFFFF) * 0x9E3779B1 >> 16 & mask
-    while table[slot, 0] != 0:
-        if table[slot, 0] == value + 2:
-            return table[slot, 1], known
+    while codes.slots[slot, 0] != 0:
+        if codes.slots[slot, 0] == value + 2:
+            return int(codes.slots[slot, 1])
         slot = (slot + 1) & mask
-    table[slot, 0] = value + 2
-    table[slot, 1] = known
-    return known, known + 1
+    codes.slots[slot, 0] = value + 2
+    codes.slots[slot, 1] = codes.known[0]
+    codes.known[0] += 1
+    return int(codes.slots[slot, 1])
 
 
 @kernel(checked=True)
 def copy_out(
-    rows: Table,
+    r: Rows,
     order: Table,
     start: int,
     zero_ns: int,
     ghosts: bool,
     block: Columns,
     filled: int,
-    devices: Table,
-    known_devices: int,
-    streams: Table,
-    known_streams: int,
-) -> tuple[int, int, int, int, int]:
+    devices: Codes,
+    streams: Codes,
+) -> tuple[int, int, int]:
     """Copy the rows at the places ``order[start:]`` of the ring to the end of *block*, without those dropped and,
     unless *ghosts*, the ghosts.
 
-    Returns where in *order* it stopped (block or a table of codes full), rows in the block, codes known of either kind
-    and the longest latency.
+    Returns where in *order* it stopped (block or a table of codes full), rows in the block and the longest latency.
     """
     longest_ns = 0
     at = start
     while at < len(order):
-        if filled == len(block.time_ns) or known_devices * 2 > len(devices) or known_streams * 2 > len(streams):
+        if filled == len(block.time_ns):
+            break
+        if devices.known[0] * 2 > len(devices.slots) or streams.known[0] * 2 > len(streams.slots):
             break
         row = order[at]
         at += 1
-        if rows[row, R_STATE] == DROPPED or (not ghosts and rows[row, R_FLAGS] & GHOST):
+        if r.ring[row, R_STATE] == DROPPED or (not ghosts and r.ring[row, R_FLAGS] & GHOST):
             continue
-        device, known_devices = _intern(devices, rows[row, R_DEVICE], known_devices)
+        device = _intern(devices, r.ring[row, R_DEVICE])
         stream = -1
-        if rows[row, R_STREAM] >= 0:
-            stream, known_streams = _intern(streams, rows[row, R_STREAM], known_streams)
-        time_ns, issue_ns, done_ns = rows[row, R_TIME], rows[row, R_ISSUE], rows[row, R_DONE]
+        if r.ring[row, R_STREAM] >= 0:
+            stream = _intern(streams, r.ring[row, R_STREAM])
+        time_ns, issue_ns, done_ns = r.ring[row, R_TIME], r.ring[row, R_ISSUE], r.ring[row, R_DONE]
         block.time_ns[filled] = time_ns - zero_ns
-        block.op[filled] = rows[row, R_OP]
+        block.op[filled] = r.ring[row, R_OP]
         block.file[filled] = device
-        block.offset_bytes[filled] = rows[row, R_FIRST] << 9
-        block.length_bytes[filled] = (rows[row, R_END] - rows[row, R_FIRST]) << 9
+        block.offset_bytes[filled] = r.ring[row, R_FIRST] << 9
+        block.length_bytes[filled] = (r.ring[row, R_END] - r.ring[row, R_FIRST]) << 9
         block.stream[filled] = stream
         block.purpose[filled] = UNKNOWN
         block.issue_ns[filled] = issue_ns - zero_ns if issue_ns >= 0 else -1
-        block.command[filled] = rows[row, R_COMMAND]
+        block.command[filled] = r.ring[row, R_COMMAND]
         block.latency_ns[filled] = done_ns - time_ns if done_ns >= 0 else -1
-        block.flags[filled] = rows[row, R_FLAGS] & 0xFF
+        block.flags[filled] = r.ring[row, R_FLAGS] & 0xFF
         longest_ns = max(longest_ns, done_ns - time_ns)
         filled += 1
-    return at, filled, known_devices, known_streams, longest_ns
+    return at, filled, longest_ns
 
 
-def _grown_codes(table: Table, known: int) -> Table:
-    """Return *table*, or one of four times its size with the same codes when it is half full."""
-    if known * 2 <= len(table):
-        return table
-    grown = np.zeros((4 * len(table), 2), np.int64)
-    for value in _values(table, known):
-        _intern(grown, value, int(np.count_nonzero(grown[:, 0])))
+def _with_room(codes: Codes) -> Codes:
+    """Return *codes*, or the same in a table of four times its size when it is half full."""
+    if not codes.full:
+        return codes
+    grown = _codes(4 * len(codes.slots))
+    for value in _values(codes):
+        _intern(grown, value)
     return grown
 
 
-def _values(table: Table, known: int) -> list[int]:
+def _values(codes: Codes) -> list[int]:
     """List the values of a table of codes in the order of their codes."""
-    used = table[table[:, 0] != 0]
-    values = np.empty(known, np.int64)
+    used = codes.slots[codes.slots[:, 0] != 0]
+    values = np.empty(len(used), np.int64)
     values[used[:, 1]] = used[:, 0] - 2
     return [int(value) for value in values]
 
@@ -223,13 +225,15 @@ class Window:
         self.issues_only = not bios  # no queue event is recorded: then a request begins when it is issued
         self._decided = not bios  # whether that is known
         self._longest_ns = 0
-        self._scalars = np.full(SCALARS, -1, np.int64)
+        self._rows = Rows(
+            ring=np.empty((FIRST_ROWS, ROW_COLUMNS), np.int64),
+            ends=np.full((BUCKETS, 2), -1, np.int64),
+            scalars=np.full(SCALARS, -1, np.int64),
+        )
+        self._scalars = self._rows.scalars
         self._scalars[: S_COMMAND + 1] = 0
-        self._rows = np.empty((FIRST_ROWS, ROW_COLUMNS), np.int64)
-        self._ends = np.full((BUCKETS, 2), -1, np.int64)
         self._names = np.zeros((1 << 10, 2), np.int64)
-        self._devices, self._known_devices = np.zeros((1 << 6, 2), np.int64), 0
-        self._streams, self._known_streams = np.zeros((1 << 12, 2), np.int64), 0
+        self._devices, self._streams = _codes(1 << 6), _codes(1 << 12)
         self._block = _columns(ROWS_PER_GROUP)
         self._filled = 0
 
@@ -249,12 +253,12 @@ class Window:
     @property
     def devices(self) -> list[int]:
         """The device number of each code in the column ``file``."""
-        return _values(self._devices, self._known_devices)
+        return _values(self._devices)
 
     @property
     def streams(self) -> list[tuple[int, int]]:
         """The process (pid, number of its name or -1) of each code in the column ``stream``."""
-        return [(v & 0xFFFFFFFF, (v >> 32) - 1) for v in _values(self._streams, self._known_streams)]
+        return [(v & 0xFFFFFFFF, (v >> 32) - 1) for v in _values(self._streams)]
 
     def add(self, events: Table, order: NDArray[np.intp]) -> Iterator[Requests]:
         """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before going on."""
@@ -262,12 +266,12 @@ class Window:
         order = self._within_decades(events, order)
         at = 0
         while at < len(order):
-            at = pair(events, order, at, self._rows, self._ends, self._names, self._scalars, self.counts)
+            at = pair(events, order, at, self._rows, self._names, self.counts)
             base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
             before_ns = int(self._scalars[S_NOW_NS]) - GIVE_UP_NS
             if not self._decided and (self._scalars[S_FIRST_QUEUE_NS] >= 0 or head - base >= ENOUGH_ISSUES):
                 self._decide()
-            self.given_up += give_up(self._rows, self._ends, base, head, before_ns, False, self.issues_only)
+            self.given_up += give_up(self._rows, head, before_ns, False, self.issues_only)
             if self._decided:
                 yield from self._hand_on()
             if at < len(order):
@@ -275,11 +279,11 @@ class Window:
 
     def end(self) -> Iterator[Requests]:
         """Close what is open and yield the last block; ``given_up`` and ``in_flight`` are final then."""
-        base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
+        head = int(self._scalars[S_HEAD])
         self._decide()
         cut_off_ns = int(self._scalars[S_NOW_NS]) - self._cut_off_ns()
-        self.given_up += give_up(self._rows, self._ends, base, head, cut_off_ns, True, self.issues_only)
-        self.in_flight += give_up(self._rows, self._ends, base, head, 2**63 - 1, True, self.issues_only)
+        self.given_up += give_up(self._rows, head, cut_off_ns, True, self.issues_only)
+        self.in_flight += give_up(self._rows, head, 2**63 - 1, True, self.issues_only)
         yield from self._hand_on()
         if self._filled:
             yield self._take_block()
@@ -339,30 +343,28 @@ class Window:
                 self._names[name_slot(self._names, int(entry[0]) - 1)] = entry
 
     def _make_room_for_rows(self) -> Iterator[Requests]:
-        base, head, size = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD]), len(self._rows)
+        base, head, size = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD]), len(self._rows.ring)
         if head - base <= size - size // 4:
             return
         if size < MAX_ROWS:
             grown = np.empty((2 * size, ROW_COLUMNS), np.int64)
             numbers = np.arange(base, head)
-            grown[numbers & (2 * size - 1)] = self._rows[numbers & (size - 1)]
-            self._rows = grown
+            grown[numbers & (2 * size - 1)] = self._rows.ring[numbers & (size - 1)]
+            self._rows = self._rows._replace(ring=grown)
         else:
-            self.given_up += give_up(self._rows, self._ends, base, base + size // 4, 2**63 - 1, False, self.issues_only)
+            self.given_up += give_up(self._rows, base + size // 4, 2**63 - 1, False, self.issues_only)
             yield from self._hand_on()
 
     def _hand_on(self) -> Iterator[Requests]:
-        base, head = int(self._scalars[S_BASE]), int(self._scalars[S_HEAD])
-        stop = finished(self._rows, base, head)
-        order = np.arange(base, stop) & (len(self._rows) - 1)
-        times = self._rows[order, R_TIME]
+        ring, base, stop = self._rows.ring, int(self._scalars[S_BASE]), finished(self._rows)
+        order = np.arange(base, stop) & (len(ring) - 1)
+        times = ring[order, R_TIME]
         if np.any(times[1:] < times[:-1]):
             order = order[np.argsort(times, kind="stable")]
         at = 0
         while at < len(order):
-            self._devices = _grown_codes(self._devices, self._known_devices)
-            self._streams = _grown_codes(self._streams, self._known_streams)
-            at, self._filled, self._known_devices, self._known_streams, longest_ns = copy_out(
+            self._devices, self._streams = _with_room(self._devices), _with_room(self._streams)
+            at, self._filled, longest_ns = copy_out(
                 self._rows,
                 order,
                 at,
@@ -371,9 +373,7 @@ class Window:
                 self._block,
                 self._filled,
                 self._devices,
-                self._known_devices,
                 self._streams,
-                self._known_streams,
             )
             self._longest_ns = max(self._longest_ns, int(longest_ns))
             if self._filled == len(self._block.time_ns):

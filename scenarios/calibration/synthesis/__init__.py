@@ -3,8 +3,7 @@
 ``docs/synthesis.md`` says what is taken from where, what is assumed, and what cannot be known.
 """
 
-from tiersim.scenarios.calibration.synthesis.evidence import Evidence
-from tiersim.scenarios.calibration.synthesis.synthesise import synthesise
+from tiersim.scenarios.calibration.synthesis.synthesise import Evidence, synthesise
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
 
 __all__ = ["Evidence", "QuerySynthesis", "Synthesis", "synthesise"]

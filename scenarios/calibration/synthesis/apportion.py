@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.apportion_kernels import hand_out, make_up
+from tiersim.scenarios.calibration.synthesis.apportion_kernels import Shares, hand_out, make_up
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 
 #: Up to so many page lookups an execution, those that miss are drawn one by one; beyond, from a normal law.
@@ -26,7 +26,7 @@ def apportion(
     count = len(weights)
     given, rank, scratch = np.empty(count, np.int64), np.empty(count), np.empty(count)
     bounds = np.full(count, total) if most is None else most
-    if not hand_out(total, weights, bounds, _NONE if chance is None else chance, given, rank, scratch):
+    if not hand_out(total, Shares(weights, bounds, _NONE if chance is None else chance, given, rank, scratch)):
         raise ValueError(f"{total} is more than {count} take")
     return given
 

@@ -1,36 +1,49 @@
 """Whole numbers that add up: how a total is handed out by weights, within bounds, to the last unit."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from tiersim.kernel import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.kernel import kernel, table_set
 
 #: Of a remainder, so that what has none comes last.
 _LEAST = 1e-300
 
 
+@table_set
+class Shares(NamedTuple):
+    """Who is given something, and how much."""
+
+    weights: NDArray[np.float64]
+    most: NDArray[np.int64]
+    chance: NDArray[np.float64]  # uniform numbers, or none
+    given: NDArray[np.int64]
+    rank: NDArray[np.float64]  # of these two nothing is kept
+    scratch: NDArray[np.float64]
+
+
 @kernel
-def hand_out(total: int, weights: Any, most: Any, chance: Any, given: Any, rank: Any, scratch: Any) -> bool:
-    """Fill *given* with parts of *total* ≥ 0 in proportion to *weights*, at most ``most[i]`` each; False where these add up to less.
+def hand_out(total: int, s: Shares) -> bool:
+    """Fill ``given`` with parts of *total* ≥ 0 in proportion to ``weights``, at most ``most[i]`` each; False where these add up to less.
 
-    What is left after rounding down goes to the largest remainders (Hamilton's method); with *chance*, uniform numbers, to some at random, each as
+    What is left after rounding down goes to the largest remainders (Hamilton's method); with ``chance`` to some at random, each as
     likely as its remainder is large (Efraimidis and Spirakis, Inf. Proc. Lett. 97, 2006). All evenly when all weights are 0.
-
-    weights, rank, scratch : float64[n]; most, given : int64[n]; chance : float64[n], or [0]. Of *rank* and *scratch* nothing is kept.
     """
     room = 0
-    for index in range(given.size):
+    for index in range(s.given.size):
         if room < total:  # all of them may be more than 64 bits hold
-            room += min(most[index], total)
+            room += min(s.most[index], total)
     if room < total:
         return False
-    _share(total, weights, most, rank)
-    for index in range(given.size):
-        share = rank[index]
-        given[index] = min(math.floor(share), min(most[index], total))
-        remainder = share - given[index]
-        rank[index] = math.log(chance[index]) / max(remainder, _LEAST) if chance.size else remainder
-    make_up(total, most, rank, given, scratch)
+    _share(total, s.weights, s.most, s.rank)
+    for index in range(s.given.size):
+        share = s.rank[index]
+        s.given[index] = min(math.floor(share), min(s.most[index], total))
+        remainder = share - s.given[index]
+        s.rank[index] = math.log(s.chance[index]) / max(remainder, _LEAST) if s.chance.size else remainder
+    make_up(total, s.most, s.rank, s.given, s.scratch)
     return True
 
 

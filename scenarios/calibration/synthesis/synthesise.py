@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.synthesis.assembly import Assembly
-from tiersim.scenarios.calibration.synthesis.counted import Counted
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.evidence import Evidence
 from tiersim.scenarios.calibration.synthesis.executions import draw_executions
 from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
 from tiersim.scenarios.calibration.synthesis.order import places
@@ -22,9 +22,26 @@ from tiersim.scenarios.calibration.synthesis.schedule import Schedule
 from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
 from tiersim.scenarios.calibration.synthesis.time_split import Split, split_times
-from tiersim.scenarios.calibration.synthesis.waits import sampled_waits
+from tiersim.scenarios.calibration.synthesis.waits import Samples, sampled_waits
 from tiersim.traces.differences import Differences
+from tiersim.traces.statistics import Snapshot
 from tiersim.units import NS_PER_S
+
+
+class Evidence:
+    """Takes in the snapshots of a bundle; memory is that of its intervals and of two snapshots."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin without any of the bundle at *path*."""
+        self.path = path
+        self.intervals = Intervals(path)
+        self.samples = Samples()
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in the next snapshot; raises TraceError for a value that cannot be."""
+        self.intervals.add(snapshot)
+        self.samples.add(snapshot)
+
 
 #: Of PostgreSQL, unless its settings were recorded.
 _PAGE_BYTES = 8192

@@ -91,6 +91,8 @@ def _text(value: Any) -> str:
         return f"array {value.dtype} {value.shape} {hashlib.blake2b(value.tobytes(), digest_size=12).hexdigest()}"
     if isinstance(value, ModuleType):
         return value.__name__
+    if isinstance(value, type) and issubclass(value, tuple):
+        return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
     if isinstance(value, type | FunctionType | BuiltinFunctionType) or _is_kernel(value):
         return f"{value.__module__}.{value.__qualname__}"
     return type(value).__qualname__

@@ -10,12 +10,11 @@ from tiersim.errors import TraceError
 from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
-from tiersim.traces.readers.postgres.names import complete_names
 from tiersim.traces.readers.postgres.settings import host_of
 from tiersim.traces.readers.postgres.text_tables import tables_of
 from tiersim.traces.readers.postgres.times import canonical, has_offset, unix_ns
 from tiersim.traces.readers.postgres.views import view_of
-from tiersim.traces.readers.recorded import Key, Recorded, Source, text_of
+from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
 from tiersim.traces.readers.view_files import MomentsOfViews, RowsOfViews
 from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of
 from tiersim.traces.statistics import Values
@@ -56,10 +55,6 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
             for _ in file.whole(None, table):
                 pass
     file.finish()
-
-
-#: What the registry of sources holds of it.
-POSTGRESQL = Source(_looks_like, _read, complete_names)
 
 
 class _Moment(NamedTuple):
@@ -163,3 +158,39 @@ def host_from(values: Mapping[Key, Mapping[str, Decimal | str]]) -> dict[str, An
         elif subject == "server" and "version" in said:
             found |= host_of("server_version", str(said["version"]), "")
     return found
+
+
+def complete_names(recorded: Recorded) -> None:
+    """Give the schema that other files tell to relations that a file names without; where several have the name, to none."""
+    schemas: dict[str, set[str]] = {}
+    for piece in recorded.pieces:
+        for subject, entity in piece.values:
+            schema, dot, name = entity.partition(".")
+            if subject == "relation" and dot:
+                schemas.setdefault(name, set()).add(schema)
+    full = {name: f"{min(found)}.{name}" for name, found in schemas.items() if len(found) == 1}
+    changed: set[str] = set()
+    for place, piece in enumerate(recorded.pieces):
+        recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
+    if changed:
+        recorded.inferred.append(
+            f"{len(changed):,} relations that a file names without their schema are taken for those that others name with it, "
+            f"such as {full[min(changed)]}"
+        )
+
+
+def _renamed(
+    values: Mapping[Key, Mapping[str, Decimal | str]], full: Mapping[str, str], changed: set[str]
+) -> Mapping[Key, Mapping[str, Decimal | str]]:
+    rows = []
+    for (subject, entity), said in values.items():
+        name, slash, rest = entity.partition("/") if subject == "pool" else (entity, "", "")
+        if subject in ("relation", "pool") and name in full:
+            changed.add(name)
+            entity = f"{full[name]}{slash}{rest}"
+        rows.append(((subject, entity), said))
+    return spread(rows)
+
+
+#: What the registry of sources holds of it.
+POSTGRESQL = Source(_looks_like, _read, complete_names)

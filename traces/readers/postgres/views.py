@@ -5,10 +5,13 @@ renamed, the later name stands first. Times are ms, pages are of block_size byte
 each version (monitoring-stats, pgstatstatements, pgbuffercache), the extensions' SQL scripts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
 from tiersim.traces.readers.postgres import derived
-from tiersim.traces.readers.views import Part, View, view_among
+from tiersim.traces.readers.postgres.times import canonical
+from tiersim.traces.readers.recorded import Key
+from tiersim.traces.readers.views import Gathered, Part, Row, View, view_among
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"
 _SINCE = {"since": "stats_reset"}
@@ -453,3 +456,14 @@ BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
 def view_of(columns: tuple[str, ...]) -> View | None:
     """Return the view that has such columns; None when none of VIEWS has."""
     return view_among(VIEWS, columns)
+
+
+def values_of(view_name: str, rows: Iterable[Row]) -> dict[Key, dict[str, Decimal | str]]:
+    """Return what rows of a view say, by (subject, entity); *view_name* is that of one of VIEWS.
+
+    Raises ValueError, a phrase that names the column, when a value is not what it must be.
+    """
+    gathered = Gathered(BY_NAME[view_name], canonical)
+    for row in rows:
+        gathered.add(row)
+    return gathered.values

@@ -44,7 +44,7 @@ class CodedTexts:
         what = events[:, WHAT]
         rows = np.flatnonzero(np.isin(what, WITH_TEXT) & (texts >= 0) & (texts & _LENGTH != 0))
         found = np.empty((len(rows), 3), np.int64)
-        read_texts(data, texts[rows], what[rows], *text_tables(), found)
+        read_texts(data, texts[rows], what[rows], text_tables(), found)
         decided = found[:, SHAPE] != UNDECIDED
         for row in rows[~decided].tolist():
             database, user = names(row)

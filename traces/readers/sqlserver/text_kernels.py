@@ -84,9 +84,7 @@ def read_texts(
     data: Bytes,
     texts: Units,
     origins: Units,
-    classes: NDArray[np.uint8],
-    no_operands: Units,
-    units: Units,
+    tables: TextTables,
     found: NDArray[np.int64],
 ) -> None:
     """Tell for each of *texts* what it is, and by which key it is one query with others.
@@ -94,6 +92,7 @@ def read_texts(
     ``texts`` int64[n] holds place << 32 | bytes of UTF-16 in *data*, or less than 0: no text. ``origins`` int64[n] tells texts
     apart that come from different kinds of events, 0 to 31. ``found`` int64[n, 3] gets SHAPE, KEY and NUMBER.
     """
+    units = tables.units
     for row in range(len(texts)):
         found[row, SHAPE] = UNDECIDED
         found[row, KEY] = -1
@@ -113,7 +112,7 @@ def read_texts(
         if shape in (INNER, PREPARED):
             end = _unquote(units, first, end)
         if shape not in (HANDLE, RESET):
-            well, a, b = _hash_tokens(units, first, end, classes, no_operands, a, b)
+            well, a, b = _hash_tokens(tables, first, end, a, b)
         if well:
             found[row, SHAPE] = shape
             found[row, KEY] = (a % _FIELD) << 31 | b % _FIELD
@@ -497,10 +496,9 @@ def _sign_units(unit: int, following: int, third: int) -> int:
 
 
 @kernel(checked=True)
-def _hash_tokens(
-    units: Units, at: int, end: int, classes: NDArray[np.uint8], no_operands: Units, a: int, b: int
-) -> tuple[bool, int, int]:
+def _hash_tokens(tables: TextTables, at: int, end: int, a: int, b: int) -> tuple[bool, int, int]:
     """Return whether all tokens are clear, and both hashes of them, which go on from *a* and *b*."""
+    units, classes, no_operands = tables.units, tables.classes, tables.no_operands
     before, before_word, before_sign = _NOTHING, 0, 0
     # signs of numbers: where the hashes stood before them
     in_run, base_a, base_b, base_pure, base_chain = False, a, b, False, 0

@@ -27,6 +27,7 @@ from tiersim.traces.readers.sqlserver.trc_kernels import (
     NUMBER,
     PLACE,
     SCAN_COUNTS,
+    Wanted,
     scan,
 )
 from tiersim.traces.readers.sqlserver.window import Window
@@ -94,13 +95,13 @@ def read_trc(path: Path, source: Opened, recorded: Recorded) -> None:
     file.finish(source.damage)
 
 
-def columns_of(names: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def columns_of(names: dict[str, int]) -> Wanted:
     """Return, for the scan, the places of columns in its rows, from 1 in the order of *names*, and how each is read."""
     slots, kinds = np.full(256, -1, np.int64), np.zeros(256, np.int64)
     numbers = {name: number for number, name in COLUMN_NAMES.items()}
     for slot, (name, kind) in enumerate(names.items(), start=1):
         slots[numbers[name]], kinds[numbers[name]] = slot, kind
-    return slots, kinds
+    return Wanted(slots, kinds)
 
 
 def _header(path: Path, data: NDArray[np.uint8]) -> Header:
@@ -160,7 +161,7 @@ class _File:
     def take(self, window: Window, at: int) -> int:
         """Read on from *at* as far as the window shows whole events, and return how far that is."""
         while True:
-            at, rows = scan(window.data, at, window.final, *self._columns, self._values, self._counts)
+            at, rows = scan(window.data, at, window.final, self._columns, self._values, self._counts)
             self._add(self._values[:rows], window.data)
             if rows < _ROWS:
                 return int(at)

@@ -6,10 +6,12 @@ numbers of ``events.COLUMN_NAMES``. Found in two files of versions 13 and 14 and
 does not document it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 
 Bytes = NDArray[np.uint8]
 Table = NDArray[np.int64]
@@ -101,13 +103,18 @@ def _find_event(data: Bytes, at: int, end: int, final: bool) -> int:
     return end if final else max(end - 1, 0)
 
 
+@table_set
+class Wanted(NamedTuple):
+    """What is read of each column, by its number."""
+
+    slots: Table  # (256,): its place in a row of values; -1: it is not wanted
+    kinds: Table  # (256,): NUMBER, MOMENT or PLACE
+
+
 @kernel(checked=True)
-def scan(
-    data: Bytes, at: int, final: bool, slots: Table, kinds: Table, values: Table, counts: Table
-) -> tuple[int, int]:
+def scan(data: Bytes, at: int, final: bool, wanted: Wanted, values: Table, counts: Table) -> tuple[int, int]:
     """Read entries of *data* from *at* on, and return how far they are done with and how many events were read.
 
-    ``slots`` int64[256] gives the place in a row of ``values`` for each column (-1: not wanted), ``kinds`` how it is read;
     ``values`` int64[n, 1 + wanted] gets the class, then the columns. Stops when it is full, or, unless *final*, before an entry
     that may not be there as a whole. ``counts`` int64[SCAN_COUNTS] goes on from call to call.
     """
@@ -115,7 +122,7 @@ def scan(
     while at < end and row < len(values):
         stop = _event_end(data, at, end)
         if stop > 0:
-            _read_event(data, at, stop, slots, kinds, values, row)
+            _read_event(data, at, stop, wanted, values, row)
             row += 1
             counts[EVENTS] += 1
             counts[IN_DAMAGE] = 0
@@ -141,7 +148,7 @@ def scan(
 
 
 @kernel(checked=True)
-def _read_event(data: Bytes, at: int, stop: int, slots: Table, kinds: Table, values: Table, row: int) -> None:
+def _read_event(data: Bytes, at: int, stop: int, wanted: Wanted, values: Table, row: int) -> None:
     values[row, 0] = _u16(data, at + 3)
     for slot in range(1, values.shape[1]):
         values[row, slot] = MISSING
@@ -149,11 +156,11 @@ def _read_event(data: Bytes, at: int, stop: int, slots: Table, kinds: Table, val
     while place < stop:
         column = _u16(data, place)
         start, length = _value(data, place, stop)
-        slot = slots[column]
+        slot = wanted.slots[column]
         if slot >= 0:
-            if kinds[column] == PLACE:
+            if wanted.kinds[column] == PLACE:
                 values[row, slot] = start << 32 | length
-            elif kinds[column] == MOMENT:
+            elif wanted.kinds[column] == MOMENT:
                 values[row, slot] = _moment(data, start) if length == 16 else MISSING
             elif length == 4:
                 number = _u32(data, start)

@@ -167,10 +167,7 @@ class _File:
 
     def _scan(self, data: NDArray[np.uint8], at: int, stop: int, layout: "Layout") -> None:
         while at < stop:
-            at, self._rows = scan(
-                data, at, stop, layout.keys, layout.fields, layout.action_keys, layout.action_fields,
-                self._values, self._rows, self._counts,
-            )  # fmt: skip
+            at, self._rows = scan(data, at, stop, layout.wanted, self._values, self._rows, self._counts)
             if self._rows == _ROWS:
                 self._add(data)
 

@@ -6,10 +6,12 @@ actions as ``u8 package, u16 action, u8 0x10, u32 bytes`` and value each, and ei
 told by the dictionary. Found in two files and told by public readers of the format; Microsoft does not document it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.readers.sqlserver.trc_kernels import MISSING
 
 Bytes = NDArray[np.uint8]
@@ -111,24 +113,29 @@ def _find_record(data: Bytes, at: int, end: int) -> int:
     return end
 
 
+@table_set
+class Wanted(NamedTuple):
+    """The wanted events, and where their fields and actions lie."""
+
+    keys: Table  # (events,): package << 16 | event
+    fields: Table  # (events, fields, 2): offset and width; width 0: it has none
+    action_keys: Table  # (actions,)
+    action_fields: Table  # (actions, 2): the field, and the width
+
+
 @kernel(checked=True)
 def scan(
     data: Bytes,
     at: int,
     end: int,
-    keys: Table,
-    fields: Table,
-    action_keys: Table,
-    action_fields: Table,
+    wanted: Wanted,
     values: Table,
     row: int,
     counts: Table,
 ) -> tuple[int, int]:
     """Read the records of *data* from *at* to *end* into ``values`` from *row* on; return how far, and behind which row, it came.
 
-    ``keys`` int64[n] holds package << 16 | event of each wanted event, ``fields`` int64[n, wanted, 2] offset and width of each wanted
-    field (width 0: it has none), ``action_keys`` int64[m] and ``action_fields`` int64[m, 2] the field and the width of each action.
-    ``values`` int64[rows, 2 + wanted] gets KNOWN, TICKS and the fields. Stops when it is full.
+    ``values`` int64[rows, 2 + wanted] gets KNOWN, TICKS and the wanted.fields. Stops when it is full.
     """
     while at < end and row < len(values):
         stop = _record_end(data, at, end)
@@ -141,13 +148,13 @@ def scan(
         counts[RECORDS] += 1
         key = _number(data, at + 1, 2) | np.int64(data[at]) << 16
         known = -1
-        for place in range(len(keys)):
-            if keys[place] == key:
+        for place in range(len(wanted.keys)):
+            if wanted.keys[place] == key:
                 known = place
         if known < 0:
             counts[UNKNOWN_EVENTS] += 1
         else:
-            _read_record(data, at, stop, known, fields, action_keys, action_fields, values, row)
+            _read_record(data, at, stop, known, wanted, values, row)
             row += 1
         at = stop
     return at, row
@@ -159,17 +166,15 @@ def _read_record(
     at: int,
     stop: int,
     known: int,
-    fields: Table,
-    action_keys: Table,
-    action_fields: Table,
+    wanted: Wanted,
     values: Table,
     row: int,
 ) -> None:
     values[row, KNOWN] = known
     values[row, TICKS] = _number(data, at + 12, 8)
     first, length = at + _RECORD_BYTES, _number(data, at + 20, 4)
-    for field in range(fields.shape[1]):
-        offset, width = fields[known, field, 0], fields[known, field, 1]
+    for field in range(wanted.fields.shape[1]):
+        offset, width = wanted.fields[known, field, 0], wanted.fields[known, field, 1]
         values[row, FIRST_FIELD + field] = MISSING
         if width == PLACE and offset + 8 <= length:
             inside, count = _number(data, first + offset, 4), _number(data, first + offset + 4, 4)
@@ -181,9 +186,9 @@ def _read_record(
     while data[place + 3] == _ACTION:
         key = _number(data, place + 1, 2) | np.int64(data[place]) << 16
         count = _number(data, place + 4, 4)
-        for action in range(len(action_keys)):
-            if action_keys[action] == key:
-                field, width = action_fields[action, 0], action_fields[action, 1]
+        for action in range(len(wanted.action_keys)):
+            if wanted.action_keys[action] == key:
+                field, width = wanted.action_fields[action, 0], wanted.action_fields[action, 1]
                 if values[row, FIRST_FIELD + field] == MISSING:
                     if width == PLACE:
                         values[row, FIRST_FIELD + field] = place + _ACTION_BYTES << 32 | count

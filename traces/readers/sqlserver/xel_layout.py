@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from tiersim.traces.readers.sqlserver.events import XE_EVENTS, XE_NUMBERS, XE_TEXTS, What, wait_class
 from tiersim.traces.readers.sqlserver.xel_dictionary import Action, Dictionary, Field
-from tiersim.traces.readers.sqlserver.xel_kernels import FIRST_FIELD, PLACE
+from tiersim.traces.readers.sqlserver.xel_kernels import FIRST_FIELD, PLACE, Wanted
 from tiersim.traces.schema import NOT_KNOWN
 from tiersim.units import NS_PER_S
 
@@ -42,15 +42,15 @@ _CHECKED = ("rpc_completed", "sql_batch_completed", "wait_completed", "login", "
 
 
 class Layout:
-    """The tables that the scan needs, and what its rows mean; ``whats`` is what each known event is."""
+    """What the scan is to read, and what its rows mean; ``whats`` is what each known event is."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         """Look up what is wanted in *dictionary*."""
         named = {event.name: (key, event) for key, event in dictionary.events.items()}
         wanted = [named[name] for name in XE_EVENTS if name in named]
         self.whats = np.array([XE_EVENTS[event.name] for _, event in wanted], np.int64)
-        self.keys = np.array([package << 16 | number for (package, number), _ in wanted], np.int64)
-        self.fields = np.zeros((len(wanted), len(FIELDS), 2), np.int64)
+        keys = np.array([package << 16 | number for (package, number), _ in wanted], np.int64)
+        fields = np.zeros((len(wanted), len(FIELDS), 2), np.int64)
         self.unchecked = {event.name for _, event in wanted if event.name not in _CHECKED}
         self.duration_said = ""
         self._start, self._ticks_per_s = dictionary.start, max(dictionary.ticks_per_s, 1)
@@ -61,7 +61,7 @@ class Layout:
                 place = _place(name)
                 width = _width(dictionary, name, field)
                 if place is not None and width:
-                    self.fields[row, place - FIRST_FIELD] = field.offset, width
+                    fields[row, place - FIRST_FIELD] = field.offset, width
                 if name == "duration" and XE_EVENTS[event.name] in (What.FILE_READ, What.FILE_WRITE):
                     self.duration_said = field.description
                 if name == "wait_type":
@@ -77,10 +77,9 @@ class Layout:
             for key, action in collected.values()
             if (place := _place(action.name)) is not None and (width := _width(dictionary, action.name, action))
         ]
-        self.action_keys = np.array([package << 16 | number for (package, number), _, _ in actions], np.int64)
-        self.action_fields = np.array([(place - FIRST_FIELD, width) for _, place, width in actions], np.int64).reshape(
-            -1, 2
-        )
+        action_keys = np.array([package << 16 | number for (package, number), _, _ in actions], np.int64)
+        action_fields = np.array([(place - FIRST_FIELD, width) for _, place, width in actions], np.int64)
+        self.wanted = Wanted(keys, fields, action_keys, action_fields.reshape(-1, 2))
 
     def unix_ns(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return ticks as ns since 1970; NOT_KNOWN where that cannot be."""

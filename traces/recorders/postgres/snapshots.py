@@ -7,8 +7,7 @@ from decimal import Decimal
 from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.postgres.settings import KEPT
 from tiersim.traces.readers.postgres.snapshots import host_from
-from tiersim.traces.readers.postgres.values import values_of
-from tiersim.traces.readers.postgres.views import BY_NAME
+from tiersim.traces.readers.postgres.views import BY_NAME, values_of
 from tiersim.traces.readers.recorded import Key, Recorded, spread
 from tiersim.traces.readers.views import entity_of
 from tiersim.traces.recorders.local_host import host_values
