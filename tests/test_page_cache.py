@@ -19,7 +19,7 @@ from tiersim.simulator.database.page_cache import (
     resume_page_cache,
 )
 from tiersim.simulator.database.pages import draw_row, page_at
-from tiersim.simulator.database.tables import LOOKUP, LRU, OWN, Database
+from tiersim.simulator.database.tables import LOOKUP, LRU, OWN, Database, with_slots
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 
@@ -116,7 +116,7 @@ def test_writers_wait_while_a_fifth_is_dirty() -> None:
 
 def test_neighbours_that_are_missing_are_read_together() -> None:
     builder, database, disk = database_of(1000, 500, 1)
-    plant = builder.build(16)
+    plant, database = builder.build(16), with_slots(database, 16)
     present = {3, 4, *range(10, 10 + 2 * PAGES_AT_ONCE)}
     for page in present:
         take_place(plant, 0, page, CLEAN, 0)
@@ -137,7 +137,7 @@ def test_neighbours_that_are_missing_are_read_together() -> None:
 def test_a_write_that_is_larger_than_the_cache_goes_on_piece_by_piece() -> None:
     """Five pages, room for two: two are dirty and are written back at once, the other three are asked for again."""
     builder, database, _ = database_of(100, 2, 1)
-    plant = builder.build(16)
+    plant, database = builder.build(16), with_slots(database, 16)
     size = 8192
     pieces, first, now = [], 7, 1
     for slot in range(3):
