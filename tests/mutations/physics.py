@@ -78,8 +78,8 @@ PHYSICS = (
     Fault(
         "buffer-overhead-of-writes",
         "devices/hdd_buffer_kernels.py",
-        'p.pool[d["hit_overheads"] + 2 + d["after_write"]]',
-        'p.pool[d["hit_overheads"] + d["after_write"]]',
+        'p.pool[times + HIT + 2 + d["after_write"]]',
+        'p.pool[times + HIT + d["after_write"]]',
         "A write into the buffer has the overhead of a read from it.",
         ("tests/test_hdd_buffer.py::test_overheads_of_hits_depend_on_the_command_before",),
     ),
