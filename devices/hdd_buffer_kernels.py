@@ -5,7 +5,7 @@ events: before a command is chosen, :func:`catch_up` works out what the arm did 
 nearest first, then reads ahead until a command comes; a command waits for the write that the arm is at, not for the read.
 
 After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101, disk
-buffer); where measured response times of four drives contradict it, as they do: ``docs/devices.md``.
+buffer); where measured response times contradict it, as they do: ``docs/devices.md``.
 """
 
 from tiersim.devices import queue
@@ -222,7 +222,9 @@ def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
         s = p.segments[index]
         if s["first_sector"] < end and first < s["end_sector"]:
             s["end_sector"] = s["first_sector"]
-        if (s["used"] < p.segments[chosen]["used"]) == (d["write_oldest"] == 1) and s["used"] != p.segments[chosen]["used"]:
+        if (s["used"] < p.segments[chosen]["used"]) == (d["write_oldest"] == 1) and s["used"] != p.segments[chosen][
+            "used"
+        ]:
             chosen = index
     d["ahead_segment"] = NONE
     if d["write_apart"] == 0:

@@ -79,9 +79,7 @@ def transfer(
 
 
 @kernel
-def passage(
-    p: Plant, drive: int, sector: int, sectors: int, mark: int, interface_ps: int
-) -> tuple[int, int, int]:
+def passage(p: Plant, drive: int, sector: int, sectors: int, mark: int, interface_ps: int) -> tuple[int, int, int]:
     """When data can pass the interface, in ps from the start of a transfer.
 
     Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write: how long

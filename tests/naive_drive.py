@@ -90,7 +90,9 @@ class NaiveDrive:
         if distance:
             knot, rest = divmod(max(distance - SEEK_EXACT, 0), 1 << SEEK_STEP_BITS)
             knot += min(distance, SEEK_EXACT)
-            move = self.seeks[knot] + ((self.seeks[knot + 1] - self.seeks[knot]) * rest >> SEEK_STEP_BITS if rest else 0)
+            move = self.seeks[knot] + (
+                (self.seeks[knot + 1] - self.seeks[knot]) * rest >> SEEK_STEP_BITS if rest else 0
+            )
         if track % self.geometry.surfaces != self.track % self.geometry.surfaces:
             move = max(move, self.drive.track_switch)
         return max(move + self.drive.write_settle, 0) if write else move
@@ -180,7 +182,12 @@ class NaiveDrive:
         drive = self.drive
         write_overhead = drive.command_overhead if drive.write_overhead is None else drive.write_overhead
         hits = drive.hit_overheads or (drive.command_overhead,) * 4
-        misses = drive.miss_overheads or (drive.command_overhead, drive.command_overhead, write_overhead, write_overhead)
+        misses = drive.miss_overheads or (
+            drive.command_overhead,
+            drive.command_overhead,
+            write_overhead,
+            write_overhead,
+        )
         return (hits if hit else misses)[2 * write + self.after_write]
 
     def _sector_ps(self, write: bool) -> int:
@@ -206,8 +213,8 @@ class NaiveDrive:
         held = next((one for one in reversed(self.segments) if one.first <= first < one.end), None)
         ahead = self.ahead
         if held is None and ahead is not None and ahead.sector <= first < ahead.limit:
-            if first - ahead.sector <= self._place(first)[0]["sectors_per_track"]:
-                held = ahead.into
+            soon = first - ahead.sector <= self._place(first)[0]["sectors_per_track"]
+            held = ahead.into if soon else None
         if held is not None and end <= held.end:
             self._use(held)
             limit = self._limit(held.first, end)
@@ -251,11 +258,12 @@ class NaiveDrive:
             held = min(self.segments, key=lambda one: one.used)
             self._fill(held, first, end)
             mark = min(max(self._mark(sectors), 1), sectors)
-            for passed, taken, sector_ps, _ in pieces:
-                if mark <= taken:
-                    break
-                mark -= taken
-            sent = max(start + (passed + mark * sector_ps) // 1000, missed + disconnect) + reconnect + data
+            marked_ps = next(
+                before + (mark - ahead_of) * own_ps
+                for (before, count, own_ps, _), ahead_of in zip(pieces, self._counts(pieces), strict=True)
+                if mark <= ahead_of + count
+            )
+            sent = max(start + marked_ps // 1000, missed + disconnect) + reconnect + data
         else:
             self._fill(held, held.first, end)
             sent = understood
@@ -265,6 +273,10 @@ class NaiveDrive:
             if limit > end:
                 self.ahead = Ahead(held, self.arm_free, end, limit)
         return max(sent + through, start + late_ps // 1000) + completion
+
+    def _counts(self, pieces: list[tuple[int, int, int, int]]) -> list[int]:
+        """How many sectors lie before each piece."""
+        return [sum(taken for _, taken, _, _ in pieces[:index]) for index in range(len(pieces))]
 
     def _mark(self, sectors: int) -> int:
         share = round((self.drive.water_mark or 0) * 10**6)

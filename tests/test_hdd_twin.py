@@ -50,12 +50,12 @@ _BUFFERS = st.fixed_dictionaries(
 )
 
 
-
-
 def slow_drive(**changes: Any) -> Drive:
     """A drive of the nineties, whose sectors take as long on the platter as on the bus, and some of whose sectors are bad."""
     zones = [
-        MeasuredZone(first_cylinder=0, sectors_per_track=50, track_skew=6, cylinder_skew=9, runs=[(3, 400), (405, 595)]),
+        MeasuredZone(
+            first_cylinder=0, sectors_per_track=50, track_skew=6, cylinder_skew=9, runs=[(3, 400), (405, 595)]
+        ),
         MeasuredZone(first_cylinder=20, sectors_per_track=40, track_skew=5, cylinder_skew=7, runs=[(0, 2400)]),
     ]
     own = hdd().model_dump() | {"rpm": 6000, "surfaces": 3, "cylinders": 40, "zones": zones, "track_switch": 900_000}

@@ -3,14 +3,12 @@
 What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all of them at
 their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
 
-DiskSim's validation traces hold the response times of the real drives. A departure stays when those families of drives get
-better by it that it was not chosen on, each left out in turn (``tiersim validate departures``), and when its reason is how
-drives work:
+DiskSim's validation traces hold the response times of the real drives. A departure stays when drives get better by it and no
+family of them gets worse (``tiersim validate departures`` leaves each out in turn), and when its reason is how drives work:
 
 * Heads that are switched have to settle on a track as an arm that moves to the next cylinder, so they take no less; and no longer
   than the skew hides, with the settling of a write: the maker chose it for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
-* A write takes the segment that was used last: what was read ahead near it is gone.
 
 The others were tried, and are not kept (``docs/devices.md``).
 """
@@ -36,9 +34,15 @@ _SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # those by address; 
 
 #: What is not taken at its word, or could be.
 Departure = Literal[
-    "switch settles", "ahead goes on", "write into last", "switch is skew", "overhead at rest", "even hits", "settling is time"
+    "switch settles",
+    "ahead goes on",
+    "write into last",
+    "switch is skew",
+    "overhead at rest",
+    "even hits",
+    "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "write into last"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
 
 #: Parameters that are simulated with these values only; what another value would do is left out.
 _SIMULATED: dict[str, tuple[float, ...]] = {
@@ -128,9 +132,14 @@ def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSe
     }
     source = f"measured: DiskSim parameters of {specs.name} ({path.name})"
     kept = {key: value for key, value in values.items() if value is not None}
-    sources = dict.fromkeys(kept, source) | {"flush": "assumed: 1 ns .. 1 ms", "age_limit": "assumed: 200 ms .. 5000 ms"}
+    sources = dict.fromkeys(kept, source) | {
+        "flush": "assumed: 1 ns .. 1 ms",
+        "age_limit": "assumed: 200 ms .. 5000 ms",
+    }
     if "switch settles" in departures:
-        sources["track_switch"] = f"derived: head switch, shortest seek and skew in the DiskSim parameters of {specs.name}"
+        sources["track_switch"] = (
+            f"derived: head switch, shortest seek and skew in the DiskSim parameters of {specs.name}"
+        )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
     return {"kind": "measured-hdd", "name": specs.name, "notes": _not_simulated(specs), **kept, "sources": sources}

@@ -113,6 +113,11 @@ def summary(responses: Responses, name: str) -> dict[str, Any]:
     }
 
 
+def demerits_ms(responses: Responses) -> tuple[float, ...]:
+    """Demerit of all requests with each seed."""
+    return tuple(demerit_ns(responses.measured_ns, simulated) / NS_PER_MS for simulated in responses.simulated_ns)
+
+
 def request_lines(responses: Responses) -> Iterator[str]:
     """Each request with each seed, as lines of CSV."""
     yield "seed,op,offset_bytes,length_bytes,measured_ns,simulated_ns\n"
