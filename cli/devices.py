@@ -202,19 +202,34 @@ def demerit(
     device: Annotated[
         str, typer.Option("--device", help="A device of the catalogue, a .toml file, or DiskSim's .parv or .diskspecs.")
     ],
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Runs, each with another angle of the platters when it begins.")
+    ] = 10,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--requests", help="Write each request's measured and simulated time to this file (.csv)."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of requests if it is there.")] = False,
     json: _Json = False,
 ) -> None:
     """Score a device against measured response times: replay the trace on it and compare the distributions.
 
-    Example: tiersim devices demerit drive.trace --device seagate-cheetah-15k7-300
+    Example: tiersim devices demerit drive.trace --device seagate-cheetah-15k7-300 --seeds 3 --requests drive.csv
     """
     from tiersim.devices.catalogue import load_device
-    from tiersim.scenarios.calibration.demerit import score
+    from tiersim.files import check_target, whole_file
+    from tiersim.scenarios.calibration.demerit import request_lines, respond, summary
     from tiersim.scenarios.survey import survey
 
+    if requests is not None:
+        check_target(requests, force=force)
     model = load_device(device)
     with open_trace(trace) as bundle, terminal.progress_bar("replaying") as progress:
-        document = score(survey(bundle), device, model, progress=progress)
+        responses = respond(survey(bundle), device, model, seeds=seeds, progress=progress)
+    document = summary(responses, device)
+    if requests is not None:
+        with whole_file(requests, force=force) as place, place.open("w", encoding="utf-8") as lines:
+            lines.writelines(request_lines(responses))
     if json:
         terminal.print_json(document)
         return

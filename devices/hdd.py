@@ -1,6 +1,7 @@
 """A disk drive from what its datasheet gives: geometry, seek curve, zones, buffer."""
 
 from abc import abstractmethod
+from math import ceil
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from tiersim.devices.hdd_buffer_kernels import (
     AHEAD_NONE,
     AHEAD_SEGMENT,
     AHEAD_TRACK,
+    MILLION,
 )
 from tiersim.devices.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
 from tiersim.devices.hdd_kernels import SECTOR_BYTES
@@ -54,9 +56,27 @@ class Drive(Sourced):
     buffer_segments: int | None = Field(default=None, gt=0, le=256)
     buffer_segment: Bytes | None = Field(default=None, ge=SECTOR_BYTES)
     interface_rate: BytesPerSecond | None = Field(default=None, gt=0)
+    write_interface_rate: BytesPerSecond | None = Field(default=None, gt=0)  # None: as interface_rate
     completion_overhead: Nanoseconds | None = None
+    write_completion_overhead: Nanoseconds | None = None  # None: as completion_overhead
     #: of a command that needs no arm: a read after a read, a read after a write, a write after a read, one after a write
     hit_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
+    miss_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None  # of one that needs the arm
+    data_overhead: Nanoseconds | None = None  # before data pass the interface
+    #: of a read after a read, a read after a write, a write: to let the bus go while the arm works
+    disconnect_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds] | None = None
+    #: to have the bus again, and to have it after an extra disconnect
+    reconnect_overheads: tuple[Nanoseconds, Nanoseconds] | None = None
+    #: of a write after another that it does not follow, before its data: to understand it, until the arm moves, to
+    #: disconnect, until the drive reconnects, to disconnect again; None: the drive does no such thing
+    extra_write_disconnect: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
+    water_mark: float | None = Field(default=None, ge=0, le=1)  # share of a read that is in before data go
+    water_mark_of_segment: bool | None = None  # share of a segment, not of the read
+    read_hits_wait: bool | None = None  # for the write that the arm is at
+    writes_wait: bool | None = None  # so do writes into the buffer
+    write_move_least: Nanoseconds | None = None  # of a write that ends on the platter
+    write_segment_apart: bool | None = None  # writes take none of the segments
+    write_into: Literal["last used", "longest unused"] | None = None  # which segment writes take; None: the last used
     read_ahead: ReadAhead | None = None
     read_ahead_limit: Bytes | None = None  # beyond the read; None: the segment is the limit
     read_ahead_adaptive: bool | None = None  # only when a read goes on where the one before it ended
@@ -168,15 +188,25 @@ def add_drive(builder: PlantBuilder, drive: Drive, name: str) -> int:
 def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
     if drive.buffer_segments is None or drive.buffer_segment is None:
         return {}
-    overheads = drive.hit_overheads or (drive.command_overhead,) * 4
-    rate = drive.interface_rate
+    segment_sectors = drive.buffer_segment // SECTOR_BYTES
+    mark = drive.water_mark or 0.0
+    of_segment = bool(drive.water_mark_of_segment)
+    interface_ps = _sector_ps(drive.interface_rate)
     return {
         "segments": drive.buffer_segments,
         "first_segment": builder.rows("segments", [{}] * drive.buffer_segments),
-        "segment_sectors": drive.buffer_segment // SECTOR_BYTES,
-        "interface_ps": 0 if rate is None else SECTOR_BYTES * NS_PER_S * PS_PER_NS // rate,
-        "completion_ns": drive.completion_overhead or 0,
-        "hit_overheads": builder.table(overheads),
+        "segment_sectors": segment_sectors,
+        "interface_ps": interface_ps,
+        "write_interface_ps": _sector_ps(drive.write_interface_rate) if drive.write_interface_rate else interface_ps,
+        "times": builder.table(_times(drive)),
+        "mark_millionths": 0 if of_segment else round(mark * MILLION),
+        "mark_sectors": ceil(mark * segment_sectors) if of_segment else 0,
+        "write_move_least_ns": drive.write_move_least or 0,
+        "extra_disconnect": int(drive.extra_write_disconnect is not None),
+        "write_apart": int(drive.write_segment_apart or 0),
+        "write_oldest": int(drive.write_into == "longest unused"),
+        "hits_wait": int(drive.read_hits_wait or 0),
+        "writes_wait": int(drive.writes_wait or 0),
         "read_ahead": _AHEAD[drive.read_ahead or "none"],
         "ahead_most_sectors": (drive.read_ahead_limit or 0) // SECTOR_BYTES,
         "adaptive": int(drive.read_ahead_adaptive or 0),
@@ -187,6 +217,26 @@ def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
         "write_segments": drive.write_segments or 0,
         "first_write": builder.rows("dirty", [{}] * (drive.write_segments or 1)),
     }
+
+
+def _sector_ps(rate: int | None) -> int:
+    return 0 if rate is None else SECTOR_BYTES * NS_PER_S * PS_PER_NS // rate
+
+
+def _times(drive: Drive) -> list[int]:
+    """What commands take, in the order of hdd_buffer_kernels."""
+    write = drive.command_overhead if drive.write_overhead is None else drive.write_overhead
+    completion = drive.completion_overhead or 0
+    return [
+        *(drive.hit_overheads or (drive.command_overhead,) * 4),
+        *(drive.miss_overheads or (drive.command_overhead, drive.command_overhead, write, write)),
+        drive.data_overhead or 0,
+        *(drive.reconnect_overheads or (0, 0)),
+        *(drive.disconnect_overheads or (0, 0, 0)),
+        completion,
+        completion if drive.write_completion_overhead is None else drive.write_completion_overhead,
+        *(drive.extra_write_disconnect or (0,) * 5),
+    ]
 
 
 def describe(drive: Drive) -> dict[str, Any]:

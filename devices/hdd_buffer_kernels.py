@@ -5,7 +5,7 @@ events: before a command is chosen, :func:`catch_up` works out what the arm did 
 nearest first, then reads ahead until a command comes; a command waits for the write that the arm is at, not for the read.
 
 After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101, disk
-buffer); where measured response times of four drives contradict it, as they do: ``docs/devices.md``.
+buffer); where measured response times contradict it, as they do: ``docs/devices.md``.
 """
 
 from tiersim.devices import queue
@@ -18,6 +18,7 @@ from tiersim.devices.hdd_kernels import (
     locate,
     move_ns,
     overhead_ns,
+    passage,
     positioning_ns,
     transfer,
 )
@@ -28,6 +29,17 @@ from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 #: How far a drive reads ahead: not; to the end of the track; of the next track if the segment began before this one; of
 #: the cylinder; until the segment is full.
 AHEAD_NONE, AHEAD_TRACK, AHEAD_NEXT_TRACK, AHEAD_CYLINDER, AHEAD_SEGMENT = range(5)
+
+#: Where the times of commands lie. Of those that the buffer serves, and of those that need the arm: a read after a read, a read
+#: after a write, a write after a read, a write after a write. Before data pass; to reconnect, and to do so after an extra
+#: disconnect; to disconnect: a read after a read, a read after a write, a write; at the end of a read and of a write. Of an extra
+#: disconnect: to understand the command, until the arm moves, to disconnect, until the drive reconnects, to disconnect again.
+HIT, MISS, DATA, RECONNECT, DISCONNECT, COMPLETION = 0, 4, 8, 9, 11, 14
+EXTRA_COMMAND, EXTRA_SEEK, EXTRA_DISCONNECT, EXTRA_PAUSE, EXTRA_SECOND = range(16, 21)
+#: A drive with extra disconnects begins to write when so many sectors are there, more of a long write (DiskSim 4.0,
+#: disksim_diskcache.c, disk_buffer_block_available).
+_LEAD, _LONG_LEAD, _LONG = 10, 15, 45
+MILLION = 1_000_000
 
 
 @kernel
@@ -202,17 +214,20 @@ def _fill(p: Plant, drive: int, segment: int, first: int, end: int) -> None:
 
 @kernel
 def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
-    """What a write brings goes into the segment that was used last; what it makes out of date is emptied."""
+    """What a write brings goes into a segment, by most drives the one that was used last; what it makes out of date is emptied."""
     d = p.drives[drive]
-    latest = d["first_segment"]
+    chosen = d["first_segment"]
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
         if s["first_sector"] < end and first < s["end_sector"]:
             s["end_sector"] = s["first_sector"]
-        if s["used"] > p.segments[latest]["used"]:
-            latest = index
+        if (s["used"] < p.segments[chosen]["used"]) == (d["write_oldest"] == 1) and s["used"] != p.segments[chosen][
+            "used"
+        ]:
+            chosen = index
     d["ahead_segment"] = NONE
-    _fill(p, drive, latest, first, end)
+    if d["write_apart"] == 0:
+        _fill(p, drive, chosen, first, end)
 
 
 @kernel
@@ -234,13 +249,24 @@ def _goes_on(p: Plant, drive: int, slot: int, first: int) -> bool:
 
 
 @kernel
+def _waited(p: Plant, drive: int, now: int, overheads: int, disconnects: int) -> int:
+    """When data pass of a command that the buffer serves, but only after the write that the arm is at."""
+    d = p.drives[drive]
+    times = d["times"]
+    told = now + p.pool[times + overheads + d["after_write"]] + p.pool[times + disconnects]
+    return max(told, d["arm_free_ns"]) + p.pool[times + RECONNECT] + p.pool[times + DATA]
+
+
+@kernel
 def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
     """Serve a read: returns when it is done."""
     d = p.drives[drive]
+    times = d["times"]
     end = first + sectors
     through_ns = sectors * d["interface_ps"] // PS_PER_NS
     last_ns = d["interface_ps"] // PS_PER_NS
-    understood = now + p.pool[d["hit_overheads"] + d["after_write"]]
+    completion_ns = p.pool[times + COMPLETION]
+    understood = now + p.pool[times + HIT + d["after_write"]] + p.pool[times + DATA]
     holder, oldest = _search(p, drive, first)
     ahead = d["ahead_segment"]
     if holder == NONE and ahead != NONE and _soon_ahead(p, drive, first):
@@ -255,48 +281,83 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
             d["ahead_ns"] = max(understood, d["arm_free_ns"])
             d["ahead_sector"] = p.segments[holder]["end_sector"]
             d["ahead_limit"] = limit
-        return understood + through_ns + d["completion_ns"]
+        if d["hits_wait"] == 1 and d["arm_free_ns"] > now:
+            understood = _waited(p, drive, now, MISS, DISCONNECT + d["after_write"])
+        return understood + through_ns + completion_ns
     if holder != NONE and holder == ahead and d["arm_free_ns"] <= now:  # it is coming in
         _use(p, drive, holder)
         d["ahead_limit"] = max(d["ahead_limit"], _limit(p, drive, p.segments[holder]["first_sector"], end), end)
-        return max(understood + through_ns, _ahead_at(p, drive, end) + last_ns) + d["completion_ns"]
-    link = p.links[slot]
-    if _goes_on(p, drive, slot, first):
-        start = _flow(p, drive, d["arm_free_ns"], link["cylinder"], link["track"], link["angle_ps"])
+        return max(understood + through_ns, _ahead_at(p, drive, end) + last_ns) + completion_ns
+    miss = p.pool[times + MISS + d["after_write"]]
+    if holder == NONE:
+        begin = first
+        goes_on = _goes_on(p, drive, slot, first)
+        link = p.links[slot]
+        cylinder, track, angle = link["cylinder"], link["track"], link["angle_ps"]
+        took_ps, end_track = link["transfer_ps"], link["end_track"]
+    else:  # its first part is there
+        begin = p.segments[holder]["end_sector"]
+        goes_on = False
+        zone, cylinder, track, place, angle = locate(p, drive, begin)
+        took_ps, end_track = transfer(p, drive, begin, end - begin, zone, track, place, angle)
+    if goes_on:
+        start = _flow(p, drive, d["arm_free_ns"], cylinder, track, angle)
     else:
-        begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
-        start = _rotate(p, drive, begun + move_ns(p, drive, link["cylinder"], link["track"], READ), link["angle_ps"])
-    read = start + link["transfer_ps"] // PS_PER_NS
-    go_to(p, drive, link["end_track"])
+        begun = max(now + miss, d["arm_free_ns"])
+        start = _rotate(p, drive, begun + move_ns(p, drive, cylinder, track, READ), angle)
+    read = start + took_ps // PS_PER_NS
+    go_to(p, drive, end_track)
     d["arm_free_ns"] = read
     d["ahead_segment"] = NONE
-    _fill(p, drive, oldest, first, end)
+    if holder == NONE:
+        holder = oldest
+        _fill(p, drive, holder, first, end)
+        mark = max(d["mark_sectors"], min(d["segment_sectors"], sectors) * d["mark_millionths"] // MILLION, 1)
+        marked_ps, passed_ps, _ = passage(p, drive, first, sectors, min(mark, sectors), d["interface_ps"])
+        told = now if goes_on else now + miss + p.pool[times + DISCONNECT + d["after_write"]]
+        sent = max(start + marked_ps // PS_PER_NS, told) + p.pool[times + RECONNECT] + p.pool[times + DATA]
+    else:
+        _fill(p, drive, holder, p.segments[holder]["first_sector"], end)
+        _, passed_ps, _ = passage(p, drive, begin, end - begin, 1, d["interface_ps"])
+        sent = understood
     if d["adaptive"] == 0 or first == d["read_end"]:
-        limit = _limit(p, drive, first, end)
+        limit = _limit(p, drive, p.segments[holder]["first_sector"], end)
         if limit > end:
-            d["ahead_segment"] = oldest
+            d["ahead_segment"] = holder
             d["ahead_ns"] = read
             d["ahead_sector"] = end
             d["ahead_limit"] = limit
-    sector_ns = link["transfer_ps"] // sectors // PS_PER_NS
-    # data go to the host while they are read, one sector behind, and no earlier than those of the command before
-    return max(start + sector_ns + through_ns, read + last_ns, now + through_ns) + d["completion_ns"]
+    # data go to the host while they are read, none before it was, and no earlier than those of the command before
+    return max(sent + through_ns, start + passed_ps // PS_PER_NS) + completion_ns
 
 
 @kernel
-def _write_through(p: Plant, drive: int, slot: int, now: int, sectors: int) -> int:
+def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
     """Serve a write that ends on the platter: returns when it is done."""
     d = p.drives[drive]
+    times = d["times"]
     link = p.links[slot]
-    understood = now + d["write_overhead_ns"]
-    sector_ps = link["transfer_ps"] // sectors
-    # the last sector has to be here before the head comes to it
-    here_ps = max(d["interface_ps"], sectors * d["interface_ps"] - (sectors - 1) * sector_ps)
-    arrived = max(understood, d["arm_free_ns"]) + move_ns(p, drive, link["cylinder"], link["track"], WRITE)
-    start = _rotate(p, drive, max(arrived, understood + here_ps // PS_PER_NS), link["angle_ps"])
+    _, _, lead_ps = passage(p, drive, first, sectors, 1, d["write_interface_ps"])
+    reconnect = p.pool[times + RECONNECT]
+    disconnect = p.pool[times + DISCONNECT + 2]
+    begun = now + p.pool[times + MISS + 2 + d["after_write"]]
+    data = begun + p.pool[times + DATA]
+    if d["extra_disconnect"] == 1:
+        wanted = min(sectors, _LEAD) if sectors < _LONG else _LONG_LEAD
+        lead_ps = max(lead_ps, wanted * d["write_interface_ps"])
+        if d["after_write"] == 1 and first != d["write_end"]:
+            begun = now + p.pool[times + EXTRA_COMMAND] + p.pool[times + EXTRA_SEEK]
+            data = now + p.pool[times + EXTRA_COMMAND] + p.pool[times + EXTRA_DISCONNECT] + p.pool[times + EXTRA_PAUSE]
+            data += reconnect + p.pool[times + DATA]
+            reconnect = p.pool[times + RECONNECT + 1]
+            disconnect = p.pool[times + EXTRA_SECOND]
+    move = max(move_ns(p, drive, link["cylinder"], link["track"], WRITE), d["write_move_least_ns"])
+    arrived = max(begun, d["arm_free_ns"]) + move
+    start = _rotate(p, drive, max(arrived, data + lead_ps // PS_PER_NS), link["angle_ps"])
     go_to(p, drive, link["end_track"])
     d["arm_free_ns"] = start + link["transfer_ps"] // PS_PER_NS
-    return d["arm_free_ns"] + d["completion_ns"]
+    told = data + sectors * d["write_interface_ps"] // PS_PER_NS + disconnect
+    return max(d["arm_free_ns"], told) + reconnect + p.pool[times + COMPLETION + 1]
 
 
 @kernel
@@ -306,25 +367,30 @@ def _write_behind(p: Plant, drive: int, now: int, first: int, sectors: int) -> i
     It waits for room, unless it goes on where the last one ended: it joins its segment then.
     """
     d = p.drives[drive]
-    done = now + p.pool[d["hit_overheads"] + 2 + d["after_write"]] + sectors * d["interface_ps"] // PS_PER_NS
+    times = d["times"]
+    completion_ns = p.pool[times + COMPLETION + 1]
+    through_ns = sectors * d["write_interface_ps"] // PS_PER_NS
+    done = now + p.pool[times + HIT + 2 + d["after_write"]] + p.pool[times + DATA] + through_ns
     if d["writes"] > 0:
         last = p.dirty[d["first_write"] + d["writes"] - 1]
         if last["first_sector"] + last["sectors"] == first and last["sectors"] + sectors <= d["segment_sectors"]:
             last["sectors"] += sectors
             last["ready_ns"] = done
-            return done + d["completion_ns"]
+            return done + completion_ns
     on_their_way = d["writes"] + (1 if d["arm_free_ns"] > now else 0)
     follows = first == d["write_end"] and d["writes"] < d["write_segments"]
     if on_their_way >= d["write_segments"] and not follows:
         if d["writes"] >= d["write_segments"]:
             _destage(p, drive, max(d["arm_free_ns"], now))
-        done = max(done, d["arm_free_ns"] + d["interface_ps"] // PS_PER_NS)
+        done = max(done, d["arm_free_ns"] + d["write_interface_ps"] // PS_PER_NS)
+    if d["writes_wait"] == 1 and d["arm_free_ns"] > now and first != d["write_end"]:
+        done = max(done, _waited(p, drive, now, HIT + 2, DISCONNECT + 2) + through_ns)
     w = p.dirty[d["first_write"] + d["writes"]]
     w["first_sector"] = first
     w["sectors"] = sectors
     w["ready_ns"] = done
     d["writes"] += 1
-    return done + d["completion_ns"]
+    return done + completion_ns
 
 
 @kernel
@@ -402,7 +468,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
     else:
         first = request["offset_bytes"] // SECTOR_BYTES
         sectors = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES - first + 1
-        through_ns = sectors * d["interface_ps"] // PS_PER_NS
+        through_ns = sectors * (d["interface_ps"] if op == READ else d["write_interface_ps"]) // PS_PER_NS
         if op == READ:
             done = _read(p, drive, best, now, first, sectors)
             d["read_end"] = first + sectors
@@ -412,7 +478,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
             if d["write_segments"] > 0:
                 done = _write_behind(p, drive, now, first, sectors)
             else:
-                done = _write_through(p, drive, best, now, sectors)
+                done = _write_through(p, drive, best, now, first, sectors)
             d["write_end"] = first + sectors
             d["after_write"] = 1
     done = max(done, now + 1)

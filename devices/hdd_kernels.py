@@ -86,6 +86,37 @@ def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tupl
 
 
 @kernel
+def passage(p: Plant, drive: int, sector: int, sectors: int, mark: int, interface_ps: int) -> tuple[int, int, int]:
+    """When data can pass the interface, in ps from the start of a transfer.
+
+    Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write: how long
+    before the start data must have begun to come for each sector to be there when the head is.
+    """
+    zone, _, _, place, angle = locate(p, drive, sector)
+    passed = 0
+    done = 0
+    marked = 0
+    through = 0
+    lead = 0
+    while done < sectors:
+        z = p.zones[zone]
+        sector_ps = z["sector_ps"]
+        taken = min(sectors - done, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
+        through = max(through, passed + sector_ps + (sectors - done) * interface_ps)
+        if done < mark <= done + taken:
+            marked = passed + (mark - done) * sector_ps
+        passed += taken * sector_ps
+        done += taken
+        lead = max(lead, done * interface_ps - passed + sector_ps)
+        if done < sectors:
+            sector += taken
+            reached = angle + taken * sector_ps
+            zone, _, _, place, angle = locate(p, drive, sector)
+            passed += (angle - reached) % p.drives[drive]["revolution_ps"]
+    return marked, max(through, passed + interface_ps), lead
+
+
+@kernel
 def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) -> None:
     """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
     at = locate(p, drive, sector)
@@ -120,7 +151,7 @@ def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
         move = d["head_switch_ns"]
     else:
         return 0
-    return move + d["write_settle_ns"] if op == WRITE else move
+    return max(move + d["write_settle_ns"], 0) if op == WRITE else move
 
 
 @kernel(hot=True)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.hdd import Drive
 from tiersim.devices.hdd_geometry import Geometry, Zone, measured_curve_ns
-from tiersim.toml_files import Nanoseconds, StrictModel
+from tiersim.toml_files import Nanoseconds, SignedNanoseconds, StrictModel
 
 
 class MeasuredZone(StrictModel):
@@ -26,6 +26,8 @@ class MeasuredDrive(Drive):
     """A disk drive from a table of its zones and a measured seek curve; see ``docs/devices.md`` for each key."""
 
     kind: Literal["measured-hdd"]
+    #: negative where it was extracted with an overhead that is too long: only their sum was seen
+    write_settle: SignedNanoseconds
     seek_curve: list[tuple[int, Nanoseconds]] = Field(min_length=1)  # distance in cylinders, time
     serpentine: Literal["no", "by zone", "by cylinder"]
     zones: list[MeasuredZone] = Field(min_length=1)
@@ -42,6 +44,11 @@ class MeasuredDrive(Drive):
                     raise ValueError(f"zones: the runs of zone {number} overlap or are empty at sector {first}")
                 reached = first + count
         return self
+
+    @property
+    def caveats(self) -> list[str]:
+        """What of it is not simulated."""
+        return [f"{self.name}: {self.notes}"] if self.notes else []
 
     @property
     def capacity(self) -> int:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from tiersim.toml_files import Bytes, StrictModel
-from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns
+from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns, parse_signed_ns
 
 #: How a number can be known. ``assumed`` gives the range that it may lie in.
 SOURCE = re.compile(r"(datasheet|document|measured|derived): .+|fitted: .+|assumed: \S.* \.\. .+")
@@ -56,7 +56,12 @@ class Sourced(StrictModel):
             return ", ".join(format_ns(part) for part in value)
         field = type(self).model_fields[parameter]
         annotation = repr(field.annotation) + repr(field.metadata)
-        for parse, write in ((parse_bytes_per_s, _format_rate), (parse_bytes, format_bytes), (parse_ns, format_ns)):
+        for parse, write in (
+            (parse_bytes_per_s, _format_rate),
+            (parse_bytes, format_bytes),
+            (parse_ns, format_ns),
+            (parse_signed_ns, format_ns),
+        ):
             if f"function {parse.__name__} " in annotation:
                 return write(value)
         if isinstance(value, bool):

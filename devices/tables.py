@@ -127,11 +127,19 @@ DRIVE_ROW = _record(
     "first_segment",  # index into SEGMENT
     "segment_sectors",
     "uses",  # of any segment so far
-    "interface_ps",  # time of a sector between buffer and host
-    "completion_ns",
-    "hit_overheads",  # index into the pool: read after read, read after write, write after read, write after write
+    "interface_ps",  # time of a sector between buffer and host, when it is read
+    "write_interface_ps",  # and written
+    "times",  # index into the pool: what commands take, see hdd_buffer_kernels
+    "mark_millionths",  # of a read that are in the buffer before data go to the host
+    "mark_sectors",  # or so many
+    "write_move_least_ns",  # of a write that ends on the platter
+    "extra_disconnect",  # 1: the drive lets the bus go before it takes the data of a write behind another
+    "write_apart",  # 1: what is written takes no segment of those that reads are served from
+    "write_oldest",  # 1: it takes the segment that was used longest ago, not the one that was used last
     "after_write",  # 1: the last command was a write
     "arm_free_ns",  # when what the arm does by itself, or did last, ends
+    "hits_wait",  # 1: a read from the buffer waits for the write that the arm is at
+    "writes_wait",  # 1: and so does a write into it
     "read_ahead",  # how far, see hdd_buffer_kernels
     "ahead_most_sectors",  # beyond the request; 0: the segment is the limit
     "adaptive",  # 1: only when a read goes on where the one before it ended

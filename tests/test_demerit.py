@@ -66,5 +66,15 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert document["schema"] == "tiersim.demerit/1"
     for part in (document, document["read"], document["write"]):
         assert part.keys() >= {"demerit_ms", "demerit_pct_of_mean", "mean_error_pct", "p99_error_pct"}
+    own = tmp_path / "requests.csv"
+    again = ["devices", "demerit", str(path), "--device", FLASH, "--json", "--seeds", "2", "--requests", str(own)]
+    document = json.loads(CliRunner().invoke(app, again).stdout)
+    assert document["seeds"] == 2
+    assert document["demerit_least_ms"] <= document["demerit_ms"] <= document["demerit_most_ms"]
+    header, *lines = [line.split(",") for line in own.read_text().splitlines()]
+    assert header == ["seed", "op", "offset_bytes", "length_bytes", "measured_ns", "simulated_ns"]
+    assert [line[0] for line in lines] == ["1"] * 50 + ["2"] * 50
+    means = [np.mean([int(line[5]) for line in lines if line[0] == seed]) / 1e6 for seed in "12"]
+    assert np.mean(means) == pytest.approx(document["simulated_mean_ms"])
     table = CliRunner().invoke(app, ["devices", "demerit", str(path), "--device", FLASH])
     assert "of the mean" in table.stdout

@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from tests.plants import hdd
 from tests.runs import commands, poisson, run
 from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
+from tiersim.devices.volume import Volume, add_volume
+from tiersim.operations import READ
 
 COUNT = 4_000_000
 SERVICE_NS = 1_000_000
@@ -66,3 +70,23 @@ def test_exponential_service_has_the_right_mean_and_spread() -> None:
     assert alone.mean() == pytest.approx(SERVICE_NS, rel=0.01)
     assert alone.std() == pytest.approx(SERVICE_NS, rel=0.01)
     assert np.median(alone) == pytest.approx(SERVICE_NS * math.log(2), rel=0.01)
+
+
+@pytest.mark.parametrize("drives", [1, 16])
+def test_a_stripe_of_drives_answers_requests_that_it_does_not_split_as_one_drive_does(drives: int) -> None:
+    """Poisson arrivals that are spread at random are Poisson at each drive: each is an M/G/1 queue (Pollaczek and Khinchine)."""
+    drive = hdd(scheduler="fcfs", buffer_segments=None, buffer_segment=None)
+    count = 40_000 * drives
+    offsets = np.random.default_rng(5).integers(0, drives * (drive.capacity // 65536), count) * 65536
+
+    def latency_ns(every_ns: int, times: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        builder = PlantBuilder(1)
+        station = add_volume(builder, Volume("data", drive, drives, "raid0" if drives > 1 else "jbod", 65536))
+        at = np.arange(count) * every_ns if times is None else times
+        return run(builder, commands(at, station, READ, offsets)).latency_ns
+
+    alone = latency_ns(50_000_000).astype(float)
+    load = 0.6
+    waiting = load * (alone**2).mean() / alone.mean() / (2 * (1 - load))
+    found = latency_ns(0, poisson(count, drives * load * 1e9 / alone.mean(), 7))
+    assert found.mean() == pytest.approx(alone.mean() + waiting, rel=0.03)

@@ -1,20 +1,21 @@
-"""A drive of ours from DiskSim's parameters, and where they are not taken at their word.
+"""A drive of ours from DiskSim's parameters: at their word, but for what drives were measured to do otherwise.
 
-Four of DiskSim's published validation traces hold the response times of the real drives. They say where its parameters, or
-the model that they were extracted for, are wrong; each rule here follows from how drives work and holds on all four
-(``docs/devices.md`` has the figures):
+What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all of them at
+their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
 
-* Skew is what a maker needs to switch to the next track, so a head switch takes as long as the skew between tracks. The
-  extracted times are a tenth to two thirds of that.
-* A write cannot settle before it begins: a negative settling time is none.
-* The overheads of a command after one of its own kind were taken from commands sent back to back. A drive that has been idle
-  takes as long as after the other kind.
-* A command that the buffer serves moves nothing, so one overhead of less than half the other is a failure of extraction.
-* After a read from the buffer the read-ahead goes on.
+DiskSim's validation traces hold the response times of the real drives. A departure stays when drives get better by it and no
+family of them gets worse (``tiersim validate departures`` leaves each out in turn), and when its reason is how drives work:
+
+* Heads that are switched have to settle on a track as an arm that moves to the next cylinder, so they take no less; and no longer
+  than the skew hides, with the settling of a write: the maker chose it for that.
+* A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
+
+The others were tried, and are not kept (``docs/devices.md``).
 """
 
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tiersim.devices.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.disksim.parameters import Block, read_blocks
@@ -31,12 +32,47 @@ _READ_AHEAD: tuple[ReadAhead, ...] = ("none", "track", "cylinder", "segment", "n
 _SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # those by address; the others go by time
 
 
-def load_drive(path: Path) -> MeasuredDrive:
+#: What is not taken at its word, or could be.
+Departure = Literal[
+    "switch settles",
+    "ahead goes on",
+    "write into last",
+    "switch is skew",
+    "overhead at rest",
+    "even hits",
+    "settling is time",
+]
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
+
+#: Parameters that are simulated with these values only; what another value would do is left out.
+_SIMULATED: dict[str, tuple[float, ...]] = {
+    "Allow almost read hits": (1,),
+    "Allow sneaky partial read hits": (0,),
+    "Allow sneaky intermediate read hits": (0,),
+    "Allow read hits on write data": (1,),
+    "Preseeking level": (0,),
+    "Never disconnect": (0,),
+    "Low (write) water mark": (0,),
+    "Minimum read-ahead (blks)": (0,),
+    "Read-ahead over requested": (0, 1),
+    "Read any free blocks": (0,),
+    "Immediate buffer read": (0,),
+    "Immediate buffer write": (0,),
+    "Combine seq writes": (1,),
+    "Stop prefetch in sector": (1,),
+    "Disconnect write if seek": (0,),
+    "Write hit stop prefetch": (1,),
+    "Read directly to buffer": (1,),
+    "Immed transfer partial hit": (1,),
+}
+
+
+def load_drive(path: Path, departures: AbstractSet[Departure] = KEPT) -> MeasuredDrive:
     """The drive that a ``.parv`` or ``.diskspecs`` file describes; raises ScenarioError naming file and line."""
-    return validate(MeasuredDrive, drive_values(path), "", str(path))
+    return validate(MeasuredDrive, drive_values(path, departures), "", str(path))
 
 
-def drive_values(path: Path) -> dict[str, Any]:
+def drive_values(path: Path, departures: AbstractSet[Departure] = KEPT) -> dict[str, Any]:
     """The same as a device file of ours would say it, units and sources and all."""
     blocks = read_blocks(path)
     drives = [block for block in blocks if block.type == "disksim_disk" or "Fast write level" in block.values]
@@ -46,10 +82,10 @@ def drive_values(path: Path) -> dict[str, Any]:
     if len(names) > 1:
         raise ScenarioError(f"{path}: it describes {', '.join(names)}; give the .diskspecs file of one of them")
     buses = [block for block in blocks if block.type == "disksim_bus"]
-    return _values(drives[0], _bus_ms(buses), path)
+    return _values(drives[0], buses, path, departures)
 
 
-def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
+def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSet[Departure]) -> dict[str, Any]:
     model = specs.block("Model")
     mechanics = model.block("Mechanical Model")
     surfaces = model.whole("Number of data surfaces")
@@ -66,6 +102,15 @@ def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
     if not 0 < cylinders <= MOST_TRACKS:
         raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders")
     points = seek_curve(mechanics, cylinders)
+    settle_ms = mechanics.number("Add. write settling delay", 0)
+    switch_ms = mechanics.number("Head switch time", 0)
+    if "switch is skew" in departures:
+        switch_ms = max(switch_ms, skew_ms)
+    elif "switch settles" in departures:
+        switch_ms = max(switch_ms, min(points[0][1], skew_ms - max(settle_ms, 0)))
+    misses = [*_overheads(specs, "Read miss"), *_overheads(specs, "Write miss")]
+    if "overhead at rest" in departures:  # as after a command of the other kind
+        misses = [misses[1] or misses[0]] * 2 + [misses[2] or misses[3]] * 2
     values: dict[str, Any] = {
         "rpm": rpm,
         "surfaces": surfaces,
@@ -73,72 +118,118 @@ def _values(specs: Block, bus_ms: float, path: Path) -> dict[str, Any]:
         "zones": [zone.model_dump() for zone in zones],
         "seek_curve": [(distance, _time(milliseconds)) for distance, milliseconds in points],
         "serpentine": ("no", "by zone", "by cylinder")[mapping] if 0 <= mapping <= 2 else "no",
-        "write_settle": _time(max(mechanics.number("Add. write settling delay", 0), 0)),
-        "track_switch": _time(max(mechanics.number("Head switch time", 0), skew_ms)),
-        "command_overhead": _time(_at_rest(specs, "Read", "write", "read")),
-        "write_overhead": _time(_at_rest(specs, "Write", "read", "write")),
-        "completion_overhead": _time(specs.number("Read completion overhead", 0)),
+        "write_settle": _time(max(settle_ms, 0) if "settling is time" in departures else settle_ms),
+        "track_switch": _time(max(switch_ms, 0)),
+        "command_overhead": _time(misses[0]),
+        "write_overhead": _time(misses[2]),
+        "miss_overheads": [_time(milliseconds) for milliseconds in misses],
         "flush": "1 ns",
         "queue_depth": max(specs.whole("Max queue length", 1), 1),
         "age_limit": "500 ms",
         "scheduler": _scheduler(specs),
-        **_buffer(specs, max(bus_ms, specs.number("Bulk sector transfer time", 0))),
+        **_buffer(specs, departures),
+        **_bus(specs, buses),
     }
     source = f"measured: DiskSim parameters of {specs.name} ({path.name})"
-    sources = {key: source for key, value in values.items() if value is not None} | {
+    kept = {key: value for key, value in values.items() if value is not None}
+    sources = dict.fromkeys(kept, source) | {
         "flush": "assumed: 1 ns .. 1 ms",
         "age_limit": "assumed: 200 ms .. 5000 ms",
-        "track_switch": f"derived: the skew between tracks in the DiskSim parameters of {specs.name}",
-        "write_settle": f"derived: DiskSim parameters of {specs.name}, no less than 0",
-        "command_overhead": f"derived: DiskSim parameters of {specs.name}, of a drive at rest",
-        "write_overhead": f"derived: DiskSim parameters of {specs.name}, of a drive at rest",
-        "hit_overheads": f"derived: DiskSim parameters of {specs.name}, failures of extraction left out",
-        "read_ahead_after_hit": f"derived: how far the DiskSim parameters of {specs.name} read ahead",
     }
-    kept = {key: value for key, value in values.items() if value is not None}
-    return {"kind": "measured-hdd", "name": specs.name, **kept, "sources": sources}
+    if "switch settles" in departures:
+        sources["track_switch"] = (
+            f"derived: head switch, shortest seek and skew in the DiskSim parameters of {specs.name}"
+        )
+    if "ahead goes on" in departures:
+        sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
+    return {"kind": "measured-hdd", "name": specs.name, "notes": _not_simulated(specs), **kept, "sources": sources}
 
 
-def _buffer(specs: Block, sector_ms: float) -> dict[str, Any]:
+def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
     """The keys of the buffer; with caching off it is what data pass through, and nothing more."""
     caching = specs.whole("Enable caching in buffer", 1) != 0
-    ahead = specs.whole("Buffer continuous read", 0) if caching else 0
+    kind = specs.whole("Buffer continuous read", 0) if caching else 0
+    ahead = _READ_AHEAD[kind] if 0 <= kind < len(_READ_AHEAD) else "segment"
     most = specs.whole("Maximum read-ahead (blks)", 0)
+    segments = max(specs.whole("Number of buffer segments", 1), 1) if caching else 1
+    apart = specs.whole("Use separate write segment", 0) != 0 and segments > 1
+    hits = [*_overheads(specs, "Read hit"), *_overheads(specs, "Write hit")]
+    if "even hits" in departures:  # one that is less than half the other is as the other
+        hits = [max(pair) if 2 * own < max(pair) else own for pair in (hits[:2], hits[2:]) for own in pair]
     return {
-        "buffer_segments": max(specs.whole("Number of buffer segments", 1), 1) if caching else 1,
+        "buffer_segments": segments - apart,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
-        "interface_rate": f"{round(SECTOR_BYTES / sector_ms * 1000)} B/s" if sector_ms > 0 else None,
-        "hit_overheads": [*_hits(specs, "Read"), *_hits(specs, "Write")],
-        "read_ahead": _READ_AHEAD[ahead] if 0 <= ahead < len(_READ_AHEAD) else "segment",
+        "hit_overheads": [_time(milliseconds) for milliseconds in hits],
+        "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
-        "read_ahead_after_hit": _READ_AHEAD[min(max(ahead, 0), 4)] == "segment"
-        or specs.whole("Read-ahead on idle hit", 0) == 1,
+        "read_ahead_after_hit": specs.whole("Read-ahead on idle hit", 0) == 1
+        or (ahead == "segment" and "ahead goes on" in departures),
+        "water_mark": specs.number("High (read) water mark", 0),
+        "water_mark_of_segment": specs.whole("Set watermark by reqsize", 1) == 0,
+        "read_hits_wait": specs.whole("Allow sneaky full read hits", 0) == 0,
+        "writes_wait": specs.whole("Allow write prebuffering", 0) == 0,
+        "write_move_least": _time(specs.number("Minimum seek delay", 0)),
+        "write_segment_apart": apart,
+        "write_into": "last used" if "write into last" in departures else "longest unused",
         "write_segments": max(specs.whole("Maximum number of write segments", 1), 1)
         if caching and specs.whole("Fast write level", 0)
         else None,
     }
 
 
-def _at_rest(specs: Block, kind: str, other: str, same: str) -> float:
-    """Overhead of a *kind* of command that needs the arm, after one of the other kind, in ms; 0 there: it was not extracted."""
-    return specs.number(f"{kind} miss over. after {other}", 0) or specs.number(f"{kind} miss over. after {same}", 0)
+def _bus(specs: Block, buses: list[Block]) -> dict[str, Any]:
+    """The keys of what passes between drive and host: rates, and overheads beside those of commands."""
+
+    def rate(way: str) -> str | None:
+        slowest = max((bus.number(f"{way} block transfer time", 0) for bus in buses), default=0)
+        sector_ms = max(slowest, specs.number("Bulk sector transfer time", 0))
+        return f"{round(SECTOR_BYTES / sector_ms * 1000)} B/s" if sector_ms > 0 else None
+
+    def times(*keys: str) -> list[str]:
+        return [_time(_scaled(specs, key)) for key in keys]
+
+    extra = "Extradisc command", "Extradisc seek", "Extradisc disconnect", "Extradisc inter-disconnect", "Extradisc 2nd"
+    ends = " overhead", " delta", " overhead", " delay", " disconnect overhead"
+    return {
+        "interface_rate": rate("Read"),
+        "write_interface_rate": rate("Write"),
+        "completion_overhead": times("Read completion overhead")[0],
+        "write_completion_overhead": times("Write completion overhead")[0],
+        "data_overhead": times("Data preparation overhead")[0],
+        "disconnect_overheads": times(
+            "Read disconnect afterread", "Read disconnect afterwrite", "Write disconnect overhead"
+        ),
+        "reconnect_overheads": times("First reselect overhead", "Other reselect overhead"),
+        "extra_write_disconnect": times(*map("".join, zip(extra, ends, strict=True)))
+        if specs.whole("Extra write disconnect", 0)
+        else None,
+    }
 
 
-def _hits(specs: Block, kind: str) -> list[str]:
-    """Overheads of a *kind* of command that the buffer serves: after a read, after a write."""
-    found = [specs.number(f"{kind} hit over. after {before}", 0) for before in ("read", "write")]
-    return [_time(max(found) if 2 * own < max(found) else own) for own in found]
+def _overheads(specs: Block, kind: str) -> list[float]:
+    """Overheads of a *kind* of command after a read and after a write, in ms."""
+    each = specs.number("Per-request overhead time", 0)
+    return [each + _scaled(specs, f"{kind} over. after {before}") for before in ("read", "write")]
+
+
+def _scaled(specs: Block, key: str) -> float:
+    return specs.number(key, 0) * specs.number("Time scale for overheads", 1)
+
+
+def _not_simulated(specs: Block) -> str:
+    """Name the parameters whose values change nothing here."""
+    found = [
+        f"{key} = {specs.values[key]:g}"
+        for key, known in _SIMULATED.items()
+        if key in specs.values and specs.number(key) not in known
+    ]
+    return f"DiskSim's parameters that are not simulated: {', '.join(found)}" if found else ""
 
 
 def _scheduler(specs: Block) -> str:
     policy = specs.values.get("Scheduler")
     number = policy.whole("Scheduling policy", 1) if isinstance(policy, Block) else 1
     return _SCHEDULERS.get(number, "sptf")
-
-
-def _bus_ms(buses: list[Block]) -> float:
-    """Time of a sector on the slowest bus on its way, in ms."""
-    return max((bus.number("Read block transfer time", 0) for bus in buses), default=0)
 
 
 def _time(milliseconds: float) -> str:

@@ -6,7 +6,8 @@ difference of both, sorted. Reads and writes are scored apart, too: errors of op
 priority is replayed and not scored: its host may have held it back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,22 @@ def demerit_ns(measured_ns: NDArray[np.int64], simulated_ns: NDArray[np.int64]) 
     return float(np.sqrt(np.mean((np.sort(measured_ns) - np.sort(simulated_ns)).astype(np.float64) ** 2)))
 
 
-def score(
-    found: Survey, name: str, device: Device, *, progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
-    """Replay a trace on one *device*, with seeds 1 to SEEDS, and score the response times: ``tiersim.demerit/1``.
+@dataclass(frozen=True)
+class Responses:
+    """Reads and writes of a trace, in order, with their measured response times and the simulated ones of each seed."""
+
+    trace: str
+    op: NDArray[np.uint8]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+    measured_ns: NDArray[np.int64]
+    simulated_ns: NDArray[np.int64]  # by seed, from 1 on, and request
+
+
+def respond(
+    found: Survey, name: str, device: Device, *, seeds: int = SEEDS, progress: Callable[[int, int], None] | None = None
+) -> Responses:
+    """Replay a trace on one *device*, with seeds 1 to *seeds*.
 
     Requests wait for what they waited for when they were recorded. Raises ScenarioError when the trace does not fit on the
     device, or has no latency of some of its reads or writes.
@@ -49,31 +62,69 @@ def score(
             f"{found.path}: {missing:,} of its reads and writes have no measured latency to compare with; "
             "give a trace in which all were measured"
         )
-    groups = {"all": scored, "read": scored & (trace.op == READ), "write": scored & (trace.op == WRITE)}
-    runs: list[dict[str, dict[str, float]]] = []
-    for seed in range(1, SEEDS + 1):
+    simulated = []
+    for seed in range(1, seeds + 1):
         model = Scenario.model_validate({"volumes": {"data": {"device": name}}, "replay": {"seed": seed}})
         result = replay(found, NamedScenario(name, model, {"data": device}), keep_requests=True, playback=playback)
         assert result.requests is not None
-        simulated = (result.requests["done_ns"].to_numpy() - result.requests["start_ns"].to_numpy()) + (
-            trace.time_ns - trace.intended_ns
-        )
-        runs.append({key: _score(trace.latency_ns[own], simulated[own]) for key, own in groups.items() if own.any()})
+        took = result.requests["done_ns"].to_numpy() - result.requests["start_ns"].to_numpy()
+        simulated.append((took + trace.time_ns - trace.intended_ns)[scored])
         if progress is not None:
-            progress(seed, SEEDS)
-    means: dict[str, Any] = {
-        key: {figure: float(np.mean([run[key][figure] for run in runs])) for figure in runs[0][key]}
-        | {"requests": int(np.count_nonzero(groups[key]))}
-        for key in runs[0]
-    }
+            progress(seed, seeds)
+    return Responses(
+        found.path.absolute().name.removesuffix(".trace"),
+        trace.op[scored],
+        trace.offset_bytes[scored],
+        trace.length_bytes[scored],
+        trace.latency_ns[scored],
+        np.array(simulated),
+    )
+
+
+def score(
+    found: Survey, name: str, device: Device, *, seeds: int = SEEDS, progress: Callable[[int, int], None] | None = None
+) -> dict[str, Any]:
+    """Score the response times of a device on a trace, see :func:`respond`: ``tiersim.demerit/1``."""
+    return summary(respond(found, name, device, seeds=seeds, progress=progress), name)
+
+
+def summary(responses: Responses, name: str) -> dict[str, Any]:
+    """Return means over the seeds of all requests, of reads, and of writes, and between which ends the demerits lie."""
+    op = responses.op
+    groups = {"all": np.ones(len(op), np.bool_), "read": op == READ, "write": op == WRITE}
+    scores: dict[str, Any] = {}
+    for key, own in groups.items():
+        if not own.any():
+            continue
+        runs = [_score(responses.measured_ns[own], simulated[own]) for simulated in responses.simulated_ns]
+        demerits = [run["demerit_ms"] for run in runs]
+        scores[key] = {figure: float(np.mean([run[figure] for run in runs])) for figure in runs[0]} | {
+            "demerit_least_ms": min(demerits),
+            "demerit_most_ms": max(demerits),
+            "requests": int(np.count_nonzero(own)),
+        }
     return {
         "schema": "tiersim.demerit/1",
-        "trace": found.path.absolute().name.removesuffix(".trace"),
+        "trace": responses.trace,
         "device": name,
-        "seeds": SEEDS,
-        **means.pop("all"),
-        **means,
+        "seeds": len(responses.simulated_ns),
+        **scores.pop("all"),
+        **scores,
     }
+
+
+def demerits_ms(responses: Responses) -> tuple[float, ...]:
+    """Demerit of all requests with each seed."""
+    return tuple(demerit_ns(responses.measured_ns, simulated) / NS_PER_MS for simulated in responses.simulated_ns)
+
+
+def request_lines(responses: Responses) -> Iterator[str]:
+    """Each request with each seed, as lines of CSV."""
+    yield "seed,op,offset_bytes,length_bytes,measured_ns,simulated_ns\n"
+    columns = (responses.op, responses.offset_bytes, responses.length_bytes, responses.measured_ns)
+    for seed, simulated in enumerate(responses.simulated_ns, 1):
+        for op, offset, length, measured, took in zip(*columns, simulated, strict=True):
+            yield f"{seed},{'read' if op == READ else 'write'},{offset},{length},{measured},{took}\n"
 
 
 def _score(measured_ns: NDArray[np.int64], simulated_ns: NDArray[np.int64]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from tiersim.scenarios.validation import (
     commits,
     compressed_backup,
     demerits,
+    departures,
     depth_sweep,
     flash_drive,
     founding,
@@ -40,6 +41,7 @@ from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 NAMES = (
     "founding-arithmetic",
     "drives",
+    "departures",
     "depth",
     "perc6",
     "backup",
@@ -107,6 +109,7 @@ _LONG = (
     "pools-and-caps",
     "pairs",
     "drives",
+    "departures",
 )
 
 
@@ -115,6 +118,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
     every: dict[str, Callable[[], Experiment]] = {
         "founding-arithmetic": founding.experiment,
         "drives": lambda: demerits.experiment(traces),
+        "departures": lambda: departures.experiment(traces),
         "depth": depth_sweep.experiment,
         "perc6": perc6.experiment,
         "backup": backup.experiment,

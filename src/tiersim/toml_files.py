@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from tiersim.errors import ScenarioError, did_you_mean, reason
-from tiersim.units import parse_bytes, parse_bytes_per_s, parse_ns
+from tiersim.units import parse_bytes, parse_bytes_per_s, parse_ns, parse_signed_ns
 
 
 class StrictModel(BaseModel):
@@ -20,6 +20,9 @@ class StrictModel(BaseModel):
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema({"type": "string", "examples": ["16 GiB"]})]
 Nanoseconds = Annotated[int, BeforeValidator(parse_ns), WithJsonSchema({"type": "string", "examples": ["3.4 ms"]})]
+SignedNanoseconds = Annotated[
+    int, BeforeValidator(parse_signed_ns), WithJsonSchema({"type": "string", "examples": ["-0.6 ms"]})
+]
 BytesPerSecond = Annotated[
     int, BeforeValidator(parse_bytes_per_s), WithJsonSchema({"type": "string", "examples": ["204 MB/s"]})
 ]

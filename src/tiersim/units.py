@@ -55,6 +55,13 @@ def parse_ns(value: object) -> int:
     return _parse(value, _DURATIONS, "duration", "nanoseconds", "3.4 ms")
 
 
+def parse_signed_ns(value: object) -> int:
+    """Parse a duration that may be negative, such as ``"-0.6 ms"``; raises ValueError."""
+    if isinstance(value, str) and value.startswith("-"):
+        return -parse_ns(value[1:])
+    return parse_ns(value)
+
+
 def parse_bytes_per_s(value: object) -> int:
     """Parse a data rate such as ``"204 MB/s"`` to bytes per second; raises ValueError."""
     return _parse(value, _RATES, "data rate", "bytes per second", "204 MB/s")
