@@ -298,8 +298,9 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     else:  # its first part is there
         begin = p.segments[holder]["end_sector"]
         goes_on = False
-        zone, cylinder, track, place, angle = locate(p, drive, begin)
-        took_ps, end_track = transfer(p, drive, begin, end - begin, zone, track, place, angle)
+        at = locate(p, drive, begin)
+        cylinder, track, angle = at.cylinder, at.track, at.angle_ps
+        took_ps, end_track = transfer(p, drive, begin, end - begin, at)
     if goes_on:
         start = _flow(p, drive, d["arm_free_ns"], cylinder, track, angle)
     else:
