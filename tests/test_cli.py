@@ -164,9 +164,11 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
     said = shell("demo")
     assert said.code == 0
-    assert "pcie-flash" in said.out
-    for row in ("query 1, mean", "commit, mean", "checkpoints", "checkpoint, writing", "checkpoint, worst 5 s"):
+    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint, worst 5 s"):
         assert f" {row} " in said.out
+    assert re.search(r" busiest part +flash dies of data 2 %", said.out)
+    assert re.search(r" busiest part +CPU 99 %", said.out)
+    assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80
     assert said.err == "tiersim: open demo/report.html, demo/queries.html and demo/pools.html in a browser\n"
     made = {path.name for path in (shell.folder / "demo").iterdir()}
     assert made == {
@@ -175,8 +177,12 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
     }  # fmt: skip
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     first = shell.listing()
-    again = shell("demo", "--force")
-    assert again.out == said.out
+    again = shell("demo", "--force", "--all")
+    for row in ("log flush, p99.9", "checkpoints", "checkpoint, writing", "query 1, reads a call", "pool hit ratio"):
+        assert f" {row} " in again.out
+        assert f" {row} " not in said.out
+    assert "--all prints " in said.out
+    assert "--all prints " not in again.out
     second = shell.listing()
     changed = {Path(path).name for path in first if first[path] != second[path]}
     assert changed <= {"run.json"}  # wall-clock facts
@@ -227,7 +233,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     assert [path.name for path in results] == ["15k-raid10.result", "micron-p410m-400.result", "pcie-flash.result"]
     kept = pq.read_table(results[0] / "requests.parquet")
     assert (kept["done_ns"].to_numpy() > 0).all()
-    assert said.out.count("Not calibrated") == said.out.count("Errors of the models") == 1
+    assert said.out.count("Not calibrated") == said.out.count("Expected model error") == 1
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
     assert document["schema"] == "tiersim.result/1"
@@ -840,13 +846,25 @@ def test_counters_are_imported_and_described_without_compiling_anything(
     said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
     said = shell("describe", "pg.trace", "-o", "pg.html")
-    assert re.search(r"UPDATE pgbench_accounts SET abalance = abalance \+ \? WHERE aid = \? +2,828 ", said.out)
+    assert re.search(r"UPDATE pgbench_accounts SET aba… +2,828 ", said.out)
     assert "missing: " in said.out
+    assert "--all prints " in said.out
+    whole = shell("describe", "pg.trace", "--all").out
+    assert re.search(r"UPDATE pgbench_accounts SET abalance = abalance \+ \? WHERE aid = \? +2,828 ", whole)
+    assert "relations by pages read" in whole
     assert "By query" in (shell.folder / "pg.html").read_text(encoding="utf-8")
     document = shell("describe", "pg.trace", "--json").document()
     assert "classes" not in document
     (query,) = [q for q in document["counted"]["queries"] if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
     assert (query["calls"], query["pages_read"], query["log_full_page_images"]) == (2828, 4765, 5070)
+
+
+def _rows_and_notes(text: str) -> tuple[list[str], list[str]]:
+    """The rows of a table, and the lines below it."""
+    lines = [line.strip() for line in text.splitlines()]
+    first = next(place for place, line in enumerate(lines) if line.startswith("──")) + 1
+    end = lines.index("", first)
+    return lines[first:end], lines[end + 1 :]
 
 
 @needs_jit
@@ -858,7 +876,21 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
     assert query["count"] == 2828
     assert query["physical_reads_per_call"] > 0
     assert flash["latency_ns"]["transaction"]["mean"]["high"] < disks["latency_ns"]["transaction"]["mean"]["low"]
-    said = shell(*arguments)
+    short = shell(*arguments)
+    rows, notes = _rows_and_notes(short.out)
+    assert len(rows) <= 15
+    assert len(notes) == 5
+    assert re.fullmatch(r"--all prints \d+ more rows and \d+ more notes?\.", notes[-1])
+    for words in (
+        "carries the load",
+        "transactions/s",
+        "transaction, p99",
+        "query 1, mean",
+        "busiest part",
+        "expected error",
+    ):
+        assert f" {words} " in short.out
+    said = shell(*arguments, "--all")
     for words in (
         "transaction, p95",
         "query 1, time goes to",

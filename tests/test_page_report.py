@@ -125,7 +125,7 @@ def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> 
     assert "On 15k-raid10, data.drive-" in said
     assert "on 7k2-raid1, data.drive-1 (actuator) cannot keep up" in said
     assert "Not calibrated" in said
-    assert said.count("Errors of the models come on top") == 1
+    assert said.count("Expected model error") == 1
     assert page.locator("#lead").bounding_box()["y"] + page.locator("#lead").bounding_box()["height"] < 500
 
 

@@ -55,7 +55,7 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
-_TOO_SLOW = "CPU of a read: {:,} ns, less than that of any storage: reads take longer on the described device than recorded, even so"
+_TOO_SLOW = "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly than the recorded one"
 _NO_STORAGE = "CPU of a read: {:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be {:,.1f} µs, which no storage takes"
 _NO_CLIENT = "CPU of clients: {:,.0f} µs a statement assumed; {:,.0f} µs come out, which no client takes: sessions waited for something else, too"
 _NO_LOG = "CPU of a write of the log: none assumed, {:,.0f} µs come out, more than the {:g} µs that storage takes: the log took longer than the described device does"
