@@ -164,7 +164,7 @@ def judge_waiting(
         why = f"each request takes longer, though no part is short of capacity (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
         if sessions.inferred:
             why += (
-                f"; the recording shows {sessions.inferred} sessions, each with one request at a time: "
+                f"; the recording shows at most {sessions.inferred} sessions at a time: "
                 'if there were more, set clients under [replay]; if nobody waits, set mode = "open"'
             )
     text = (
