@@ -237,7 +237,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
     """Print the table of latencies, one column for each scenario, the recorded hardware first."""
     measured = summaries[0]["measured_latency_ns"]
     blank = [""] if measured else []
-    columns = ["latency", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
+    columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
     latencies = {name: _rows_of_class(name, summaries, measured) for name in _classes(summaries)}
     rate = ["requests/s", *blank, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
     busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
@@ -337,4 +337,4 @@ def _calibration(found: dict[str, Any]) -> str:
         if figures["decides"]
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
-    return f"Calibration on {found['baseline']} {passed}: means of {', '.join(parts)} (limit ±{found['tolerance_pct']['mean']:.0f} %)."
+    return f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit ±{found['tolerance_pct']['mean']:.0f} %)."

@@ -45,7 +45,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     trace = summaries[0]["trace"]
     rate = f" ({trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}/s)" if trace["span_ns"] else ""
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
-    columns = ["latency", *(summary["name"] for summary in summaries)]
+    columns = ["figure", *(summary["name"] for summary in summaries)]
     notes = [*_texts(summaries, queries, ids=everything), *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
 
@@ -258,10 +258,10 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
         parts.append(f"pages read by all statements {model_error.percent(found['read_error_pct'], 1)}")
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
-    reasons = "".join(f" {one[0].upper()}{one[1:]}." for one in found.get("reasons", ()))
+    reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
     return (
-        f"Calibration on {found['baseline']} {passed}:{reasons and reasons + ' Means:'} {', '.join(parts)} "
-        f"(limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %)."
+        f"Calibration on {found['baseline']} {passed}: {reasons}{'Means' if reasons else 'means'} against the recording: "
+        f"{', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
     )
 
 

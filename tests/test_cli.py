@@ -228,7 +228,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     scenarios = ["--on", "15k-raid10", "--on", "pcie-flash", "--on", "micron-p410m-400"]
     said = shell("replay", "prod.trace", *scenarios, "-o", "out/of/bundle", "--requests")
     header = said.out.splitlines()[2].split()
-    assert header == ["latency", "recorded", "15k-raid10", "pcie-flash", "micron-p410m-400"]
+    assert header == ["figure", "recorded", "15k-raid10", "pcie-flash", "micron-p410m-400"]
     results = sorted((shell.folder / "out" / "of" / "bundle").iterdir())
     assert [path.name for path in results] == ["15k-raid10.result", "micron-p410m-400.result", "pcie-flash.result"]
     kept = pq.read_table(results[0] / "requests.parquet")
@@ -488,7 +488,7 @@ def test_the_four_required_columns_are_enough(shell: Shell) -> None:
     assert document["span_ns"] == 299 * 10_000_000
     assert document["rate_per_s"] == pytest.approx(100, rel=0.01)
     said = shell("replay", "pandas.trace", "--on", "15k-raid10", "--on", "aws-gp3")
-    assert said.out.splitlines()[2].split() == ["latency", "15k-raid10", "aws-gp3"]  # nothing was measured
+    assert said.out.splitlines()[2].split() == ["figure", "15k-raid10", "aws-gp3"]  # nothing was measured
     assert "warning" not in said.err
     assert shell("report", "15k-raid10.result", "aws-gp3.result").code == 0
     assert (shell.folder / "report.html").stat().st_size > 1_000_000
