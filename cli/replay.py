@@ -302,24 +302,22 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
 
 
 def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
-    """What flash that is not a volume of its own took off the slower one, a sentence for each."""
+    """Say what share flash caches and fast tiers take, a sentence for each."""
     notes = []
     for name, station in summary["stations"].items():
         cache, tiers = station.get("cache"), station.get("tiers")
+        head = f"{summary['name']}: {name}"
         if cache and cache["read_hit_ratio"] is not None:
-            filled, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
-            text = (
-                f"{100 * cache['read_hit_ratio']:.0f} % of the bytes read came from flash; it was empty at first and "
-            )
-            text += "never full" if filled is None else f"full after {format_ns(filled)}"
+            full_ns, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
+            when = "it is never full" if full_ns is None else f"it is full after {format_ns(full_ns)}"
+            then = "" if since is None else f", and answers {100 * since:.0f} % from then on"
+            hits = 100 * cache["read_hit_ratio"]
             notes.append(
-                f"{summary['name']}: {name}: {text}" + ("." if since is None else f", {100 * since:.0f} % since then.")
+                f"{head}: the flash cache answers {hits:.0f} % of the bytes read; it starts empty, {when}{then}."
             )
         if tiers and tiers["fast_share"] is not None:
             share, moved = 100 * tiers["fast_share"], format_bytes(tiers["moved_bytes"])
-            notes.append(
-                f"{summary['name']}: {name}: {share:.0f} % of the bytes were in the first tier; {moved} moved."
-            )
+            notes.append(f"{head}: the fast tier serves {share:.0f} % of the bytes; {moved} move between the tiers.")
     return notes
 
 
