@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tiersim.cli import terminal
+from tiersim.cli import terminal, verdicts
 from tiersim.units import format_ns
 
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
@@ -69,7 +69,7 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
             ratios = [(one["ratios"] or {}).get("throughput_per_s", {}).get(kind) for one in others]
             texts = ["" if rate is None or rate["value"] is None else f"{rate['value']:,.0f}" for rate in rates]
             rows.append([f"{kind}/s", texts[0], *(cell for text, one in zip(texts[1:], ratios, strict=True) for cell in (text, _ratio(one)))])  # fmt: skip
-    for label, text in (("busiest part", _bottleneck), ("calibration", lambda one: one["verdict"]["calibration"]), ("load", lambda one: one["verdict"]["load"])):  # fmt: skip
+    for label, text in (("busiest part", verdicts.busiest), ("calibration", lambda one: one["verdict"]["calibration"]), ("load", lambda one: one["verdict"]["load"])):  # fmt: skip
         first, *rest = [text(one) for one in document["results"]]
         rows.append([label, first, *(cell for one in rest for cell in (one, ""))])
     traces = dict.fromkeys(one["trace"]["name"] for one in document["results"])
@@ -143,10 +143,3 @@ def _text(summaries: list[dict[str, Any]], query: str) -> str:
 def _place(name: str) -> tuple[int, str]:
     order = ("transaction", "commit", *terminal.CLASS_ORDER)
     return (order.index(name) if name in order else len(order), name)
-
-
-def _bottleneck(one: dict[str, Any]) -> str:
-    found = one["bottleneck"]
-    if not found or found.get("utilisation") is None:
-        return ""
-    return f"{found['resource']} of {found['station']} {100 * found['utilisation']:.0f} %"

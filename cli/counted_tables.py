@@ -1,6 +1,7 @@
 """The tables of ``tiersim describe`` for statements and counters."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
@@ -10,8 +11,12 @@ from tiersim.units import NS_PER_MS, format_bytes, format_ns
 SHOWN = 10
 #: A query is cut here in the terminal.
 _LONGEST = 70
+#: Queries of a short table, their columns, and where their text is cut.
+_FEW, _SHORT = 5, 32
+_SHORT_QUERY_COLUMNS = ("query", "calls", "mean", "of all", "pages read", "hit ratio")
 _QUERY_COLUMNS = ("query", "calls", "mean", "time", "of all", "pages hit", "pages read", "hit ratio", "written", "log")
 _CPU_COLUMNS = ("query", "calls", "mean", "time", "of all", "CPU", "pages hit", "pages read", "hit ratio", "dirtied")
+_EXECUTION_COLUMNS = ("executed", "count", "sessions", "time", "mean", "p50", "p95", "p99")
 _FILE_COLUMNS = ("file", "kind", "size", "reads", "mean", "read", "writes", "mean", "written")
 _WAIT_COLUMNS = ("wait", "waits", "time", "mean", "of all", "for a processor")
 _INDEX_COLUMNS = (
@@ -28,64 +33,64 @@ _INDEX_COLUMNS = (
 _RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit ratio", "in the pool")
 
 
-def show_counted(document: dict[str, Any]) -> None:
-    """Print what ``counted`` of a description says."""
-    span = "at times that are not known" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
+def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str], int]:
+    """Print what ``counted`` of a description says, *everything* or what matters most; returns the notes below it, and how many tables are left out."""
+    span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
+    tables = list(_tables(document, span))
+    queries = sorted(document["queries"], key=lambda row: -_time(row))[:_FEW]
+    if everything or not queries:
+        shown = tables if everything else tables[:1]
+    else:
+        rows = [_short_query(row) for row in queries]
+        shown = [_Table(f"queries by time, {span}", _SHORT_QUERY_COLUMNS, rows)]
+    for table in shown:
+        terminal.show_table(table.title, table.columns, table.rows, table.caption, words=table.words)
+    whole = list(_whole(document))[: None if everything else SHOWN]
+    if whole:
+        terminal.show_table("overall", ["figure", "value"], whole, words=2)
+    notes = [*(f"missing: {lack}" for lack in document["missing"]), *document["findings"]]
+    return notes, max(len(tables) - len(shown), 0)
+
+
+@dataclass(frozen=True)
+class _Table:
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    words: int = 1
+
+
+def _tables(document: dict[str, Any], span: str) -> Iterator[_Table]:
+    """Yield the tables that there is something for."""
+    timed = any(query["cpu_ms"] is not None for query in document["queries"])
     for title, rows in _orders(document["queries"]):
-        caption = f"{len(document['queries']) - SHOWN} more queries: --json" if len(document["queries"]) > SHOWN else ""
-        timed = any(query["cpu_ms"] is not None for query in document["queries"])
-        terminal.show_table(
-            f"queries by {title}, {span}",
-            _CPU_COLUMNS if timed else _QUERY_COLUMNS,
-            [(_query_with_cpu if timed else _query)(row) for row in rows],
-            caption,
-        )
+        cells = [(_query_with_cpu if timed else _query)(row) for row in rows]
+        columns = _CPU_COLUMNS if timed else _QUERY_COLUMNS
+        yield _Table(f"queries by {title}, {span}", columns, cells, _more(document["queries"], "queries"))
     if document["executions"]:
         counts = [name for name in _SUMS if any(row[name] is not None for row in document["executions"])]
-        columns = (
-            "executed",
-            "count",
-            "sessions",
-            "time",
-            "mean",
-            "p50",
-            "p95",
-            "p99",
-            *(_SUMS[name] for name in counts),
-        )
-        terminal.show_table(
-            "executions that were recorded one by one",
-            columns,
-            [_execution(row, counts) for row in document["executions"][:SHOWN]],
-        )
+        sums = [_SUMS[name] for name in counts]
+        cells = [_execution(row, counts) for row in document["executions"][:SHOWN]]
+        yield _Table("executions that were recorded one by one", (*_EXECUTION_COLUMNS, *sums), cells)
     if document["files"]:
-        caption = f"{len(document['files']) - SHOWN} more files: --json" if len(document["files"]) > SHOWN else ""
-        files = [_file(row) for row in document["files"][:SHOWN]]
-        terminal.show_table(f"files by time, {span}", _FILE_COLUMNS, files, caption, words=2)
+        cells = [_file(row) for row in document["files"][:SHOWN]]
+        yield _Table(f"files by time, {span}", _FILE_COLUMNS, cells, _more(document["files"], "files"), 2)
     if document["waits"]:
-        waits = [_wait(row) for row in document["waits"][:SHOWN]]
-        terminal.show_table(f"waits by time, {span}", _WAIT_COLUMNS, waits)
+        yield _Table(f"waits by time, {span}", _WAIT_COLUMNS, [_wait(row) for row in document["waits"][:SHOWN]])
     relations = [row for row in document["relations"] if row["pages_read"] or row["pages_hit"]]
     if relations:
-        caption = f"{len(relations) - SHOWN} more relations: --json" if len(relations) > SHOWN else ""
-        terminal.show_table(
-            "relations by pages read",
-            _RELATION_COLUMNS,
-            [_relation(row) for row in relations[:SHOWN]],
-            caption,
-            words=2,
-        )
+        cells = [_relation(row) for row in relations[:SHOWN]]
+        yield _Table("relations by pages read", _RELATION_COLUMNS, cells, _more(relations, "relations"), 2)
     indexes = [row for row in document["relations"] if row["page_io_latch_waits"] is not None]
     if indexes:
         indexes.sort(key=lambda row: (-row["page_io_latch_waits"], -(row["index_scans"] or 0), row["name"]))
-        shown = [_index(row) for row in indexes[:SHOWN]]
-        caption = f"{len(indexes) - SHOWN} more: --json" if len(indexes) > SHOWN else ""
-        terminal.show_table("tables and indexes by waits for pages", _INDEX_COLUMNS, shown, caption)
-    whole = list(_whole(document))
-    if whole:
-        terminal.show_table("the whole", ["figure", "value"], whole, words=2)
-    for sentence in (*document["findings"], *(f"missing: {lack}" for lack in document["missing"])):
-        print(sentence)
+        cells = [_index(row) for row in indexes[:SHOWN]]
+        yield _Table("tables and indexes by waits for pages", _INDEX_COLUMNS, cells, _more(indexes, "of them"))
+
+
+def _more(rows: Sequence[object], what: str) -> str:
+    return f"{len(rows) - SHOWN} more {what}: --json" if len(rows) > SHOWN else ""
 
 
 def _orders(queries: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -123,6 +128,17 @@ def _query(row: dict[str, Any]) -> list[str]:
         _share(row["hit_ratio"]),
         _count(row["pages_written"]),
         _bytes(row["log_bytes"]),
+    ]
+
+
+def _short_query(row: dict[str, Any]) -> list[str]:
+    return [
+        _short(row["text"] or row["entity"], _SHORT),
+        _count(row["calls"]),
+        _ms(row["mean_ms"]),
+        _share(row["share_of_time"]),
+        _count(row["pages_read"]),
+        _share(row["hit_ratio"]),
     ]
 
 
@@ -263,8 +279,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _short(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _count(value: float | None) -> str:

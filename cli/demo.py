@@ -29,6 +29,7 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for traces, results and pages.")] = Path(
         "demo"
     ),
+    everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a demo that is already there.")] = False,
 ) -> None:
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
@@ -58,8 +59,8 @@ def demo(
         )
         write_page(of_updates, queries, "Updates of a PostgreSQL server on three storage tiers", force=force)
         write_page(of_reads, pools, "Point reads on three storage tiers, by the size of the buffer pool", force=force)
-    show(replayed)
-    show(updated)
+    show(replayed, everything=everything)
+    show(updated, everything=everything)
     terminal.notice(f"open {blocks}, {queries} and {pools} in a browser")
 
 

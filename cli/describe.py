@@ -1,6 +1,6 @@
 """``tiersim describe``: what a trace asks of its storage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +15,13 @@ from tiersim.units import format_bytes, format_ns
 #: Rows of the tables by file and by stream; the JSON document has more.
 SHOWN = 10
 _COLUMNS = ("count", "bytes", "median size", "sequential", "random", "mean", "p50", "p99")
+#: Columns of a short table.
+_FIRST_COLUMNS = ("count", "bytes", "median size", "random", "mean", "p99")
 
 
 def describe(
     trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
+    everything: Annotated[bool, typer.Option("--all", help="Print every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write a page with pictures, such as prod.html.")
@@ -45,24 +48,33 @@ def describe(
     if json:
         terminal.print_json(document)
         return
+    notes: list[str] = []
+    left = 0
     if document["counted"] is not None:
-        show_counted(document["counted"])
+        notes, left = show_counted(document["counted"], everything)
     if "classes" in document:
-        _show_requests(document)
-    for sentence in document["inferred"]:
-        print(sentence)
+        left += _show_requests(document, everything)
+    caption = terminal.caption([*notes, *document["inferred"]], everything=everything, left=left, what="table")
+    if caption:
+        print(caption)
 
 
-def _show_requests(document: dict[str, Any]) -> None:
+def _show_requests(document: dict[str, Any], everything: bool) -> int:
+    """Print the tables of requests; returns how many are left out."""
     title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
     if document["rate_per_s"] is not None:
         title += f", {document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
-    terminal.show_table(title, ["requests", *_COLUMNS], [_row(group) for group in document["classes"]])
-    for what in ("file", "stream"):
+    columns = _COLUMNS if everything else _FIRST_COLUMNS
+    classes = [_row(group, columns) for group in document["classes"]]
+    terminal.show_table(title, ["requests", *columns], classes)
+    for what in ("file", "stream") if everything else ():
         groups = document[f"{what}s"]
         caption = f"{len(groups) - SHOWN} more rows: --json" if len(groups) > SHOWN else ""
-        terminal.show_table(f"by {what}", [what, *_COLUMNS], [_row(group) for group in groups[:SHOWN]], caption)
-    terminal.show_table("the whole", ["figure", "value"], list(_whole(document)), words=2)
+        terminal.show_table(
+            f"by {what}", [what, *_COLUMNS], [_row(group, _COLUMNS) for group in groups[:SHOWN]], caption
+        )
+    terminal.show_table("overall", ["figure", "value"], list(_whole(document)), words=2)
+    return 0 if everything else 2
 
 
 def _write_page(document: dict[str, Any], output: Path, *, force: bool) -> None:
@@ -74,16 +86,22 @@ def _write_page(document: dict[str, Any], output: Path, *, force: bool) -> None:
     terminal.notice(f"wrote {output}")
 
 
-def _row(group: dict[str, Any]) -> list[str]:
+def _row(group: dict[str, Any], columns: Sequence[str]) -> list[str]:
     name = "not recorded" if group["name"] is None else group["name"]
+    latencies = {
+        key: "not measured" if group[f"{key}_ns"] is None else format_ns(group[f"{key}_ns"])
+        for key in ("mean", "p50", "p99")
+    }
+    cells = latencies | {
+        "count": f"{group['count']:,}",
+        "bytes": format_bytes(group["bytes"]),
+        "median size": format_bytes(group["median_bytes"]),
+        "sequential": _percent(group["sequential"]),
+        "random": _percent(group["random"]),
+    }
     return [
         name if group["members"] == 1 else f"{name} ({group['members']:,})",
-        f"{group['count']:,}",
-        format_bytes(group["bytes"]),
-        format_bytes(group["median_bytes"]),
-        _percent(group["sequential"]),
-        _percent(group["random"]),
-        *("not measured" if group[key] is None else format_ns(group[key]) for key in ("mean_ns", "p50_ns", "p99_ns")),
+        *(cells[column] for column in columns),
     ]
 
 
@@ -91,7 +109,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the figures that no group has, as name and sentence."""
     touched, again = document["working_set"], document["re_reference"]
     if touched is None:
-        yield "working set", "cannot be told, the requests are too long"
+        yield "working set", "unknown: the requests are too long"
     else:
         about = "about " if touched["estimated"] else ""
         total, read, written = (format_bytes(touched[f"{name}_bytes"]) for name in ("total", "read", "written"))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
+from tiersim.simulator.part_names import part_name
 from tiersim.units import format_ns
 
 #: So many assumed parameters are named.
@@ -51,13 +52,13 @@ def _show(document: dict[str, Any]) -> None:
         print(_reads(reads))
     if document["stations"]:
         rows = [
-            [f"{one['station']}, {one['resource']}", f"{one['utilisation']:.1%}", "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
+            [part_name(one["station"], one["resource"]), f"{one['utilisation']:.1%}", "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
              "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
              "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}"]
             for one in document["stations"]
         ]  # fmt: skip
         terminal.show_table(
-            "what is busy", ["station", "busy", "there on average", "time there (Little)", "of it waiting"], rows
+            "what is busy", ["part", "busy", "there on average", "time there (Little)", "of it waiting"], rows
         )
     print(_bound(document["bound"]))
     for change in document["changes"]:
@@ -91,7 +92,7 @@ def _reads(reads: dict[str, Any]) -> str:
 def _bound(bound: dict[str, Any] | None) -> str:
     if bound is None:
         return "What bounds it: no station is busy."
-    part = f"{bound['resource']} of {bound['station']}"
+    part = part_name(bound["station"], bound["resource"])
     said = f"What bounds it: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
     busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
     return f"{said}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."

@@ -100,7 +100,7 @@ def _chosen(summary: Summary, query: str | None) -> tuple[str, Mapping[str, Any]
     if query == "commit" and "commit" in latencies:
         return "commit", latencies["commit"], _known(summary.get("commit_breakdown_ns") or {})
     if _WHOLE in latencies and queries:
-        return _WHOLE, latencies[_WHOLE], _of_transactions(summary)
+        return _WHOLE, latencies[_WHOLE], time_of_transaction(summary)
     waited_for = next((one for one in ("log sync", "log write", "data read") if one in latencies), None)
     name = waited_for or next(iter(latencies), "")
     return name, latencies.get(name, {}), {}
@@ -110,7 +110,7 @@ def _known(breakdown_ns: Mapping[str, float | None]) -> dict[str, float]:
     return {part: ns or 0.0 for part, ns in breakdown_ns.items()}
 
 
-def _of_transactions(summary: Summary) -> dict[str, float]:
+def time_of_transaction(summary: Summary) -> dict[str, float]:
     """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside of them."""
     count = summary["latency_ns"][_WHOLE]["count"] or 1
     found: dict[str, float] = {}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal
+from tiersim.cli import model_error, terminal, verdicts
 from tiersim.cli.traces import open_subject
 from tiersim.files import check_target
 
@@ -111,9 +111,7 @@ def _figure(row: "Row", name: str, key: str) -> dict[str, Any] | None:
 
 
 def _busiest(row: "Row") -> list[str]:
-    found = row["summary"]["bottleneck"]
-    busy = f"{found['resource']} of {found['station']} {100 * found['utilisation']:.0f} %"
-    return [busy, row["summary"]["verdict"]["load"]]
+    return [verdicts.busiest(row["summary"]), row["summary"]["verdict"]["load"]]
 
 
 def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]") -> list[str]:

@@ -8,36 +8,36 @@ Summary = Mapping[str, Any]
 #: Where the figures come from.
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
-    "calibrated": "measurements of the same hardware",
-    "extrapolated": "recordings of smaller pools or idler processors",
-    "assumed": "data sheets and assumptions",
+    "calibrated": "with calibration",
+    "extrapolated": "beyond the recording (a larger buffer pool, busier processors)",
+    "assumed": "without calibration",
 }
 _FIGURES = {
     "throughput": "throughput",
     "mean": "means",
-    "tail": "percentiles from the 95th on",
+    "tail": "p95 and above",
     "count": "counts and volumes",
     "other": "other figures",
 }
 
 
 def sentence(summary: Summary) -> str | None:
-    """Return how far off measured figures were from predictions like these; None of a result that does not say."""
+    """Return how far measured figures lay from predictions like these; None if the result does not say."""
     found = summary.get("model_error")
     if not found:
         return None
     figures = found["figures"]
     parts = [
-        f"{_reach(figures[key])} from {words} (n = {figures[key]['measurements']})"
+        f"{words} {reach(figures[key])} (n = {figures[key]['measurements']})"
         for key, words in _FIGURES.items()
         if key in figures
     ]
-    return f"Errors of the models come on top: where they stood on {_BASES[found['basis']]}, 80 % of what was measured lay {', '.join(parts)}; {_DOCUMENT}."
+    return f"Expected model error {_BASES[found['basis']]} (80 % of past checks): {', '.join(parts)}; {_DOCUMENT}."
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return it for all results, each sentence once, after the stamp of those that nothing was compared with."""
-    stamp = "Not calibrated: no run on a model of the recorded hardware was compared with the recording; `tiersim explain` says what to measure first."
+    """Return that sentence for all results, each once, after a warning if one of them is not calibrated."""
+    stamp = "Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
     return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
 
@@ -57,5 +57,11 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 
-def _reach(one: Mapping[str, Any]) -> str:
-    return f"{100 * (one['low'] - 1):+.0f} to {100 * (one['high'] - 1):+.0f} %"
+def reach(one: Mapping[str, Any]) -> str:
+    """Return between which errors, in percent, 80 % of the measured figures lay."""
+    return f"{100 * (one['low'] - 1):+.0f} … {100 * (one['high'] - 1):+.0f} %"
+
+
+def percent(error: float, digits: int = 0) -> str:
+    """Return an error in percent with its sign; none of zero."""
+    return f"{error:+.{digits}f} %" if round(error, digits) else "0 %"

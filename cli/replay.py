@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal
+from tiersim.cli import model_error, terminal, verdicts
 from tiersim.cli.statements import show_statements
 from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 #: What is set of every scenario and is also true of the recorded hardware: how the recording is played, and what it does not say.
 _OF_THE_RECORDING = ("replay.", "engine.os_cache")
+
+#: Classes of requests in the order in which sessions wait for them, how many of them a short table has, and which of their rows.
+_FIRST = (
+    "data read", "log sync", "data write", "checkpoint write", "log write", "unknown", "temp", "backup", "log flush", "flush", "discard",
+    "log sync on device",
+)  # fmt: skip
+_MOST_CLASSES = 4
+_SHORT = (", mean", ", relative", ", p99")
 
 
 def replay(
@@ -49,6 +57,7 @@ def replay(
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
     requests: Annotated[bool, typer.Option("--requests", help="Keep the completion of every command, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
@@ -70,17 +79,17 @@ def replay(
     workload = workload_of(trace, "--requests" if requests else "--recorded-on" if recorded_on is not None else None)
     if workload is not None:
         results = run_described(workload, scenarios, targets, force=force)
-        return _print(results, json=json)
+        return _print(results, everything=everything, json=json)
     with open_trace(trace) as bundle:
         results = run_all(bundle, scenarios, targets, requests=requests, force=force, baseline=baseline)
-    _print(results, json=json)
+    _print(results, everything=everything, json=json)
 
 
-def _print(results: "list[Result]", *, json: bool) -> None:
+def _print(results: "list[Result]", *, everything: bool, json: bool) -> None:
     if json:
         terminal.print_json({"schema": results[0].summary["schema"], "scenarios": [r.summary for r in results]})
     else:
-        show(results)
+        show(results, everything=everything)
 
 
 def run_described(
@@ -206,8 +215,8 @@ def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
             )
 
 
-def show(results: "list[Result]") -> None:
-    """Print the tables of latencies: what ran statements, then what replayed requests."""
+def show(results: "list[Result]", *, everything: bool) -> None:
+    """Print the tables of latencies: what ran statements, then what replayed requests; *everything*, or what matters most."""
     summaries = [result.summary for result in results]
     for level, print_table in (
         ("workload", show_workload),
@@ -216,7 +225,7 @@ def show(results: "list[Result]") -> None:
     ):
         of_level = [summary for summary in summaries if _level(summary) == level]
         if of_level:
-            print_table(of_level)
+            print_table(of_level, everything)
 
 
 def _level(summary: dict[str, Any]) -> str:
@@ -224,77 +233,92 @@ def _level(summary: dict[str, Any]) -> str:
     return "workload" if "streams" in summary else str(summary.get("level", "requests"))
 
 
-def _show_requests(summaries: list[dict[str, Any]]) -> None:
+def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
     """Print the table of latencies, one column for each scenario, the recorded hardware first."""
     measured = summaries[0]["measured_latency_ns"]
-    columns = ["latency", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
-    rows = []
-    for category in terminal.CLASS_ORDER:
-        if not any(category in summary["latency_ns"] for summary in summaries):
-            continue
-        for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9")):
-            row = [f"{category}, {label}"]
-            if measured:
-                known = measured.get(category)
-                row.append(format_ns(known[key]) if known else "")
-            row += [terminal.figure_text(s["latency_ns"].get(category, {}).get(key)) for s in summaries]
-            rows.append(row)
-            if key == "mean" and any(s["verdict"]["calibration"] == "calibrated" for s in summaries):
-                relative = [s.get("relative_latency_ns", {}).get(category, {}).get(key) for s in summaries]
-                rows.append(
-                    [f"{category}, relative", *([""] if measured else []), *map(terminal.figure_text, relative)]
-                )
     blank = [""] if measured else []
-    rows.append(["requests/s", *blank, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)])
-    rows.append(["busiest part", *blank, *(_bottleneck(s) for s in summaries)])
+    columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
+    latencies = {name: _rows_of_class(name, summaries, measured) for name in _classes(summaries)}
+    rate = ["requests/s", *blank, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
+    busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
+    rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries):
-        rows.append(["in the same time", *blank, *(_against_recorded(s) for s in summaries)])
-    rows.append(["load", *blank, *(_load(s) for s in summaries)])
+        rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
+    rows.append(["load", *blank, *map(verdicts.load_of, summaries)])
+    shown = rows
+    if not everything:
+        first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
+        shown = [
+            ["carries the load", *blank, *map(verdicts.carries, summaries)],
+            rate,
+            *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
+            busiest,
+            ["expected error", *blank, *map(verdicts.expected_error, summaries)],
+        ]
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    notes = _notes(summaries, shown)
+    left = max(len(rows) - len(shown), 0)
+    terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+
+
+def _classes(summaries: list[dict[str, Any]]) -> list[str]:
+    return [name for name in terminal.CLASS_ORDER if any(name in summary["latency_ns"] for summary in summaries)]
+
+
+def _rows_of_class(name: str, summaries: list[dict[str, Any]], measured: dict[str, Any]) -> list[list[str]]:
+    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if they were *measured*."""
+    rows = []
+    for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9")):
+        known = measured.get(name)
+        recorded = [format_ns(known[key]) if known else ""] if measured else []
+        figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
+        rows.append([f"{name}, {label}", *recorded, *map(terminal.figure_text, figures)])
+    if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
+        relative = [summary.get("relative_latency_ns", {}).get(name, {}).get("mean") for summary in summaries]
+        rows.insert(1, [f"{name}, relative", *([""] if measured else []), *map(terminal.figure_text, relative)])
+    return rows
+
+
+def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
+    """Return what everybody who reads the *rows* has to know, the most important first."""
     notes = [
-        f"{s['name']}: {s['load']['explanation']}"
+        f"{s['name']}: {s['load']['explanation']}."
         for s in summaries
-        if _load(s) != "steady" or s["replay"].get("late_sessions")
+        if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions")
     ]
-    notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
-    notes += model_error.caveats(summaries)
-    if "why" in summaries[0]["replay"]:
-        notes.append(f"Played at the recorded times: {summaries[0]['replay']['why']}.")
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
     notes += model_error.notes(summaries)
+    notes += model_error.caveats(summaries)
+    notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
+    if "why" in summaries[0]["replay"]:
+        notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append("A range or a bound stands where this recording is too short, or too bursty, for one figure.")
-    terminal.show_table(title, columns, rows, "\n".join(notes))
-
-
-def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
-    """What flash that is not a volume of its own took off the slower one, a sentence for each."""
-    notes = []
-    for name, station in summary["stations"].items():
-        cache, tiers = station.get("cache"), station.get("tiers")
-        if cache and cache["read_hit_ratio"] is not None:
-            filled, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
-            text = (
-                f"{100 * cache['read_hit_ratio']:.0f} % of the bytes read came from flash; it was empty at first and "
-            )
-            text += "never full" if filled is None else f"full after {format_ns(filled)}"
-            notes.append(
-                f"{summary['name']}: {name}: {text}" + ("." if since is None else f", {100 * since:.0f} % since then.")
-            )
-        if tiers and tiers["fast_share"] is not None:
-            share, moved = 100 * tiers["fast_share"], format_bytes(tiers["moved_bytes"])
-            notes.append(
-                f"{summary['name']}: {name}: {share:.0f} % of the bytes were in the first tier; {moved} moved."
-            )
+        notes.append(
+            "A range or a bound (>) replaces a figure that this recording is too short, or too bursty, to resolve."
+        )
     return notes
 
 
-def _load(summary: dict[str, Any]) -> str:
-    """The verdict on load, with what became of credits that were spent."""
-    said = {"falling": ", on credits", "ran out": ", credits ran out"}
-    return f"{summary['verdict']['load']}{said.get(summary['verdict'].get('credits', ''), '')}"
+def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
+    """Say what share flash caches and fast tiers take, a sentence for each."""
+    notes = []
+    for name, station in summary["stations"].items():
+        cache, tiers = station.get("cache"), station.get("tiers")
+        head = f"{summary['name']}: {name}"
+        if cache and cache["read_hit_ratio"] is not None:
+            full_ns, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
+            when = "it is never full" if full_ns is None else f"it is full after {format_ns(full_ns)}"
+            then = "" if since is None else f", and answers {100 * since:.0f} % from then on"
+            hits = 100 * cache["read_hit_ratio"]
+            notes.append(
+                f"{head}: the flash cache answers {hits:.0f} % of the bytes read; it starts empty, {when}{then}."
+            )
+        if tiers and tiers["fast_share"] is not None:
+            share, moved = 100 * tiers["fast_share"], format_bytes(tiers["moved_bytes"])
+            notes.append(f"{head}: the fast tier serves {share:.0f} % of the bytes; {moved} move between the tiers.")
+    return notes
 
 
 def _against_recorded(summary: dict[str, Any]) -> str:
@@ -302,19 +326,13 @@ def _against_recorded(summary: dict[str, Any]) -> str:
 
 
 def _calibration(found: dict[str, Any]) -> str:
-    """What the run on the recorded hardware's model says, in a sentence."""
+    """Say what the run on the model of the recorded hardware gives, in a sentence."""
     parts = [
-        f"{name} {figures['error_pct']:+.0f} %" if figures["error_pct"] is not None else f"{name} not resolved"
+        f"{name} {model_error.percent(figures['error_pct'])}"
+        if figures["error_pct"] is not None
+        else f"{name} not resolved"
         for name, figures in found["classes"].items()
         if figures["decides"]
     ]
-    limit = f"{found['tolerance_pct']['mean']:.0f} %"
-    return (
-        f"{found['verdict'].capitalize()}: on {found['baseline']} the mean latencies differ from the recorded ones by "
-        f"{', '.join(parts)}; {limit} is the limit."
-    )
-
-
-def _bottleneck(summary: dict[str, Any]) -> str:
-    found = summary["bottleneck"]
-    return f"{found['resource']} {100 * found['utilisation']:.0f} %"
+    passed = "passed" if found["verdict"] == "calibrated" else "failed"
+    return f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit ±{found['tolerance_pct']['mean']:.0f} %)."

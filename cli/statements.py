@@ -1,10 +1,12 @@
 """Tables of runs of statements: transactions and the most expensive queries, one column for each scenario."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from tiersim.cli import model_error, terminal
-from tiersim.units import format_ns
+from tiersim.cli import model_error, terminal, verdicts
+from tiersim.cli.explanation import time_of_transaction
+from tiersim.units import NS_PER_S, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
 _MOST_SHOWN = 5
@@ -12,42 +14,115 @@ _MOST_SHOWN = 5
 _TEXT = 60
 #: A smaller dip of throughput is said to be none.
 _LEAST_DIP_PCT = 0.5
+#: Parts of a transaction's time in a short table: so many, from this share on, by these names.
+_MOST_PARTS, _LEAST_SHARE = 4, 0.05
+_PARTS = {
+    "cpu": "time in CPU",
+    "cpu queue": "time in CPU queue",
+    "data read": "time in data reads",
+    "eviction": "time in eviction",
+    "log": "time in commit (log)",
+    "lock": "time in locks",
+    "temp": "time in temporary files",
+    "copy": "time in backups",
+    "outside the queries": "time outside queries",
+}
+_RANGE = "transactions/s, range"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 
 Summary = Mapping[str, Any]
 
 
-def show_statements(summaries: Sequence[Summary]) -> None:
+def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     """Print the table, and below it what everybody who reads it has to know."""
+    queries = {query: f"query {number}" for number, query in enumerate(_most_expensive(summaries), 1)}
+    rows = _all_rows(summaries, queries)
+    shown, left = rows, 0
+    if not everything:
+        queries = dict(list(queries.items())[:1])
+        shown = _first_rows(summaries, queries)
+        left = max(len(rows) - len(shown), 0)
+    trace = summaries[0]["trace"]
+    rate = f" ({trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}/s)" if trace["span_ns"] else ""
+    title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
+    columns = ["figure", *(summary["name"] for summary in summaries)]
+    notes = [*_texts(summaries, queries, ids=everything), *notes_of(summaries, queries)]
+    terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+
+
+def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
+    rows = [*_rows_of_transactions(summaries)]
+    rows += rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries])
+    for query, name in queries.items():
+        found = [summary["queries"].get(query) for summary in summaries]
+        rows += rows_of_latency(name, found)
+        rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
+        rows.append([f"{name}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)])
+    return [*rows, *rows_of_checkpoints(summaries), *rows_of_host(summaries)]
+
+
+def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
+    """Return the rows that say whether the load is carried, how fast, why, and how sure that is."""
+    latencies = [
+        *_rows_of_transactions(summaries),
+        *rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries]),
+    ]
+    means = [(name, [summary["queries"].get(query) for summary in summaries]) for query, name in queries.items()]
+    first, last = first_rows_of_host(summaries)
+    return [
+        *first,
+        *(row for row in latencies if row[0].endswith((", mean", ", relative", ", p99"))),
+        *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *_rows_of_time(summaries),
+        *(row for row in rows_of_checkpoints(summaries) if row[0].startswith("checkpoint, worst")),
+        *last,
+    ]
+
+
+def _rows_of_transactions(summaries: Sequence[Summary]) -> list[list[str]]:
     rows = rows_of_latency("transaction", [summary["latency_ns"].get("transaction") for summary in summaries])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary["relative_latency_ns"].get("transaction", {}).get("mean") for summary in summaries]
         rows.insert(1, ["transaction, relative", *map(terminal.figure_text, relative)])
-    rows += rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries])
-    shown = _most_expensive(summaries)
-    for number, query in enumerate(shown, 1):
-        found = [summary["queries"].get(query) for summary in summaries]
-        rows += rows_of_latency(f"query {number}", found)
-        rows.append([f"query {number}, time goes to", *map(breakdown_of, found)])
-        rows.append(
-            [f"query {number}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)]
-        )
-    rows += rows_of_checkpoints(summaries)
-    rows += rows_of_host(summaries)
-    trace = summaries[0]["trace"]
-    title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}"
-    columns = ["latency", *(summary["name"] for summary in summaries)]
-    terminal.show_table(title, columns, rows, "\n".join([*_texts(summaries, shown), *notes_of(summaries)]))
+    return rows
+
+
+def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return a row for each part of a transaction's time that matters; a saturated run has no steady parts."""
+    shares: dict[str, list[float]] = {}
+    for place, summary in enumerate(summaries):
+        parts = {} if summary["verdict"]["load"] == "saturated" else time_of_transaction(summary)
+        total = sum(parts.values())
+        for part, ns in parts.items():
+            shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
+    largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
+    return [
+        [_PARTS[part], *(f"{100 * share:.0f} %" for share in shares[part])]
+        for part in largest
+        if max(shares[part]) >= _LEAST_SHARE
+    ]
+
+
+def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows of :func:`rows_of_host` that a short table begins and ends with."""
+    rates, *more = rows_of_host(summaries)
+    ranges = [row for row in more if row[0] == _RANGE]
+    first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
+    last = [
+        ["busiest part", *map(verdicts.busiest, summaries)],
+        ["expected error", *map(verdicts.expected_error, summaries)],
+    ]
+    return first, last
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
     return [
         ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
-        *([["transactions/s, range", *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
+        *([[_RANGE, *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
-        ["busiest part", *map(_bottleneck, summaries)],
+        ["busiest part", *map(verdicts.busiest, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
         ["load", *map(_load, summaries)],
     ]
@@ -143,7 +218,7 @@ def _range(summary: Summary) -> str:
 def _ranges(summaries: Sequence[Summary]) -> list[str]:
     """Say why a range is too wide to decide by, and what would narrow it."""
     return [
-        f"{s['name']}: underdetermined, mostly by {s['range']['mostly']}: {s['range']['remedy']}."
+        f"{s['name']}: the range of transactions/s is too wide to decide by, mostly because of {s['range']['mostly']}; {s['range']['remedy']}."
         for s in summaries
         if s.get("range") and s["range"]["verdict"] == "underdetermined"
     ]
@@ -154,51 +229,65 @@ def _hit_ratio(summary: Summary) -> str:
     return "" if ratio is None else f"{100 * ratio:.2f} %"
 
 
-def _bottleneck(summary: Summary) -> str:
-    found = summary["bottleneck"]
-    return f"{found['resource']} of {found['station']} {100 * found['utilisation']:.0f} %"
-
-
-def _texts(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
+def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: bool) -> list[str]:
+    """Return the text of each of the *queries*, with its id if *ids*."""
     lines = []
-    for number, query in enumerate(shown, 1):
+    for query, name in queries.items():
         figures = next(s["queries"][query] for s in summaries if query in s["queries"])
         text = " ".join((figures["text"] or "text not known").split())
-        lines.append(f"query {number} ({query}): {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}")
+        head = f"{name} ({query})" if ids else name
+        lines.append(f"{head}: {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}")
     return lines
 
 
-def _calibration(found: Mapping[str, Any]) -> str:
-    """Say what the run on the model of the recorded hardware says."""
+def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
+    """Say what the run on the model of the recorded hardware gives; *queries* have names."""
     parts = [
-        f"{name} {figures['error_pct']:+.0f} %"
-        + ("" if not figures["read_error_pct"] else f" (pages read {figures['read_error_pct']:+.1f} %)")
+        f"{queries.get(name, name)} {model_error.percent(figures['error_pct'])}"
+        + (
+            ""
+            if not figures["read_error_pct"]
+            else f" (pages read {model_error.percent(figures['read_error_pct'], 1)})"
+        )
         if figures["error_pct"] is not None
-        else f"{name} not resolved"
+        else f"{queries.get(name, name)} not resolved"
         for name, figures in found["classes"].items()
         if figures["decides"]
     ]
     if found.get("read_error_pct") is not None:
-        parts.append(f"pages read by all statements {found['read_error_pct']:+.1f} %")
+        parts.append(f"pages read by all statements {model_error.percent(found['read_error_pct'], 1)}")
+    passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
+    reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
     return (
-        f"{found['verdict'].capitalize()}: on {found['baseline']} means differ from the recorded ones by {', '.join(parts)}; the limits are "
-        f"{limits['mean']:.0f} % and {limits['reads']:.0f} % of the pages."
-        + "".join(f" {one[0].upper()}{one[1:]}." for one in found.get("reasons", ()))
+        f"Calibration on {found['baseline']} {passed}: {reasons}{'Means' if reasons else 'means'} against the recording: "
+        f"{', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
     )
 
 
-def notes_of(summaries: Sequence[Summary]) -> list[str]:
-    """Return what everybody who reads the table has to know, a sentence each."""
-    notes = [f"{s['name']}: {s['load']['explanation']}" for s in summaries if s["verdict"]["load"] != "steady"]
-    if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
-        notes.append("Executions are synthesised from counters: which ran when, and which together, is not known.")
+def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return what everybody who reads the table has to know, a sentence each, the most important first; *queries* have names."""
+    notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if s["verdict"]["load"] != "steady"]
     if "calibration" in summaries[0]:
-        notes.append(_calibration(summaries[0]["calibration"]))
-    notes += _ranges(summaries)
+        notes.append(_calibration(summaries[0]["calibration"], queries))
     notes += model_error.notes(summaries)
+    notes += _ranges(summaries)
     notes += model_error.caveats(summaries)
-    defaults = dict.fromkeys(
-        f"{key}: {basis}" for s in summaries for key, basis in s["settings_from"].items() if basis.startswith("default")
-    )
-    return [*notes, *(f"{text}." for text in defaults)]
+    if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
+        notes.append("Only totals were recorded; the order and overlap of executions are simulated.")
+    return [*notes, *_assumed(summaries)]
+
+
+def _assumed(summaries: Sequence[Summary]) -> list[str]:
+    """Return what was taken by default: a sentence for each that has a reason, one for all others."""
+    defaults = {
+        key: basis.removeprefix("default").removeprefix(": ")
+        for s in summaries
+        for key, basis in s["settings_from"].items()
+        if basis.startswith("default")
+    }
+    plain = [key for key, why in defaults.items() if not why]
+    return [
+        *(f"Assumed: {why} ({key})." for key, why in defaults.items() if why),
+        *([f"Not recorded, so left at their defaults: {', '.join(plain)}."] if plain else []),
+    ]

@@ -72,6 +72,7 @@ def sweep(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the sweep; SCENARIO.sweep by default.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print more points, every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Begin anew where a sweep is already there.")] = False,
 ) -> None:
@@ -114,7 +115,7 @@ def sweep(
             if json:
                 terminal.print_json({**plan, "rows": list(folder.rows(len(grid)))})
             else:
-                show_sweep(plan, folder.rows(len(grid)), target)
+                show_sweep(plan, folder.rows(len(grid)), target, everything=everything)
             _fail_if_all_failed(folder, len(grid))
 
 

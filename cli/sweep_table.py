@@ -6,11 +6,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tiersim.cli import model_error, terminal
+from tiersim.cli import model_error, terminal, verdicts
 from tiersim.units import format_ns
 
-#: More combinations are not shown one by one, but so many of the best and of the worst.
+#: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
 _ALL, _SOME = 24, 8
+_ALL_SHORT, _SOME_SHORT = 15, 6
+#: Columns of a short table leave out this one.
+_LEFT_OUT = "p95"
 #: Of a longer axis only the values at even distances are shown.
 _VALUES = 12
 #: Sentences of points that failed, and characters of a value, that are shown.
@@ -32,8 +35,9 @@ class _Shown:
     summary: Mapping[str, Any]
 
 
-def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], target: Path) -> None:
-    """Print the tables of a sweep that lies at *target*."""
+def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], target: Path, *, everything: bool) -> None:
+    """Print the tables of a sweep that lies at *target*: *everything*, or what matters most."""
+    most, some = (_ALL, _SOME) if everything else (_ALL_SHORT, _SOME_SHORT)
     keys = [axis["key"] for axis in plan["axes"]]
     shown = [_shown(row, keys) for row in rows]
     headline = next((name for name in _HEADLINES if any(name in one.means_ns for one in shown)), None)
@@ -43,13 +47,13 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
     groups = list(combinations.values())
     title = f"{plan['trace']['name']} on {plan['scenario']}: {_counts(shown)}"
     columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", "in a second", "busiest part", "load"]
-    if len(groups) <= _ALL or headline is None:
-        cells = [_row(group, headline) for group in groups[:_ALL]]
+    if len(groups) <= most or headline is None:
+        cells = [_row(group, headline) for group in groups[:most]]
     else:
         ranked = sorted(
             (group for group in groups if _mean(group, headline) is not None), key=lambda g: _mean(g, headline) or 0.0
         )
-        best, worst = ranked[:_SOME], ranked[_SOME:][-_SOME:]
+        best, worst = ranked[:some], ranked[some:][-some:]
         cells = [
             *(_row(group, headline) for group in best),
             *([["…"] + [""] * (len(columns) - 1)] if worst else []),
@@ -57,10 +61,17 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = model_error.notes_of_rows(one.summary for one in shown if one.status == "done")
-    caption = "\n".join([*errors, *_failures(shown), f"All points: {target}/points.parquet, or --json."])
-    long = headline is not None and len(groups) > _ALL
-    terminal.show_table(title, columns, cells, "" if long else caption, words=1 + len(keys))
-    if headline is not None and long:
+    notes = [*_failures(shown), f"All points: {target}/points.parquet, or --json.", *errors]
+    long = headline is not None and len(groups) > most
+    tables = 0 if everything or not long else len(keys)
+    caption = terminal.caption(notes, everything=everything, left=tables, what="table")
+    if not everything:
+        place = columns.index(_LEFT_OUT)
+        columns, *cells = [[*row[:place], *row[place + 1 :]] for row in (columns, *cells)]
+    if headline is None or not long or not everything:
+        terminal.show_table(title, columns, cells, caption, words=1 + len(keys))
+    else:
+        terminal.show_table(title, columns, cells, words=1 + len(keys))
         _show_axes(plan, shown, headline, caption)
 
 
@@ -108,13 +119,12 @@ def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
     latencies = [_range(figures, key) for key in ("mean", "p95", "p99")]
     rates = [_rate(one.summary["throughput_per_s"]) for one in done]
     low, high = f"{min(rates):,.0f}", f"{max(rates):,.0f}"
-    busiest = done[0].summary["bottleneck"]
     loads = dict.fromkeys(one.summary["verdict"]["load"] for one in done)
     return [
         *begin,
         *latencies,
         low if low == high else f"{low} – {high}",
-        f"{busiest['resource']} {100 * busiest['utilisation']:.0f} %",
+        verdicts.busiest(done[0].summary),
         ", ".join(loads),
     ]
 

@@ -17,6 +17,9 @@ CLASS_ORDER = (
     "data read", "data write", "log write", "log flush", "log sync", "log sync on device", "checkpoint write", "temp", "backup", "flush", "discard", "unknown",
 )  # fmt: skip
 
+#: Lines of notes below a table that is not asked for whole.
+_NOTES = 5
+
 #: Where output goes to a file or another program, a line is as long as it has to be.
 _UNBOUNDED = 10_000
 
@@ -66,6 +69,16 @@ def show_table(
     console.print(table)
     if caption:
         console.print(caption, highlight=False)
+
+
+def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str = "row") -> str:
+    """Return the notes below a table, a line each: all of them, or the first, and how many notes and things like *what* are *left* out."""
+    if everything or (len(notes) <= _NOTES and not left):
+        return "\n".join(notes)
+    shown = notes[: _NOTES - 1]
+    counts = {what: left, "note": len(notes) - len(shown)}
+    more = " and ".join(f"{count} more {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count)
+    return "\n".join([*shown, f"--all prints {more}."])
 
 
 @contextmanager

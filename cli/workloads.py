@@ -4,14 +4,48 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.cli.statements import breakdown_of, notes_of, rows_of_checkpoints, rows_of_host, rows_of_latency
+from tiersim.cli.statements import (
+    breakdown_of,
+    first_rows_of_host,
+    notes_of,
+    rows_of_checkpoints,
+    rows_of_host,
+    rows_of_latency,
+)
 from tiersim.units import format_ns
 
 Summary = Mapping[str, Any]
 
+#: Streams and statements, the longest, in a short table.
+_MOST_STREAMS, _MOST_STATEMENTS = 4, 5
 
-def show_workload(summaries: Sequence[Summary]) -> None:
-    """Print the table: streams, statements in the order of the file, the log, checkpoints, the host."""
+
+def show_workload(summaries: Sequence[Summary], everything: bool) -> None:
+    """Print the table: streams, statements in the order of the file, the log, checkpoints, the host; *everything*, or what matters most."""
+    rows = _all_rows(summaries)
+    shown = rows if everything else _first_rows(summaries, rows)
+    trace = summaries[0]["trace"]
+    columns = ["", *(summary["name"] for summary in summaries)]
+    title = f"{trace['name']}: {trace['description'] or 'a described workload'}"
+    left = max(len(rows) - len(shown), 0)
+    caption = terminal.caption(notes_of(summaries), everything=everything, left=left)
+    terminal.show_table(title, columns, shown, caption)
+
+
+def _first_rows(summaries: Sequence[Summary], rows: Sequence[list[str]]) -> list[list[str]]:
+    """Return of all *rows* those of streams, of the statements that take longest, and of commits."""
+    first, last = first_rows_of_host(summaries)
+    longest = sorted(_statements(summaries), key=lambda name: -_took_ns(summaries, name))[:_MOST_STATEMENTS]
+    kept = {f"{name}, took" for name in longest} | {"commit, mean", "commit, p99", "checkpoint, worst 5 s"}
+    streams = [row for row in rows if row[0].startswith("stream ") and any(row[1:])]
+    return [*first, *streams[:_MOST_STREAMS], *(row for row in rows if row[0] in kept), *last]
+
+
+def _took_ns(summaries: Sequence[Summary], name: str) -> float:
+    return max(float(summary["queries"][name]["took_ns"]) for summary in summaries if name in summary["queries"])
+
+
+def _all_rows(summaries: Sequence[Summary]) -> list[list[str]]:
     rows = []
     for stream in summaries[0]["streams"]:
         found = [summary["streams"][stream] for summary in summaries]
@@ -32,10 +66,7 @@ def show_workload(summaries: Sequence[Summary]) -> None:
     rows += rows_of_latency("commit", [summary["latency_ns"].get("log sync") for summary in summaries])
     rows += rows_of_checkpoints(summaries)
     rows += rows_of_host(summaries)
-    trace = summaries[0]["trace"]
-    columns = ["", *(summary["name"] for summary in summaries)]
-    title = f"{trace['name']}: {trace['description'] or 'a described workload'}"
-    terminal.show_table(title, columns, rows, "\n".join(notes_of(summaries)))
+    return rows
 
 
 def _statements(summaries: Sequence[Summary]) -> list[str]:

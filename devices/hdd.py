@@ -128,8 +128,8 @@ class Hdd(Drive):
         if not self.sources["seek_single_cylinder"].startswith("datasheet"):
             return []
         text = (
-            f"{self.name}: the shortest seek is the datasheet's, which leaves out settling; deep queues come out too fast "
-            "(up to 84 % at 64 commands on the Cheetah 15K.7): fit seek_single_cylinder to a measurement, or give a measured curve"
+            f"{self.name}: deep queues come out too fast (up to 84 % at 64 commands on the Cheetah 15K.7), as the data sheet's shortest seek "
+            "leaves out settling; fit seek_single_cylinder to a measurement, or give a measured curve"
         )
         return [text]
 

@@ -1,7 +1,7 @@
 """A scenario as people write it: volumes on devices, what lives where, how to replay."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -104,6 +104,20 @@ class ReplayModel(StrictModel):
 class Scenario(StrictModel):
     """A scenario file."""
 
+    names_elsewhere: ClassVar[Mapping[str, str]] = {
+        "shared_buffers": "engine.buffer_pool",
+        "innodb_buffer_pool_size": "engine.buffer_pool",
+        "max_server_memory": "engine.buffer_pool",
+        "max_server_memory_mb": "engine.buffer_pool",
+        "effective_cache_size": "engine.os_cache",
+        "debug_io_direct": "engine.direct_io",
+        "innodb_flush_method": "engine.direct_io",
+        "innodb_flush_log_at_trx_commit": "engine.synchronous_commit",
+        "synchronous_standby_names": "engine.replica",
+        "recovery_interval_min": "engine.recovery_interval",
+        "target_recovery_time_in_seconds": "engine.target_recovery_time",
+        "buffer_pool_extension": "engine.extension",
+    }
     description: str = Field(default="", description="A sentence for people.")
     host: HostModel | None = Field(default=None, description="Processors and memory.")
     engine: EngineModel | None = Field(

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from tiersim.devices.plant import Station
 from tiersim.devices.token_bucket import Balance
+from tiersim.simulator.part_names import part_name
 from tiersim.units import format_ns
 
 #: A balance that is lower by less than this share of a full one has not fallen: the last burst has just not been earned back.
@@ -29,16 +30,16 @@ def explain(balances: Sequence[Balance], stations: Sequence[Station], end_ns: in
     """A clause for each balance that fell or ran out, to stand behind the verdict on load; empty if none did."""
     clauses = []
     for balance in balances:
-        name = f"the {balance.resource} of {stations[balance.station].name}"
+        name = part_name(stations[balance.station].name, balance.resource)
         left = lasts_ns(balance, end_ns)
         if balance.ran_out_ns is not None:
             clauses.append(
-                f"; {name} ran out after {format_ns(balance.ran_out_ns)}: from then on there is the baseline"
+                f"; {name} run out after {format_ns(balance.ran_out_ns)}: from then on the baseline rate applies"
             )
         elif left is not None:
             clauses.append(
-                f"; it lives on credits: {name} fell from {100 * balance.start:.1f} % to {100 * balance.end:.1f} % and "
-                f"last for another {format_ns(left)} of this load"
+                f"; {name} fall from {100 * balance.start:.1f} % to {100 * balance.end:.1f} % "
+                f"and run out after another {format_ns(left)} of this load"
             )
     return "".join(clauses)
 

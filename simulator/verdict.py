@@ -11,7 +11,8 @@ from tiersim.devices.plant import Station
 from tiersim.devices.token_bucket import INSTANCE
 from tiersim.simulator.categories import REQUESTS
 from tiersim.simulator.metrics import Metrics
-from tiersim.units import format_ns
+from tiersim.simulator.part_names import part_name
+from tiersim.units import NS_PER_S, format_ns
 
 #: Share of the recorded throughput below which a run is behind.
 BEHIND_THROUGHPUT = 0.95
@@ -83,7 +84,7 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
     arrivals, completions, what_comes = flow.arrivals, flow.completions, flow.what
     arrived, completed = int(arrivals.sum()), int(completions.sum())
     if arrived == 0:
-        return Load("steady", "nothing was asked of it", 0.0)
+        return Load("steady", "the recording has no requests", 0.0)
     in_plant = np.cumsum(arrivals - completions)
     shortfall = 1 - completed / arrived
     drain_ns = max(0, end_ns - span_ns)
@@ -94,20 +95,20 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
             index, resource = _culprit(metrics, stations, 0, intervals - 1)
             name, what = stations[index].name, stations[index].resources[resource]
             text = (
-                f"behind the recording: {100 * shortfall:.1f} % of the {what_comes} were not done when it ended, "
-                f"{format_ns(drain_ns)} more were needed; {what} of {name} held them up"
+                f"too slow: {100 * shortfall:.1f} % of the {what_comes} are not done when the recording ends, "
+                f"and take {format_ns(drain_ns)} longer; the bottleneck is {part_name(name, what)}"
             )
             return Load("behind", text, 100 * shortfall, name, what)
         return Load(
-            "steady", f"every {what_comes.removesuffix('s')} was done in time; no backlog grows", 100 * shortfall
+            "steady", f"every {what_comes.removesuffix('s')} is done in time; no backlog grows", 100 * shortfall
         )
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
     since_ns = since * int(metrics.interval_ns[0])
     text = (
-        f"saturated: the backlog grows from {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait; "
-        f"{what} of {name} is the bottleneck; about {done / offered:.2f} of this load could be sustained"
+        f"saturated: about {done / offered:.2f} of this load can be sustained; the backlog grows from {format_ns(since_ns)} "
+        f"to the end, where {int(in_plant[-1]):,} {what_comes} wait; the bottleneck is {part_name(name, what)}"
     )
     return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
 
@@ -154,28 +155,39 @@ def judge_waiting(
     drain_ns = max(0, end_ns - span_ns)
     slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > min(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)
     if not slow and 2 * late.size <= sessions.sessions:
-        text = "the sessions do in the same time what was recorded"
-        if late.size:
-            text += (
-                f", but for {late.size} of {sessions.sessions}: late by up to {format_ns(int(late.max()))} at the end"
-            )
-        return Load("steady", text, 100 * shortfall)
+        return Load("steady", _pace(sessions.sessions, late), 100 * shortfall)
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if share >= _BUSY:
-        why = f"{what} of {name} is busy for {100 * share:.0f} % of the time"
+        why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:
-        why = f"no part is short of capacity ({what} of {name} is busiest, {100 * share:.0f} %): each request takes longer"
+        why = f"each request takes longer, though no part is short of capacity (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
         if sessions.inferred:
             why += (
-                f", and no more than the {sessions.inferred} sessions that the recording shows ask at a time; "
-                'if there were more, give clients under [replay], or mode = "open" if nobody waits'
+                f"; the recording shows at most {sessions.inferred} sessions at a time: "
+                'if there were more, set clients under [replay]; if nobody waits, set mode = "open"'
             )
     text = (
-        f"behind the recording: {100 * shortfall:.1f} % fewer {flow.what} in the same time, "
-        f"{format_ns(drain_ns)} more were needed for all of them; {why}"
+        f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}; "
+        f"the whole workload takes {format_ns(drain_ns)} longer; {why}"
     )
     return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
+
+
+def _pace(sessions: int, late_ns: NDArray[np.int64]) -> str:
+    """Say how many sessions keep pace with the recording."""
+    if not late_ns.size:
+        return "all sessions keep pace with the recording"
+    finish = "one finishes" if late_ns.size == 1 else f"{late_ns.size} finish up to"
+    return (
+        f"{sessions - late_ns.size} of {sessions} sessions keep pace with the recording; "
+        f"{finish} {format_ns(int(late_ns.max()))} late"
+    )
+
+
+def _per_s(count: int, time_ns: int) -> str:
+    rate = count * NS_PER_S / time_ns
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -> int | None:

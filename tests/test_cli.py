@@ -164,9 +164,11 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
     said = shell("demo")
     assert said.code == 0
-    assert "pcie-flash" in said.out
-    for row in ("query 1, mean", "commit, mean", "checkpoints", "checkpoint, writing", "checkpoint, worst 5 s"):
+    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint, worst 5 s"):
         assert f" {row} " in said.out
+    assert re.search(r" busiest part +flash dies of data 2 %", said.out)
+    assert re.search(r" busiest part +CPU 99 %", said.out)
+    assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80
     assert said.err == "tiersim: open demo/report.html, demo/queries.html and demo/pools.html in a browser\n"
     made = {path.name for path in (shell.folder / "demo").iterdir()}
     assert made == {
@@ -175,8 +177,12 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
     }  # fmt: skip
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     first = shell.listing()
-    again = shell("demo", "--force")
-    assert again.out == said.out
+    again = shell("demo", "--force", "--all")
+    for row in ("log flush, p99.9", "checkpoints", "checkpoint, writing", "query 1, reads a call", "pool hit ratio"):
+        assert f" {row} " in again.out
+        assert f" {row} " not in said.out
+    assert "--all prints " in said.out
+    assert "--all prints " not in again.out
     second = shell.listing()
     changed = {Path(path).name for path in first if first[path] != second[path]}
     assert changed <= {"run.json"}  # wall-clock facts
@@ -222,12 +228,12 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     scenarios = ["--on", "15k-raid10", "--on", "pcie-flash", "--on", "micron-p410m-400"]
     said = shell("replay", "prod.trace", *scenarios, "-o", "out/of/bundle", "--requests")
     header = said.out.splitlines()[2].split()
-    assert header == ["latency", "recorded", "15k-raid10", "pcie-flash", "micron-p410m-400"]
+    assert header == ["figure", "recorded", "15k-raid10", "pcie-flash", "micron-p410m-400"]
     results = sorted((shell.folder / "out" / "of" / "bundle").iterdir())
     assert [path.name for path in results] == ["15k-raid10.result", "micron-p410m-400.result", "pcie-flash.result"]
     kept = pq.read_table(results[0] / "requests.parquet")
     assert (kept["done_ns"].to_numpy() > 0).all()
-    assert said.out.count("Not calibrated") == said.out.count("Errors of the models") == 1
+    assert said.out.count("Not calibrated") == said.out.count("Expected model error") == 1
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
     assert document["schema"] == "tiersim.result/1"
@@ -482,7 +488,7 @@ def test_the_four_required_columns_are_enough(shell: Shell) -> None:
     assert document["span_ns"] == 299 * 10_000_000
     assert document["rate_per_s"] == pytest.approx(100, rel=0.01)
     said = shell("replay", "pandas.trace", "--on", "15k-raid10", "--on", "aws-gp3")
-    assert said.out.splitlines()[2].split() == ["latency", "15k-raid10", "aws-gp3"]  # nothing was measured
+    assert said.out.splitlines()[2].split() == ["figure", "15k-raid10", "aws-gp3"]  # nothing was measured
     assert "warning" not in said.err
     assert shell("report", "15k-raid10.result", "aws-gp3.result").code == 0
     assert (shell.folder / "report.html").stat().st_size > 1_000_000
@@ -665,8 +671,12 @@ def test_what_is_there_stays(shell: Shell) -> None:
     # a slip with --force replaces a result by a result and a trace by a trace, and never a folder of something else
     precious = shell.file("precious", "1")
     for target in (".", "precious", bundle / "requests.parquet"):
-        assert "was left as it is" in shell.fails("import", CAPTURE, "-o", target, "--force")
-    assert "was left as it is" in shell.fails("report", "pcie-flash.result", "-o", "x.trace", "--force")
+        assert "refusing to replace a file that tiersim did not write" in shell.fails(
+            "import", CAPTURE, "-o", target, "--force"
+        )
+    assert "refusing to replace a file that tiersim did not write" in shell.fails(
+        "report", "pcie-flash.result", "-o", "x.trace", "--force"
+    )
     assert precious.read_text() == "1"
     assert shell(*replay, "--force", "--requests").code == 0
     assert shell(*replay, "--force").code == 0
@@ -840,13 +850,25 @@ def test_counters_are_imported_and_described_without_compiling_anything(
     said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
     said = shell("describe", "pg.trace", "-o", "pg.html")
-    assert re.search(r"UPDATE pgbench_accounts SET abalance = abalance \+ \? WHERE aid = \? +2,828 ", said.out)
+    assert re.search(r"UPDATE pgbench_accounts SET aba… +2,828 ", said.out)
     assert "missing: " in said.out
+    assert "--all prints " in said.out
+    whole = shell("describe", "pg.trace", "--all").out
+    assert re.search(r"UPDATE pgbench_accounts SET abalance = abalance \+ \? WHERE aid = \? +2,828 ", whole)
+    assert "relations by pages read" in whole
     assert "By query" in (shell.folder / "pg.html").read_text(encoding="utf-8")
     document = shell("describe", "pg.trace", "--json").document()
     assert "classes" not in document
     (query,) = [q for q in document["counted"]["queries"] if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
     assert (query["calls"], query["pages_read"], query["log_full_page_images"]) == (2828, 4765, 5070)
+
+
+def _rows_and_notes(text: str) -> tuple[list[str], list[str]]:
+    """The rows of a table, and the lines below it."""
+    lines = [line.strip() for line in text.splitlines()]
+    first = next(place for place, line in enumerate(lines) if line.startswith("──")) + 1
+    end = lines.index("", first)
+    return lines[first:end], lines[end + 1 :]
 
 
 @needs_jit
@@ -858,7 +880,21 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
     assert query["count"] == 2828
     assert query["physical_reads_per_call"] > 0
     assert flash["latency_ns"]["transaction"]["mean"]["high"] < disks["latency_ns"]["transaction"]["mean"]["low"]
-    said = shell(*arguments)
+    short = shell(*arguments)
+    rows, notes = _rows_and_notes(short.out)
+    assert len(rows) <= 15
+    assert len(notes) == 5
+    assert re.fullmatch(r"--all prints \d+ more rows and \d+ more notes?\.", notes[-1])
+    for words in (
+        "carries the load",
+        "transactions/s",
+        "transaction, p99",
+        "query 1, mean",
+        "busiest part",
+        "expected error",
+    ):
+        assert f" {words} " in short.out
+    said = shell(*arguments, "--all")
     for words in (
         "transaction, p95",
         "query 1, time goes to",

@@ -350,8 +350,8 @@ def summary_of(builder: PlantBuilder, fed: Any) -> dict[str, Any]:
     ("per_s", "load", "credits", "says"),
     [
         (200, "steady", "kept", "no backlog grows"),
-        (1000, "steady", "falling", "it lives on credits: the credits of data fell from 100.0 % to 74.1 % and last for another 57.1 s"),
-        (3000, "saturated", "ran out", "the credits of data ran out after 20"),
+        (1000, "steady", "falling", "burst credits of data fall from 100.0 % to 74.1 % and run out after another 57.1 s"),
+        (3000, "saturated", "ran out", "burst credits of data run out after 20"),
     ],
 )  # fmt: skip
 def test_a_run_that_lives_on_credits_says_so(per_s: int, load: str, credits: str, says: str) -> None:

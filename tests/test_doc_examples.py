@@ -1,4 +1,4 @@
-"""Commands and programs that README and docs/api.md show are run as they stand there, on recordings of a fraction of a second."""
+"""Commands and programs that README, docs/commands.md and docs/api.md show are run as they stand there, on recordings of a fraction of a second."""
 
 import re
 import runpy
@@ -25,7 +25,8 @@ def blocks(document: str, language: str = "") -> list[str]:
 
 
 def commands() -> list[str]:
-    found = [line for block in blocks("README.md") for line in block.splitlines() if line.startswith("tiersim ")]
+    shown = [block for document in ("README.md", "docs/commands.md") for block in blocks(document)]
+    found = [line for block in shown for line in block.splitlines() if line.startswith("tiersim ")]
     return [re.sub(r" +#.*", "", line) for line in found]
 
 
@@ -54,7 +55,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_the_commands_of_the_readme_run_one_after_the_other(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_documents_run_one_after_the_other(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(machine)
     given = commands()
     assert len(given) > 8

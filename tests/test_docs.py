@@ -166,3 +166,39 @@ def test_the_candidates_file_of_the_document_is_one(tmp_path: Path) -> None:
     found = combinations(read_candidates(path), str(base), (), tmp_path)
     assert len(found) == 2 * 5 * 2 * 2 * 2 + 3
     assert all(one.problem is None for one in found)
+
+
+def _errors(title: str, *figures: str) -> list[float]:
+    """Errors in % of the claims about *figures* in a section of the accuracy document, without fitted ones."""
+    text = (ROOT / "docs" / "accuracy.md").read_text().split(f"\n## {title}")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [float(row[-4].split()[0]) for row in rows if row[2] in figures and row[-2] in ("holds", "**fails**")]
+
+
+def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
+    pgbench = sorted(_errors("pgbench on an NVMe", "throughput") + _errors("pgbench on six SATA", "throughput"))
+    flash, tails = (sorted(map(abs, _errors("Samsung PM981a", figure))) for figure in ("mean", "tail"))
+    commits, cells, cell_tails = (
+        _errors("Commits by jobs", "throughput"),
+        _errors("Lookups and updates of", "throughput", "mean"),
+        _errors("Lookups and updates of", "tail"),
+    )
+    accuracy = (ROOT / "docs" / "accuracy.md").read_text()
+    said = {
+        "| " + ", ".join(f"{error:+.0f}" for error in pgbench[:4]) + " % |",
+        "| " + ", ".join(f"{error:+.0f}" for error in pgbench[4:]) + " %: **fails** |",
+        f"at most {flash[-2]:.0f} %, one {flash[-1]:.0f} % | {len(flash)} measurements",
+        f"{tails[0]:.0f} to {tails[-1]:.0f} % | {len(tails)} |",
+        f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst {max(commits, key=abs):+.0f} %",
+        f"at most {max(map(abs, _errors('Response times of four drives', 'mean', 'tail'))):.1f} % | 4 drives",
+        f"at most {max(map(abs, cells)):.1f} % | {len(cells) // 2} cells",
+        f"{sum(abs(e) <= 25 for e in cell_tails)} of {len(cell_tails)} within 25 %, worst {min(cell_tails):.0f} %",
+        "98 % within 25 % | 359 pairs",
+        "hold 74.5 % | 663 figures",
+    }
+    text = (ROOT / "README.md").read_text()
+    assert not {part for part in said if part not in text}
+    assert "pairs within 25%, of 359 | % | 100 | 98.1 |" in accuracy
+    assert "| 80 % held, of the measurements | 74.5 %" in accuracy
+    assert "80 % intervals of 663 measured figures" in accuracy
+    assert len(text.splitlines()) <= 120

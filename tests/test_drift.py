@@ -22,13 +22,13 @@ def drift(*counted: tuple[int, int], entity: str = "shop") -> Drift:
 @pytest.mark.parametrize("entity", ["shop", "*"])
 def test_a_pool_that_still_filled_is_said(entity: str) -> None:
     (said,) = drift((100, 0), (30_100, 30_000), (60_100, 50_000), (90_100, 60_000), entity=entity).said
-    assert "1 pages missed a transaction in its first third, 0.333 in its last" in said
+    assert "1 pages missed per transaction in its first third, 0.333 in its last" in said
     assert "transactions a second" not in said
 
 
 def test_a_load_that_rises_is_said() -> None:
     (said,) = drift((1, 0), (3_001, 600), (7_001, 1_400), (13_001, 2_600)).said
-    assert "100 transactions a second in its first third, 200 in its last" in said
+    assert "100 transactions/s in its first third, 200 in its last" in said
     assert "missed" not in said
 
 

@@ -47,9 +47,15 @@ def test_force_replaces_only_what_is_of_the_same_kind(tmp_path: Path) -> None:
     (tmp_path / "x" / "precious").write_text("1")
     (tmp_path / "file").write_text("1")
     for target in (tmp_path / "x", tmp_path / "file"):
-        with pytest.raises(OutputError, match="was left as it is"), whole_folder(target, force=True) as folder:
+        with (
+            pytest.raises(OutputError, match="refusing to replace a file that tiersim did not write"),
+            whole_folder(target, force=True) as folder,
+        ):
             (folder / "new").write_text("2")
-    with pytest.raises(OutputError, match="was left as it is"), whole_file(tmp_path / "x", force=True) as path:
+    with (
+        pytest.raises(OutputError, match="refusing to replace a file that tiersim did not write"),
+        whole_file(tmp_path / "x", force=True) as path,
+    ):
         path.write_text("2")
     assert (tmp_path / "x" / "precious").read_text() == (tmp_path / "file").read_text() == "1"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "x"]

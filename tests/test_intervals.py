@@ -231,7 +231,7 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "recordings of smaller pools or idler processors" in sentence
+    assert "beyond the recording (a larger buffer pool, busier processors)" in sentence
 
 
 def test_pairs_of_a_map_are_measurements_by_recorded_cell_where_they_go_beyond_it() -> None:
@@ -249,7 +249,10 @@ def test_it_is_said_once_for_all_results() -> None:
     stamp, sentence = said.notes([one, one])
     assert stamp.startswith("Not calibrated")
     reach = one["model_error"]["figures"]["throughput"]
-    assert f"{100 * (reach['low'] - 1):+.0f} to {100 * (reach['high'] - 1):+.0f} % from throughput" in sentence
+    assert (
+        f"throughput {100 * (reach['low'] - 1):+.0f} … {100 * (reach['high'] - 1):+.0f} % (n = {reach['measurements']})"
+        in sentence
+    )
     assert "docs/accuracy.md" in sentence
     kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
     assert said.notes([one, kept]) == [stamp, sentence]  # in the same order when it was saved

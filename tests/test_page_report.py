@@ -122,10 +122,10 @@ def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> 
     said = text(page, "#lead")
     assert "3 of 4 scenarios keep up with the recorded load; 7k2-raid1 cannot carry it." in said
     assert "7k2-raid1 completes 17 % less than was recorded." in said
-    assert "On 15k-raid10, data.drive-" in said
-    assert "on 7k2-raid1, data.drive-1 (actuator) cannot keep up" in said
+    assert "On 15k-raid10, disk arm of data.drive-" in said
+    assert "on 7k2-raid1, disk arm of data.drive-1 cannot keep up" in said
     assert "Not calibrated" in said
-    assert said.count("Errors of the models come on top") == 1
+    assert said.count("Expected model error") == 1
     assert page.locator("#lead").bounding_box()["y"] + page.locator("#lead").bounding_box()["height"] < 500
 
 
@@ -144,7 +144,7 @@ def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
             ]  # fmt: skip
     facts = text(page, "#pair-facts")
     assert "A: sas-ssd-x4 B: 15k-raid10" in facts
-    assert re.search(r"Busiest part data\.drive-\d, die: \d+ % data\.drive-\d+, actuator: \d+ %", facts)
+    assert re.search(r"Busiest part die of data\.drive-\d: \d+ % disk arm of data\.drive-\d+: \d+ %", facts)
     marks = {name: xs for name, xs in ((t["name"], t["x"]) for t in drawn(page, "ratios")) if name == "p99"}
     assert pair["data read"]["p99"]["value"] in marks["p99"]
     assert "The p99 of data reads on sas-ssd-x4 is 0." in text(page, "#ratios-reading")

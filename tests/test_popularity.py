@@ -426,7 +426,7 @@ def test_two_figures_are_too_few_to_find_a_hot_set_by() -> None:
     found = fit([misses_alone(run(MADE_UP, 2_000, Law(0.8, recent=True)))], 2_000)
     assert found.laws[0].hot_share == 0
     assert any("2 figures are too few" in line for line in found.said)
-    assert any("the law found does not explain it" in line for line in found.said)
+    assert any("not explained by the fitted access distribution" in line for line in found.said)
 
 
 @needs_jit

@@ -26,7 +26,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "2cb0fecff34dea2a48c8f65f2a38149d79aef7fe3c49248f76c43075315ed510"
+GOLDEN = "0b78e5a0ac9fe1551eebf71038ac4b218382b9f0aa972c6ef9bccad926afd502"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -366,6 +366,9 @@ def test_lengths_of_logs_are_told_apart_to_an_eighth() -> None:
 
 MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
     (("engine.bufer_pool=64MiB",), "", "unknown key 'bufer_pool'; did you mean 'buffer_pool'?"),
+    (("engine.shared_buffers=64MiB",), "", "unknown key 'shared_buffers'; did you mean 'engine.buffer_pool'?"),
+    (("host.innodb_buffer_pool_size=64MiB",), "", "did you mean 'engine.buffer_pool'?"),
+    (("engine.max server memory (MB)=64MiB",), "", "did you mean 'engine.buffer_pool'?"),
     (('host.cpu="xeon-e5-2690v4"',), "", "leave out the one or the other"),
     (("engine.kind=sqlserver",), "", "was recorded on postgresql"),
     (("engine.kind=oracle",), "", "'postgresql' or 'sqlserver'"),

@@ -163,7 +163,7 @@ def test_force_replaces_sweeps_and_nothing_else(trace: Path, tmp_path: Path) -> 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with (
-        pytest.raises(OutputError, match="is not of the kind that is written here"),
+        pytest.raises(OutputError, match="refusing to replace a file that tiersim did not write"),
         open_folder(tmp_path / "mine", plan, force=True),
     ):
         pass
@@ -320,7 +320,14 @@ def test_few_points_are_a_table_and_failures_are_said(
 
 def test_of_many_points_the_best_and_the_worst_are_shown(trace: Path, tmp_path: Path) -> None:
     target = tmp_path / "many.sweep"
-    said = sweep(trace, "--on", "pcie-flash", "--set", "volumes.data.queue_depth=1..40+1", "-o", target)
+    arguments = (trace, "--on", "pcie-flash", "--set", "volumes.data.queue_depth=1..40+1", "-o", target)
+    short = sweep(*arguments)
+    assert short.exit_code == 0, short.output
+    assert "40 points, 40 done; the 6 lowest and 6 highest means" in short.output
+    assert f"{target}/points.parquet" in short.output
+    assert "--all prints 1 more table." in short.output
+    assert len(short.output.splitlines()) < 25
+    said = sweep(*arguments, "--all", "--force")
     assert said.exit_code == 0, said.output
     assert "40 points, 40 done; the 8 lowest and 8 highest means" in said.output
     assert "By value, over all points that have it" in said.output

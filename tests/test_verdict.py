@@ -223,7 +223,7 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     late = np.array([0, 0, 0, 30_000_000_000])
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
-    assert "but for 1 of 4: late by up to 30 s at the end" in load.explanation
+    assert load.explanation == "3 of 4 sessions keep pace with the recording; one finishes 30 s late"
 
 
 @pytest.mark.parametrize(("slower", "verdict"), [(1.04, "steady"), (1.2, "behind"), (3.0, "behind")])
@@ -239,4 +239,7 @@ def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, 
     assert load.verdict == verdict
     assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
     if verdict == "behind":
-        assert f"{format_ns(span_ns * 100 / round(100 / slower) - span_ns)} more were needed" in load.explanation
+        longer = format_ns(span_ns * 100 / round(100 / slower) - span_ns)
+        assert f"the whole workload takes {longer} longer" in load.explanation
+        rate = {1.2: "199", 3.0: "79.2"}[slower]
+        assert load.explanation.startswith(f"too slow: {rate} requests/s instead of 240; ")

@@ -51,17 +51,17 @@ class Differences:
         if self.restarts:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
             said.append(
-                f"the server was restarted {times} between snapshots: what was counted before is lost from there"
+                f"the server was restarted {times} between snapshots: counts between the last snapshot before and the restart are lost"
             )
         for subject, entities in sorted(self.resets.items()):
             said.append(
-                f"{subject}: the counters of {_named(entities)} were reset between snapshots; what was counted between the "
-                "snapshot before and the reset is lost"
+                f"{subject}: the counters of {_named(entities)} were reset between snapshots: counts between the last snapshot "
+                "before and the reset are lost"
             )
         for subject, entities in sorted(self.evicted.items()):
             said.append(
-                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset); what they did since the "
-                "last snapshot that has them is lost"
+                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since the last "
+                "snapshot that has them are lost"
             )
         return said
 

@@ -16,6 +16,7 @@ from tiersim.cli.page.queries import commits, parts, query_payload, transaction_
 from tiersim.cli.page.ratios import all_ratios
 from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
 from tiersim.simulator.categories import REQUEST_CATEGORIES
+from tiersim.simulator.part_names import part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ PURPOSES = (
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
-    "description", "verdict", "bottleneck", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
+    "description", "verdict", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
     "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version",
 )  # fmt: skip
 #: Further parts of results of statements.
@@ -145,7 +146,8 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "curves": {} if saturated else curves(result),
-        "load": {**finite(summary["load"]), "explanation": sentence(summary["load"]["explanation"])},
+        "bottleneck": _with_part(finite(summary.get("bottleneck"))),
+        "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),
         "completed_per_s": _completed_per_s(summary, time),
         "time": time,
@@ -154,6 +156,13 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "stations": stations(result, merged),
         "toml": result.scenario_toml,
     }
+
+
+def _with_part(found: dict[str, Any] | None) -> dict[str, Any]:
+    """Add the name that people use to what holds a station and its resource."""
+    if not found or not found.get("station"):
+        return found or {}
+    return {**found, "part": part_name(found["station"], found["resource"])}
 
 
 def _per_second(time: dict[str, Any], key: str) -> dict[str, float]:

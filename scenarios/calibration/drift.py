@@ -45,11 +45,13 @@ class Drift:
         found = []
         rates = [count / span * 1e9 for span, count, _ in parts]
         if _differ(rates, [count for _, count, _ in parts]):
-            found.append(f"{rates[0]:,.0f} transactions a second in its first third, {rates[1]:,.0f} in its last")
+            found.append(f"{rates[0]:,.0f} transactions/s in its first third, {rates[1]:,.0f} in its last")
         misses = [read / count for _, count, read in parts]
         if _differ(misses, [read for *_, read in parts]):
-            found.append(f"{misses[0]:.3g} pages missed a transaction in its first third, {misses[1]:.3g} in its last")
-        remedy = "; the whole is taken for one load: record while it is steady"
+            found.append(
+                f"{misses[0]:.3g} pages missed per transaction in its first third, {misses[1]:.3g} in its last"
+            )
+        remedy = "; it is simulated as one steady load: record while the load is steady"
         return (f"the recorded load changed: {'; '.join(found)}{remedy}",) if found else ()
 
 

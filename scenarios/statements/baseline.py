@@ -137,9 +137,9 @@ def _compared(
     classes: dict[str, Any] = {}
     reasons = list(assumed)
     if summary["verdict"]["load"] != "steady":
-        reasons.append(f"the load on {summary['name']} is {summary['verdict']['load']}, and no measure of anything")
+        reasons.append(f"{summary['name']} is {summary['verdict']['load']}: it does not carry the recorded load")
     if all_reads_pct is not None and abs(all_reads_pct) > COUNT_TOLERANCE_PCT:
-        reasons.append(f"statements read {all_reads_pct:+.1f} % of the recorded pages more")
+        reasons.append(f"statements read {all_reads_pct:+.1f} % against the recorded pages")
     agrees = bool(measured) and not reasons
     for name, one in measured.items():
         here = _of(summary, name)

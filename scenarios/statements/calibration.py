@@ -55,11 +55,11 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
-_TOO_SLOW = "CPU of a read: {:,} ns, less than that of any storage: reads take longer on the described device than recorded, even so"
-_NO_STORAGE = "CPU of a read: {:g} µs assumed (1 to 150), for reads to take as long as recorded on the described device it would have to be {:,.1f} µs, which no storage takes"
-_NO_CLIENT = "CPU of clients: {:,.0f} µs a statement assumed; {:,.0f} µs come out, which no client takes: sessions waited for something else, too"
-_NO_LOG = "CPU of a write of the log: none assumed, {:,.0f} µs come out, more than the {:g} µs that storage takes: the log took longer than the described device does"
-_MOST = "CPU of a read: {:,.1f} µs come out, and {:g} µs are taken, the most that storage takes: sessions waited for something else, too"
+_TOO_SLOW = "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly than the recorded one"
+_NO_STORAGE = "CPU of a read: {:g} µs assumed (1 to 150); to match the recorded time of reads on the described device it would be {:,.1f} µs, which no storage takes"
+_NO_CLIENT = "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes: sessions also waited for something else"
+_NO_LOG = "CPU of a log write: none assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the described log device is faster than the recorded one"
+_MOST = "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for something else"
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller share of the time, only if it carries clearly more: else what it lacks of their time is
 #: no CPU, for of idle processors a little more time is much more work.
 _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15

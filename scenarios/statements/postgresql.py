@@ -95,12 +95,11 @@ def _background_writer(host: Mapping[str, Any], version: str | None) -> Backgrou
 def _caveats(engine: EngineModel, host: Mapping[str, Any]) -> Iterator[str]:
     if not _is_direct(engine, host) and not engine.os_cache:
         yield (
-            "how large the OS page cache is, is not known, so there is none here: every page that the buffer pool misses is read from its "
-            "volume; write os_cache under [engine]"
+            "the OS page cache size is unknown and assumed to be 0; every buffer-pool miss reads the volume; set engine.os_cache"
         )
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
-        yield f"{', '.join(without)} under [engine]: make no difference to lookups, and nothing else is simulated"
+        yield f"{', '.join(f'engine.{key}' for key in without)}: no effect on lookups, and only lookups are simulated"
 
 
 def _log(sources: EngineSources, basis: dict[str, str]) -> Log:

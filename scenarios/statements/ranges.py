@@ -28,10 +28,10 @@ LAWS = 4
 WIDE = 2.0
 #: What is drawn, and what would narrow it down.
 UNKNOWNS = {
-    "cpu": ("what statements cost busy processors", "record a time in which the processors are busier"),
+    "cpu": ("the CPU cost of statements on busy processors", "record while the processors are busier"),
     "read": (
-        "what a read costs the processors",
-        "record with tiersim record postgres on the server's machine, while pages are read",
+        "the CPU cost of a read",
+        "record on the server itself with tiersim record postgres, while it reads pages",
     ),
     "law": ("which rows are hot beyond the recorded pool", "record longer, with pg_buffercache, or with a larger pool"),
 }

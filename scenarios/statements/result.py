@@ -213,7 +213,7 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
     if load.described and not (assembled.program.statements.waits_for == CLOCK).any():
-        return Load("steady", "clients go on when they are answered: there is no recorded pace to be behind", 0.0)
+        return Load("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     if load.described or by_the_clock(load, replay.mode):
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
     # clients that are given have no recorded times to be late against
@@ -338,6 +338,6 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     bounded = load.fitted.bounded
     if bounded:
         found.append(
-            f"no law fits what was missed of {', '.join(bounded)}: they may be scanned, or the pool was still filling; the nearest law is taken"
+            f"no access distribution explains the misses of {', '.join(bounded)}: table scans, or a pool that was still filling; the nearest one is used"
         )
     return found

@@ -13,7 +13,7 @@ from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements import postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.simulator.database.costs import MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.costs import CONTENTION, MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 
@@ -132,7 +132,7 @@ def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: 
     if isinstance(known, int) and known > 0:
         basis["host.cores"] = "recorded"
         return known
-    basis["host.cores"] = "default: the recording does not say how many there were; write cores under [host]"
+    basis["host.cores"] = f"default: {DEFAULT_CORES} cores, as the recording does not say; set host.cores"
     return DEFAULT_CORES
 
 
@@ -180,7 +180,11 @@ def _buffer_pool(
 
 
 def _slowdown(host: HostModel, cores: int, basis: dict[str, str]) -> tuple[int, ...]:
-    basis["host.contention"] = "default: founding document 002" if host.contention is None else "scenario"
+    basis["host.contention"] = (
+        f"default: each further busy core slows the others by {CONTENTION / 10:g} %"
+        if host.contention is None
+        else "scenario"
+    )
     if host.contention is None:
         return slowdown(cores)
     if isinstance(host.contention, float):
@@ -222,6 +226,6 @@ def _costs(
 def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
         yield (
-            f"what a read costs the processors is not known of {kind}: it is in the CPU of the statements, which does not change with their "
-            "reads; write read under [host.costs], or calibrate"
+            f"the CPU cost of a read is unknown for {kind}: it is part of the CPU time of statements, which then does not change with "
+            "their reads; set read under [host.costs], or calibrate"
         )

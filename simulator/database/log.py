@@ -1,8 +1,8 @@
 """The write-ahead log as a passive machine: a batch server. One flush at a time; what was inserted before it began goes with it.
 
-PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: who wants a position of the log to be durable waits while another flushes, looks
-again, and usually finds that his position went with it; if not, he writes everything that has been inserted meanwhile, whole blocks
-in one piece, and flushes it. Between write and flush, and behind the flush, his process needs a processor; until then the others wait. The end
+PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: a committer waits for the current flush, then checks its LSN again: usually that flush
+included it (group commit). If not, the committer writes everything inserted meanwhile, whole blocks in one piece, and flushes it. Between write and
+flush, and after the flush, its process needs a processor; until then the others wait. The end
 of a segment is flushed before the next is begun, and may ask for a checkpoint.
 
 Positions count bytes of the log since the run began; they move on when something is inserted (:func:`insert`), which takes no

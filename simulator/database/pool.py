@@ -6,7 +6,7 @@ requests for it wait for that read. A dirty page that has to go is written by th
 
 A READ waits until all its pages are there. A PREFETCH returns at once; its reads go on in the background, or at the processes that read for
 the sessions (:mod:`tiersim.simulator.database.readers`). Where frames run out (all are being read into), a READ goes on with the pages
-that it has frames for and then asks for the others, so that nobody waits for frames while holding some; a PREFETCH leaves the others alone.
+that it has frames for and then asks for the others, which avoids a hold-and-wait deadlock; a PREFETCH leaves the others alone.
 
 With a lazy writer (:mod:`tiersim.simulator.database.lazy_writer`) frames come from a free list. Its rounds are background requests of the station to itself that are FLUSH, runs of pages that
 are to go WRITE, pages that go into the extension EXTEND.

@@ -115,7 +115,7 @@ def _place_new(new: Path, target: Path) -> None:
 def _replace(new: Path, old: Path, aside: Path) -> None:
     """Put *new* in the place of *old*. There is always one of them, where both cannot change places for a moment none."""
     if not _may_replace(new, old):
-        raise OutputError(f"{old}: is not of the kind that is written here and was left as it is; choose another name")
+        raise OutputError(f"{old}: refusing to replace a file that tiersim did not write; choose another name")
     if old.is_dir():
         if _renamed(new, old, _EXCHANGE):
             return

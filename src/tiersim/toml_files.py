@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
@@ -16,6 +16,9 @@ class StrictModel(BaseModel):
     """A frozen model that refuses keys it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    #: What other programs call keys of the file, in small letters with underscores → the key from the top of the file.
+    names_elsewhere: ClassVar[Mapping[str, str]] = {}
 
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema({"type": "string", "examples": ["16 GiB"]})]
@@ -80,8 +83,7 @@ def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) ->
             if rest and key.split(".")[0] in _known_keys(model, location):
                 location, message = (*location, *key.split(".")), rest
             if problem["type"] == "extra_forbidden":
-                known = _known_keys(model, location[:-1])
-                message = f"unknown key {location[-1]!r}{did_you_mean(location[-1], known)}"
+                message = f"unknown key {location[-1]!r}{_hint(model, location)}"
             elif problem["type"] == "missing":
                 message = f"the key {location[-1]!r} is required and not there"
             elif not problem["msg"].startswith("Value error"):
@@ -94,6 +96,15 @@ def read_model(model: type[M], path: Path) -> M:
     """Read and check one TOML file; raises ScenarioError."""
     text = read_text(path)
     return validate(model, parse_toml(text, str(path)), text, str(path))
+
+
+def _hint(model: type[BaseModel], location: Sequence[str]) -> str:
+    """Return the key that an unknown one at *location* probably is."""
+    name = "_".join(re.findall(r"\w+", location[-1].lower()))
+    elsewhere = model.names_elsewhere.get(name) if issubclass(model, StrictModel) else None
+    return (
+        f"; did you mean {elsewhere!r}?" if elsewhere else did_you_mean(location[-1], _known_keys(model, location[:-1]))
+    )
 
 
 def _known_keys(model: type[BaseModel], location: Sequence[str]) -> list[str]:

@@ -51,52 +51,52 @@ def missing(found: Differences, statements: Table, bundle: Bundle) -> list[str]:
 def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -> Iterator[tuple[str, str]]:
     counted = max(found.snapshots.values(), default=0)
     if counted == 1 and not len(statements):
-        yield "one snapshot alone says nothing of a span of time; take another after some minutes of load", ""
+        yield "a second snapshot: one alone has no rates; take another after some minutes of load", ""
     elif counted > 1 and not any(found.span_ns.values()):
         yield (
-            "when the snapshots were taken is not noted, so there are no rates; import what tells the time as well",
+            "the times of the snapshots, so there are no rates; import the file that holds them, too",
             "",
         )
     if not found.of("query") and not len(statements):
-        yield "what each query asks for is not known", "queries"
+        yield "the work of each query", "queries"
     if len(statements) and not found.of("query") and not (statements.columns["physical_reads"] >= 0).any():
-        yield "which reads of the executions went to disk is not known, only how many pages were looked up", "reads"
+        yield "physical reads of the executions (logical reads are known)", "reads"
     if found.of("query") and _reads_without_time(found):
-        yield "reads were not timed, so the CPU of queries cannot be told from their reads", "timing"
+        yield "the time of reads, so the CPU time of queries cannot be separated from it", "timing"
     if not found.of("relation"):
-        yield "which tables and indexes the reads go to is not known", "relations"
+        yield "reads by table and index", "relations"
     elif not any("size_bytes" in change.last or "pages" in change.last for change in found.of("relation").values()):
-        yield "the sizes of tables and indexes are not known", "sizes"
+        yield "the sizes of tables and indexes", "sizes"
     if not found.of("pool"):
-        yield "what the buffer pool holds, and how warm, is not known", "pool"
+        yield "the content of the buffer pool", "pool"
     logs, log_files = list(found.of("log").values()), _log_files(found)
     if all(change.number("bytes") is None for change in logs) and not log_files:
-        yield "how much was written to the log is known from queries at best", "log"
+        yield "bytes written to the log, other than by queries", "log"
     elif not log_files and not any(change.number("flush_ms") for change in [*logs, *_log_writers(found)]):
-        yield "flushes of the log were not timed", "log timing"
+        yield "the time of log flushes", "log timing"
     if not found.of("checkpoint") and not found.of("checkpointer"):
-        yield "nothing is known of checkpoints", "checkpoints"
+        yield "checkpoints", "checkpoints"
     if not found.of("session") and not found.of("client") and not len(statements):
-        yield "how many sessions worked at a time is known by Little's law alone; sample the active sessions", ""
+        yield "the number of active sessions, which is estimated by Little's law; sample them", ""
     if (
         engine == "postgresql"
         and found.of("query")
         and not (found.of("process") and found.snapshots.get("processor", 0) > 1)
     ):
         yield (
-            "what sessions and processors did is not known, so the CPU of faster storage is a guess where the recorded storage was the limit",
+            "the CPU use of sessions and processors, so predictions for faster storage guess it if the recorded storage was the limit",
             "processors",
         )
     if not found.of("setting"):
-        yield "the engine's settings, such as the size of its buffer pool, are not known", "settings"
+        yield "settings of the engine, such as the size of its buffer pool", "settings"
     if engine in _PAST_THE_CACHE:
         if not found.of("file") and not found.of("device") and not bundle.rows:
-            yield "what files or devices read and write, and how fast, is not known", "files"
+            yield "reads and writes by file or device, and their latency", "files"
     elif not bundle.rows and "data" not in str(bundle.manifest.host.get("debug_io_direct", "")):
         yield (
             (
-                "pages that the engine read may have come from the operating system's cache: only a block trace of the same "
-                "minutes tells what the device did (tiersim record blktrace)"
+                "the share of reads that the operating system's cache answered: record a block trace of the same minutes "
+                "(tiersim record blktrace)"
             ),
             "",
         )

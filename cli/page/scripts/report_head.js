@@ -43,12 +43,12 @@ function sentenceOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
     if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
-    if (isSaturated(scenario) && load.station) return { text: `on ${scenario.name}, ${load.station} (${load.resource}) cannot keep up` };
+    if (isSaturated(scenario) && load.station) return { text: `on ${scenario.name}, ${load.part} cannot keep up` };
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
     const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its worst ${lengthOfInterval(scenario)}` : '';
-    return { text: `on ${scenario.name}, ${bottleneck.station} (${bottleneck.resource}) is busy ${percent(bottleneck.utilisation)} of the time${worst}` };
+    return { text: `on ${scenario.name}, ${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
@@ -129,7 +129,7 @@ function card(scenario, index) {
   const rate = rateOf(scenario);
   const [first, ...others] = headlines(scenario);
   const row = (label, ...value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value.flat().filter(known)));
-  const busiest = bottleneck?.station ? `${bottleneck.station}, ${bottleneck.resource} ${percent(bottleneck.utilisation)}` : null;
+  const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)}` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
   return element('article', { className: `card ${scenario.verdict.load}`, 'aria-label': scenario.name },
@@ -199,8 +199,8 @@ function scenarioRow(scenario) {
       hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
     ANY_CACHED ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
-    element('td', { className: 'text' }, bottleneck?.station ?? '–', bottleneck?.station
-      ? element('small', {}, `${bottleneck.resource} ${percent(bottleneck.utilisation)}`) : null));
+    element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
+      ? element('small', {}, percent(bottleneck.utilisation)) : null));
 }
 
 function drawComparison() {

@@ -1,9 +1,9 @@
 // What is known of a scenario, and how: measured, inferred, synthesised, assumed.
 const MEANINGS = {
   calibration: {
-    none: 'Not calibrated: no replay on a model of the recorded hardware was compared with the recording.',
-    uncalibrated: 'Uncalibrated: a replay on a model of the recorded hardware did not reproduce the recording.',
-    calibrated: 'Calibrated: a replay on a model of the recorded hardware reproduced the recording.',
+    none: 'Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.',
+    uncalibrated: 'Calibration failed: a replay on a model of the recorded hardware does not give what was recorded.',
+    calibrated: 'Calibration passed: a replay on a model of the recorded hardware gives what was recorded.',
   },
   cache: {
     'not modelled': 'The cache is not modelled: only the requests that missed it were recorded, and they stay the same.',

@@ -54,7 +54,7 @@ function drawStudyKnown() {
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
   ];
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
-  if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated: no replay on a model of the recorded hardware has been compared with the recording.'], 'the verdict of the points']);
+  if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
   entries.push(['Every latency, rate and utilisation here is simulated. Intervals hold 80 % and tell chance, not errors of the models.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }

@@ -100,7 +100,7 @@ def fit(
             said += alike
             residuals = evidence.residuals(laws, place)
             left = contradictions(residuals) if contradicts(residuals) else []
-            contradicted += [f"{one}: the law found does not explain it" for one in left]
+            contradicted += [f"{one}: not explained by the fitted access distribution" for one in left]
         elif not against and evidence.is_alone(place):
             alone.append(table.name)
     if alone:
