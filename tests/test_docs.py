@@ -184,21 +184,25 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         _errors("Lookups and updates of", "tail"),
     )
     accuracy = (ROOT / "docs" / "accuracy.md").read_text()
+    left_out = [line for line in accuracy.splitlines() if "with what is chosen on other families: demerit" in line]
+    left_out = [line for line in left_out if line.startswith("|")]
+    worst = max(float(line.split("|")[-4].split()[0]) for line in left_out)
     said = {
+        f"not above on {sum('holds' in line for line in left_out)} of {len(left_out)}, worst {worst:+.0f} %: **fails**",
         "| " + ", ".join(f"{error:+.0f}" for error in pgbench[:4]) + " % |",
         "| " + ", ".join(f"{error:+.0f}" for error in pgbench[4:]) + " %: **fails** |",
         f"at most {flash[-2]:.0f} %, one {flash[-1]:.0f} % | {len(flash)} measurements",
         f"{tails[0]:.0f} to {tails[-1]:.0f} % | {len(tails)} |",
         f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst {max(commits, key=abs):+.0f} %",
-        f"at most {max(map(abs, _errors('Response times of four drives', 'mean', 'tail'))):.1f} % | 4 drives",
+        f"at most {max(map(abs, _errors('Response times of seven drives', 'mean', 'tail'))):.1f} % | 7 drives",
         f"at most {max(map(abs, cells)):.1f} % | {len(cells) // 2} cells",
         f"{sum(abs(e) <= 25 for e in cell_tails)} of {len(cell_tails)} within 25 %, worst {min(cell_tails):.0f} %",
         "98 % within 25 % | 359 pairs",
-        "hold 74.5 % | 663 figures",
+        "hold 74.9 % | 669 figures",
     }
     text = (ROOT / "README.md").read_text()
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 98.1 |" in accuracy
-    assert "| 80 % held, of the measurements | 74.5 %" in accuracy
-    assert "80 % intervals of 663 measured figures" in accuracy
+    assert "| 80 % held, of the measurements | 74.9 %" in accuracy
+    assert "80 % intervals of 669 measured figures" in accuracy
     assert len(text.splitlines()) <= 120

@@ -12,8 +12,10 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kerne
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
+    "simulator/part_names.py": "tables, pages and explanations name parts by it",
     "cli/page/assets.py": "pages of results and of validation are put together from it",
     "cli/page/numbers.py": "seven payloads write their numbers through it",
+    "cli/verdicts.py": "five tables say with it whether a load is carried",
     "cli/warmup.py": "a command",
     "devices/files.py": "a kind of station, beside its kernels",
     "devices/processor.py": "a kind of the catalogue",
