@@ -296,6 +296,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         goes_on = _goes_on(p, drive, slot, first)
         link = p.links[slot]
         cylinder, track, angle = link["cylinder"], link["track"], link["angle_ps"]
+        zone, place = link["zone"], link["place"]
         took_ps, end_track = link["transfer_ps"], link["end_track"]
     else:  # its first part is there
         begin = p.segments[holder]["end_sector"]
@@ -315,12 +316,14 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         holder = oldest
         _fill(p, drive, holder, first, end)
         mark = max(d["mark_sectors"], min(d["segment_sectors"], sectors) * d["mark_millionths"] // MILLION, 1)
-        marked_ps, passed_ps, _ = passage(p, drive, first, sectors, min(mark, sectors), d["interface_ps"])
+        marked_ps, passed_ps, _ = passage(
+            p, drive, first, sectors, zone, place, angle, min(mark, sectors), d["interface_ps"]
+        )
         told = now if goes_on else now + miss + p.pool[times + DISCONNECT + d["after_write"]]
         sent = max(start + marked_ps // PS_PER_NS, told) + p.pool[times + RECONNECT] + p.pool[times + DATA]
     else:
         _fill(p, drive, holder, p.segments[holder]["first_sector"], end)
-        _, passed_ps, _ = passage(p, drive, begin, end - begin, 1, d["interface_ps"])
+        _, passed_ps, _ = passage(p, drive, begin, end - begin, zone, place, angle, 1, d["interface_ps"])
         sent = understood
     if d["adaptive"] == 0 or first == d["read_end"]:
         limit = _limit(p, drive, p.segments[holder]["first_sector"], end)
@@ -339,7 +342,9 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
     d = p.drives[drive]
     times = d["times"]
     link = p.links[slot]
-    _, _, lead_ps = passage(p, drive, first, sectors, 1, d["write_interface_ps"])
+    _, _, lead_ps = passage(
+        p, drive, first, sectors, link["zone"], link["place"], link["angle_ps"], 1, d["write_interface_ps"]
+    )
     reconnect = p.pool[times + RECONNECT]
     disconnect = p.pool[times + DISCONNECT + 2]
     begun = now + p.pool[times + MISS + 2 + d["after_write"]]

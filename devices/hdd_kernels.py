@@ -78,14 +78,23 @@ def transfer(
     return passed + taken * z["sector_ps"], track
 
 
-@kernel
-def passage(p: Plant, drive: int, sector: int, sectors: int, mark: int, interface_ps: int) -> tuple[int, int, int]:
-    """When data can pass the interface, in ps from the start of a transfer.
+@kernel(hot=True)
+def passage(
+    p: Plant,
+    drive: int,
+    sector: int,
+    sectors: int,
+    zone: int,
+    place: int,
+    angle: int,
+    mark: int,
+    interface_ps: int,
+) -> tuple[int, int, int]:
+    """When data can pass the interface, in ps from the start of a transfer that begins at a located sector.
 
     Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write: how long
     before the start data must have begun to come for each sector to be there when the head is.
     """
-    zone, _, _, place, angle = locate(p, drive, sector)
     passed = 0
     done = 0
     marked = 0
@@ -114,6 +123,8 @@ def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) ->
     """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
     zone, cylinder, track, place, angle = locate(p, drive, sector)
     link = p.links[slot]
+    link["zone"] = zone
+    link["place"] = place
     link["cylinder"] = cylinder
     link["track"] = track
     link["angle_ps"] = angle
