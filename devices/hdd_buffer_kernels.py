@@ -19,6 +19,7 @@ from tiersim.devices.hdd_kernels import (
     move_ns,
     overhead_ns,
     passage,
+    place_of_request,
     positioning_ns,
     transfer,
 )
@@ -293,19 +294,18 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         begin = first
         goes_on = _goes_on(p, drive, slot, first)
         link = p.links[slot]
-        cylinder, track, angle = link["cylinder"], link["track"], link["angle_ps"]
+        at = place_of_request(p, slot)
         took_ps, end_track = link["transfer_ps"], link["end_track"]
     else:  # its first part is there
         begin = p.segments[holder]["end_sector"]
         goes_on = False
         at = locate(p, drive, begin)
-        cylinder, track, angle = at.cylinder, at.track, at.angle_ps
         took_ps, end_track = transfer(p, drive, begin, end - begin, at)
     if goes_on:
-        start = _flow(p, drive, d["arm_free_ns"], cylinder, track, angle)
+        start = _flow(p, drive, d["arm_free_ns"], at.cylinder, at.track, at.angle_ps)
     else:
         begun = max(now + miss, d["arm_free_ns"])
-        start = _rotate(p, drive, begun + move_ns(p, drive, cylinder, track, READ), angle)
+        start = _rotate(p, drive, begun + move_ns(p, drive, at.cylinder, at.track, READ), at.angle_ps)
     read = start + took_ps // PS_PER_NS
     go_to(p, drive, end_track)
     d["arm_free_ns"] = read
@@ -314,12 +314,12 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         holder = oldest
         _fill(p, drive, holder, first, end)
         mark = max(d["mark_sectors"], min(d["segment_sectors"], sectors) * d["mark_millionths"] // MILLION, 1)
-        marked_ps, passed_ps, _ = passage(p, drive, first, sectors, min(mark, sectors), d["interface_ps"])
+        marked_ps, passed_ps, _ = passage(p, drive, first, sectors, at, min(mark, sectors), d["interface_ps"])
         told = now if goes_on else now + miss + p.pool[times + DISCONNECT + d["after_write"]]
         sent = max(start + marked_ps // PS_PER_NS, told) + p.pool[times + RECONNECT] + p.pool[times + DATA]
     else:
         _fill(p, drive, holder, p.segments[holder]["first_sector"], end)
-        _, passed_ps, _ = passage(p, drive, begin, end - begin, 1, d["interface_ps"])
+        _, passed_ps, _ = passage(p, drive, begin, end - begin, at, 1, d["interface_ps"])
         sent = understood
     if d["adaptive"] == 0 or first == d["read_end"]:
         limit = _limit(p, drive, p.segments[holder]["first_sector"], end)
@@ -338,7 +338,7 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
     d = p.drives[drive]
     times = d["times"]
     link = p.links[slot]
-    _, _, lead_ps = passage(p, drive, first, sectors, 1, d["write_interface_ps"])
+    _, _, lead_ps = passage(p, drive, first, sectors, place_of_request(p, slot), 1, d["write_interface_ps"])
     reconnect = p.pool[times + RECONNECT]
     disconnect = p.pool[times + DISCONNECT + 2]
     begun = now + p.pool[times + MISS + 2 + d["after_write"]]

@@ -85,23 +85,24 @@ def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tupl
     return passed + taken * z["sector_ps"], at.track
 
 
-@kernel
-def passage(p: Plant, drive: int, sector: int, sectors: int, mark: int, interface_ps: int) -> tuple[int, int, int]:
-    """When data can pass the interface, in ps from the start of a transfer.
+@kernel(hot=True)
+def passage(
+    p: Plant, drive: int, sector: int, sectors: int, at: Place, mark: int, interface_ps: int
+) -> tuple[int, int, int]:
+    """When data can pass the interface, in ps from the start of a transfer that begins at a sector, which lies *at* a place.
 
     Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write: how long
     before the start data must have begun to come for each sector to be there when the head is.
     """
-    zone, _, _, place, angle = locate(p, drive, sector)
     passed = 0
     done = 0
     marked = 0
     through = 0
     lead = 0
     while done < sectors:
-        z = p.zones[zone]
+        z = p.zones[at.zone]
         sector_ps = z["sector_ps"]
-        taken = min(sectors - done, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
+        taken = min(sectors - done, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
         through = max(through, passed + sector_ps + (sectors - done) * interface_ps)
         if done < mark <= done + taken:
             marked = passed + (mark - done) * sector_ps
@@ -110,9 +111,9 @@ def passage(p: Plant, drive: int, sector: int, sectors: int, mark: int, interfac
         lead = max(lead, done * interface_ps - passed + sector_ps)
         if done < sectors:
             sector += taken
-            reached = angle + taken * sector_ps
-            zone, _, _, place, angle = locate(p, drive, sector)
-            passed += (angle - reached) % p.drives[drive]["revolution_ps"]
+            reached = at.angle_ps + taken * sector_ps
+            at = locate(p, drive, sector)
+            passed += (at.angle_ps - reached) % p.drives[drive]["revolution_ps"]
     return marked, max(through, passed + interface_ps), lead
 
 
@@ -121,10 +122,19 @@ def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) ->
     """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
     at = locate(p, drive, sector)
     link = p.links[slot]
+    link["zone"] = at.zone
     link["cylinder"] = at.cylinder
     link["track"] = at.track
+    link["within"] = at.within
     link["angle_ps"] = at.angle_ps
     link["transfer_ps"], link["end_track"] = transfer(p, drive, sector, sectors, at)
+
+
+@kernel
+def place_of_request(p: Plant, slot: int) -> Place:
+    """Return what was noted in the LINK of *slot* of where its request lies."""
+    link = p.links[slot]
+    return Place(link["zone"], link["cylinder"], link["track"], link["within"], link["angle_ps"])
 
 
 @kernel

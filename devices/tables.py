@@ -62,7 +62,7 @@ REQUEST = _record(
 )
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.
-LINK = _record("next", "cylinder", "track", "end_track", "angle_ps", "transfer_ps", indices=("next",))
+LINK = _record("next", "zone", "cylinder", "track", "within", "end_track", "angle_ps", "transfer_ps", indices=("next",))
 
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
