@@ -76,7 +76,7 @@ def _raid5(per_s: float) -> Case:
         from tests.plants import hdd
         from tests.runs import commands, poisson
         from tiersim.devices.plant import PlantBuilder
-        from tiersim.devices.tables import RESOURCES
+        from tiersim.devices.station_records import RESOURCES
         from tiersim.devices.volume import Volume, add_volume
         from tiersim.operations import WRITE
         from tiersim.simulator.metrics import new_metrics
@@ -95,7 +95,7 @@ def _raid5(per_s: float) -> Case:
 def _database(policy: str, lacking: int, lookups: int) -> Case:
     def prepare() -> Callable[[], list[Any]]:
         from benchmarks.test_database_speed import POLICIES, database_of
-        from tiersim.devices.tables import RESOURCES
+        from tiersim.devices.station_records import RESOURCES
         from tiersim.simulator.categories import FIRST_CLASS
         from tiersim.simulator.compiled import engine
         from tiersim.simulator.database.warm import warm
@@ -120,7 +120,7 @@ def _warm(policy: str) -> Case:
         from benchmarks.test_database_speed import POLICIES
         from tiersim.devices.plant import PlantBuilder
         from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-        from tiersim.simulator.database.tables import LOOKUP, OWN
+        from tiersim.simulator.database.database_state import LOOKUP, OWN
         from tiersim.simulator.database.warm import warm
 
         relation = Relation(1_000_000, (1, 10, 2_733, 16_394), 1.05)
@@ -144,7 +144,7 @@ def _flash(mapping: str) -> Case:
         from tests.runs import commands, poisson
         from tiersim.devices.flash import add_flash
         from tiersim.devices.plant import PlantBuilder
-        from tiersim.devices.tables import RESOURCES
+        from tiersim.devices.station_records import RESOURCES
         from tiersim.simulator.metrics import new_metrics
 
         count, device, luck = 300_000, drive(mapping), np.random.default_rng(1)

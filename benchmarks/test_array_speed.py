@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tests.plants import hdd
 from tests.runs import commands, poisson
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.operations import WRITE
 from tiersim.simulator.compiled import engine

@@ -8,12 +8,12 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.test_engine_speed import volume
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import add_volume
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.tables import COMPUTE, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
+from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ

@@ -14,7 +14,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine

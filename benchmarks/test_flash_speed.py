@@ -12,7 +12,7 @@ from tests.runs import commands, poisson
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.flash_kernels import DIES
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 

@@ -4,7 +4,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.scenarios.validation.write_amplification import write_random
 
 UNITS = 4 << 20  # 16 GiB in units of 4 KiB: neither map fits into a core's own cache

@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from tests.sweep_runs import begin, contents, grid_of, run_in, write_trace
 from tiersim.scenarios.sweeps.folder import open_folder
-from tiersim.scenarios.sweeps.run import Threads, run_sweep
+from tiersim.scenarios.sweeps.runner import Threads, run_sweep
 from tiersim.simulator.compiled import engine
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import pgbench

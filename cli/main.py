@@ -18,7 +18,7 @@ from tiersim.cli import (
     devices,
     explain,
     import_trace,
-    load,
+    load_curve,
     memory,
     mrc,
     record,
@@ -56,7 +56,7 @@ app.command("describe")(describe.describe)
 app.command("mrc")(mrc.mrc)
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
-app.command("load")(load.load)
+app.command("load")(load_curve.load)
 app.command("size")(size.size)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tiersim.scenarios.hardware import NamedScenario
     from tiersim.scenarios.sweeps.folder import SweepFolder
-    from tiersim.scenarios.sweeps.run import Overview, Workers
+    from tiersim.scenarios.sweeps.runner import Overview, Workers
     from tiersim.scenarios.sweeps.sources import Source
 
 
@@ -87,7 +87,7 @@ def sweep(
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid
-    from tiersim.scenarios.sweeps.run import look_over, plan_of, run_sweep
+    from tiersim.scenarios.sweeps.runner import look_over, plan_of, run_sweep
     from tiersim.scenarios.sweeps.screening import stand_ins
 
     if cluster is not None and workers is not None:
@@ -161,7 +161,7 @@ def _hands(
     keep: bool,
 ) -> "Workers":
     """Return who runs the points."""
-    from tiersim.scenarios.sweeps.run import Threads
+    from tiersim.scenarios.sweeps.runner import Threads
 
     if cluster is None:
         count = source.workers(overview.replays, wanted or processors())

@@ -8,7 +8,7 @@ import numpy as np
 
 from tiersim.devices.parity_kernels import LOCKS, ROWS_AT_ONCE
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import ARRAY, NEVER, NONE, PARITY, REBUILD, STRIPES
+from tiersim.devices.station_records import ARRAY, NEVER, NONE, PARITY, REBUILD, STRIPES
 from tiersim.units import NS_PER_S
 
 Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]

@@ -6,7 +6,7 @@ that is being copied stands in none, so it is never chosen. The heads of the rin
 others are places, counted from FIRST_PLACE, in the order in which they lie on the flash volume.
 """
 
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
 #: CLEANING: it is being written back; REDIRTIED: and was written to meanwhile. FILLING: it is being read from the backing

@@ -4,7 +4,7 @@ A transfer takes all time that is left from when its data are there, in pieces i
 go on with it), so one that was planned early and is ready late does not keep others from the bus, and no gap is lost.
 """
 
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.

@@ -1,6 +1,6 @@
 """What a station writes for the engine: the requests that it makes, and how long it has worked."""
 
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
 

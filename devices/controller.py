@@ -11,7 +11,7 @@ from tiersim.devices.host import add_queue
 from tiersim.devices.lines_kernels import LINE_BYTES, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE, PASS_ON_NS, ROUTE, WRITE_CACHE
+from tiersim.devices.station_records import NONE, PASS_ON_NS, ROUTE, WRITE_CACHE
 from tiersim.devices.volume import Volume, add_hardware
 from tiersim.units import NS_PER_S
 

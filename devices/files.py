@@ -4,7 +4,7 @@ from typing import Literal
 
 from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import FILES, NONE, PASS_ON_NS
+from tiersim.devices.station_records import FILES, NONE, PASS_ON_NS
 
 #: Whether a flush waits for the writes that the volume accepted before it.
 Journal = Literal["none", "ordered"]

@@ -7,7 +7,7 @@ all writes that came before it are done, whatever file they belong to.
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 

@@ -9,7 +9,7 @@ from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.plausible import flash_reasons
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import FLASH, NEVER, NONE, Plant
+from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
 from tiersim.devices.write_amplification import greedy, lru
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from tiersim.devices.flash_cache_kernels import BLOCKS_AT_ONCE, MOST_COPIES, STREAMS
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import FLASH_CACHE, NONE, Plant
+from tiersim.devices.station_records import FLASH_CACHE, NONE, Plant
 
 CacheMode = Literal["read", "write-back"]
 #: The table of blocks has to fit into memory; it takes 24 bytes for each, once it is used.

@@ -29,7 +29,7 @@ from tiersim.devices.cached_blocks_kernels import (
     touch,
 )
 from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tiersim.devices import queue
 from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit, write_unit
-from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 from tiersim.random_numbers import FLASH_PLACE, random_bits

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.ftl_kernels import ERASED, SEALED
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.devices.write_amplification import greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.random_numbers import FLASH_STATE
 

@@ -11,7 +11,7 @@ A place is valid if the map of logical units points to it; nothing else is kept 
 
 import numpy as np
 
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
 #: The first list of a die: its erased blocks. Behind it, one of sealed blocks; or, for the greedy collector, one for

@@ -2,7 +2,7 @@
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.port_kernels import PARTS_AT_ONCE
-from tiersim.devices.tables import GATE, NONE, PORT
+from tiersim.devices.station_records import GATE, NONE, PORT
 
 #: Lists in which waiting requests are looked up: some ten in each when a million wait.
 _LISTS = 1 << 16

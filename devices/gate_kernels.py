@@ -11,7 +11,7 @@ after the one that carried them. A gate for flushes joins all that wait.
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
 from tiersim.devices.port_kernels import way_on
-from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH
 

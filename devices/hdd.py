@@ -20,7 +20,7 @@ from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.plausible import hdd_reasons
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import DRIVE, NONE
+from tiersim.devices.station_records import DRIVE, NONE
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S, PS_PER_NS

@@ -23,7 +23,7 @@ from tiersim.devices.hdd_kernels import (
     positioning_ns,
     transfer,
 )
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 

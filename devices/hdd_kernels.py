@@ -8,7 +8,7 @@ misses its sector waits a whole revolution. What a buffer on board changes is in
 from typing import NamedTuple
 
 from tiersim.devices import queue
-from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, WRITE
 

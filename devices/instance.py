@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tiersim.devices.cloud_volume import burst, volume_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 from tiersim.toml_files import BytesPerSecond, Nanoseconds, StrictModel
 from tiersim.units import NS_PER_MS

@@ -3,7 +3,7 @@
 Sectors are counted from the beginning of the volume.
 """
 
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
 SECTOR_BYTES = 512

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import SERVER
+from tiersim.devices.station_records import SERVER
 from tiersim.histogram import quantile_ns
 
 #: What a scenario calls it.

@@ -6,7 +6,7 @@ first one comes with the first request of ours.
 """
 
 from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 from tiersim.random_numbers import NEIGHBOUR_GAP, NEIGHBOUR_OPERATION, NEIGHBOUR_PLACE, random_below, random_bits

@@ -8,7 +8,7 @@ that (:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only
 
 from tiersim.devices.array_kernels import add_part, begin_rebuild, holds_data
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 

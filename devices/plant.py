@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices import tables
-from tiersim.devices.tables import NEVER, NONE, RESOURCES, Plant
+from tiersim.devices import station_records
+from tiersim.devices.station_records import NEVER, NONE, RESOURCES, Plant
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Station:
 
 
 class PlantBuilder:
-    """Collects rows and tables, then makes the arrays of a :class:`~tiersim.devices.tables.Plant`."""
+    """Collects rows and tables, then makes the arrays of a :class:`~tiersim.devices.station_records.Plant`."""
 
     def __init__(self, seed: int) -> None:
         """Start empty; *seed* decides rotation phases and drawn service times."""
@@ -101,57 +101,57 @@ class PlantBuilder:
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
         self.stations.append(
-            Station(name, role or tables.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
+            Station(name, role or station_records.KIND_NAMES[kind], tuple(resources), tuple(resources.values()))
         )
         return len(self.stations) - 1
 
     def build(self, slots: int = 1024) -> Plant:
         """Make the arrays, with places for *slots* requests."""
-        stations = np.zeros(len(self.stations), tables.STATION)
+        stations = np.zeros(len(self.stations), station_records.STATION)
         stations["kind"] = [kind for kind, _ in self._station_rows]
         stations["row"] = [row for _, row in self._station_rows]
         stations["timer_ns"] = NEVER
-        queues = np.full(max(self._queues, 1), NONE, np.int64).astype(tables.QUEUE)
+        queues = np.full(max(self._queues, 1), NONE, np.int64).astype(station_records.QUEUE)
         queues["length"] = 0
         record = {
-            "drives": tables.DRIVE_ROW,
-            "zones": tables.ZONE,
-            "segments": tables.SEGMENT,
-            "dirty": tables.DIRTY,
-            "flashes": tables.FLASH_ROW,
-            "buckets": tables.BUCKET_ROW,
-            "allowances": tables.ALLOWANCE,
-            "arrays": tables.ARRAY_ROW,
-            "parities": tables.PARITY_ROW,
-            "gates": tables.GATE_ROW,
-            "ports": tables.PORT_ROW,
-            "files": tables.FILES_ROW,
-            "neighbours": tables.NEIGHBOUR_ROW,
-            "routes": tables.ROUTE_ROW,
-            "write_caches": tables.WRITE_CACHE_ROW,
-            "cached": tables.CACHED_ROW,
-            "servers": tables.SERVER_ROW,
-            "rebuilds": tables.REBUILD_ROW,
-            "flash_caches": tables.FLASH_CACHE_ROW,
-            "tiers": tables.TIERS_ROW,
-            "ftls": tables.FTL_ROW,
-            "ftl_dies": tables.FTL_DIE,
+            "drives": station_records.DRIVE_ROW,
+            "zones": station_records.ZONE,
+            "segments": station_records.SEGMENT,
+            "dirty": station_records.DIRTY,
+            "flashes": station_records.FLASH_ROW,
+            "buckets": station_records.BUCKET_ROW,
+            "allowances": station_records.ALLOWANCE,
+            "arrays": station_records.ARRAY_ROW,
+            "parities": station_records.PARITY_ROW,
+            "gates": station_records.GATE_ROW,
+            "ports": station_records.PORT_ROW,
+            "files": station_records.FILES_ROW,
+            "neighbours": station_records.NEIGHBOUR_ROW,
+            "routes": station_records.ROUTE_ROW,
+            "write_caches": station_records.WRITE_CACHE_ROW,
+            "cached": station_records.CACHED_ROW,
+            "servers": station_records.SERVER_ROW,
+            "rebuilds": station_records.REBUILD_ROW,
+            "flash_caches": station_records.FLASH_CACHE_ROW,
+            "tiers": station_records.TIERS_ROW,
+            "ftls": station_records.FTL_ROW,
+            "ftl_dies": station_records.FTL_DIE,
         }
         reserved = {
-            "lines": tables.LINE,
-            "cached_blocks": tables.CACHED_BLOCK,
-            "mapped_blocks": tables.MAPPED_BLOCK,
+            "lines": station_records.LINE,
+            "cached_blocks": station_records.CACHED_BLOCK,
+            "mapped_blocks": station_records.MAPPED_BLOCK,
             "units": np.dtype(np.uint32),
         }
         filled = {name: self._fill(name, kind) for name, kind in record.items()}
         filled |= {name: np.zeros(max(self._reserved.get(name, 0), 1), kind) for name, kind in reserved.items()}
         plant = Plant(
             stations=stations,
-            requests=np.zeros(slots, tables.REQUEST),
-            links=np.zeros(slots, tables.LINK),
-            holds=np.zeros(slots, tables.HOLD),
+            requests=np.zeros(slots, station_records.REQUEST),
+            links=np.zeros(slots, station_records.LINK),
+            holds=np.zeros(slots, station_records.HOLD),
             queues=queues,
-            children=np.zeros(self._most_children, tables.CHILD),
+            children=np.zeros(self._most_children, station_records.CHILD),
             pool=np.concatenate([np.zeros(1, np.int64), *self._pool])[1:] if self._pool else np.zeros(1, np.int64),
             work_ns=np.zeros((len(self.stations), RESOURCES), np.int64),
             seed=np.array([self.seed], np.int64),

@@ -1,7 +1,7 @@
 """A port as a passive machine: a volume's way into a queue; it cuts what is longer than the host sends in one command."""
 
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH
 

@@ -1,6 +1,6 @@
 """First-come lists of request slots, threaded through LINK."""
 
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
 

@@ -6,7 +6,7 @@ stored whole at every stop, sequential reads of one request at a time would come
 """
 
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 

@@ -4,7 +4,7 @@ Links and controllers with a ceiling are such stations, and so are the textbook 
 """
 
 from tiersim.devices import queue
-from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import SERVICE, random_bits
 

@@ -22,8 +22,7 @@ from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
 from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
-from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tables import (
+from tiersim.devices.station_records import (
     ARRAY,
     BUCKET,
     DRIVE,
@@ -42,6 +41,7 @@ from tiersim.devices.tables import (
     WRITE_CACHE,
     Plant,
 )
+from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.tiers import tiers_figures
 from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket

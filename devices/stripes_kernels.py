@@ -16,7 +16,7 @@ two writes of the same bytes under way.
 from tiersim.devices import queue
 from tiersim.devices.array_kernels import add_part, holds_data
 from tiersim.devices.parity_kernels import LOCKS, following, parity_member, touched_units
-from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 

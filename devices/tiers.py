@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE, TIERS, Plant
+from tiersim.devices.station_records import NONE, TIERS, Plant
 from tiersim.devices.tiers_kernels import DECAY_BITS, EXTENTS_AT_ONCE
 from tiersim.units import NS_PER_S
 

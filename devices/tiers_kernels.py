@@ -13,7 +13,7 @@ Pieces and the clock are background requests of the station to itself.
 """
 
 from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.tables import NONE, PASS_ON_NS, Plant
+from tiersim.devices.station_records import NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
-from tiersim.devices.tables import BUCKET, NEVER, NONE, Plant
+from tiersim.devices.station_records import BUCKET, NEVER, NONE, Plant
 from tiersim.devices.token_bucket_kernels import TOKEN
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S

@@ -11,7 +11,7 @@ rate, and holds the credits. A request takes its tokens from both.
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
 from tiersim.devices.port_kernels import way_on
-from tiersim.devices.tables import CALL, NEVER, NONE, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 

@@ -13,7 +13,7 @@ from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE, PASS_ON_NS
+from tiersim.devices.station_records import NONE, PASS_ON_NS
 from tiersim.devices.tiers import Migration, tiers_capacity_bytes
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 

@@ -21,7 +21,7 @@ from tiersim.devices.lines_kernels import (
     put,
     send,
 )
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 

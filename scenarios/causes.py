@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import NEVER
+from tiersim.devices.station_records import NEVER
 from tiersim.grouping import order_by_code
 from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, WRITE

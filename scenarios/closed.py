@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NEVER, RESOURCES
+from tiersim.devices.station_records import NEVER, RESOURCES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.streams import CLOCK, OWN, STREAM, Streams

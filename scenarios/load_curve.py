@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tiersim.devices.cloud_volume import OrderError
 from tiersim.devices.hdd import Drive
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Device, add_device
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE

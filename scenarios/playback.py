@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import NEVER
+from tiersim.devices.station_records import NEVER
 from tiersim.operating_system import available_bytes
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import fits

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.measured import RECORDED, Measured, add_measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes

@@ -8,7 +8,7 @@ from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
 from tiersim.devices.files import Journal
 from tiersim.devices.flash_cache import CacheMode
 from tiersim.devices.measured import RECORDED
-from tiersim.devices.tables import PASS_ON_NS
+from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.toml_files import (
     Bytes,
     BytesPerSecond,

@@ -12,7 +12,7 @@ from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.scenarios.causes import Rules, facts, infer_streams
 from tiersim.scenarios.checkpoints import Checkpoint, moved
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.load import scale_load
+from tiersim.scenarios.load_scaling import scale_load
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import deal_to_clients, find_owners
 from tiersim.scenarios.survey import Survey

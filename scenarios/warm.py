@@ -17,7 +17,7 @@ from tiersim.devices.gate import add_gate
 from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.kernel import calls
@@ -35,9 +35,9 @@ from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
 from tiersim.simulator.database.pages import touch_in_ring
 from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
 

@@ -1,12 +1,24 @@
 """The four functions of every station: of the devices, and of what a database has above them."""
 
 from tiersim.devices import station as devices
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
 from tiersim.simulator.database.bursts import accept_burst, finish_burst, resume_burst
 from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
 from tiersim.simulator.database.copies import accept_copies, choose_copies, finish_copies, resume_copies
+from tiersim.simulator.database.database_state import (
+    BACKGROUND_WRITER,
+    BUFFER_POOL,
+    BURSTS,
+    CHECKPOINTER,
+    COPIES,
+    LOG_BLOCKS,
+    LOG_STATION,
+    PAGE_CACHE,
+    PROCESSORS,
+    Database,
+)
 from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
 from tiersim.simulator.database.log_blocks import (
     accept_log_blocks,
@@ -23,18 +35,6 @@ from tiersim.simulator.database.page_cache import (
 from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
 from tiersim.simulator.database.readers import accept_readers, choose_readers, finish_readers, resume_readers
-from tiersim.simulator.database.tables import (
-    BACKGROUND_WRITER,
-    BUFFER_POOL,
-    BURSTS,
-    CHECKPOINTER,
-    COPIES,
-    LOG_BLOCKS,
-    LOG_STATION,
-    PAGE_CACHE,
-    PROCESSORS,
-    Database,
-)
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import NEVER
+from tiersim.devices.station_records import NEVER
 from tiersim.kernel import kernel, table_set
 
 CLOCK, OWN, PACE = range(3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.plant import Station
 from tiersim.devices.station import own_figures
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.devices.token_bucket import INSTANCE, balances
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.simulator import credits, figures

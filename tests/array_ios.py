@@ -9,7 +9,7 @@ from tiersim.devices.array import Layout, Rebuild, add_array
 from tiersim.devices.parity_kernels import LOCKS
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.operations import READ
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices import station as machine
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE
+from tiersim.devices.station_records import NONE
 from tiersim.operations import READ
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.background_writer import BackgroundWriter
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
@@ -15,10 +15,7 @@ from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoi
 from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log import Log, Replica
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AFTER,
     AGAIN,
     BULK_READ,
@@ -38,6 +35,9 @@ from tiersim.simulator.database.tables import (
     SWEEP,
     Database,
 )
+from tiersim.simulator.database.lazy_writer import LazyWriter
+from tiersim.simulator.database.log import Log, Replica
+from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
 

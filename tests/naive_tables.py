@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from tests.tables import Row
+from tests.imported_rows import Row
 
 READ_WRITE = {"R": "read", "W": "write", "Read": "read", "Write": "write", "RA": "read"}
 

@@ -19,7 +19,7 @@ from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE, RESOURCES
+from tiersim.devices.station_records import NONE, RESOURCES
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
 from tiersim.devices.volume import Device, Volume

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.kernel import jit_enabled
 from tiersim.operations import READ
 from tiersim.simulator.commands import Commands, Outcome

@@ -11,7 +11,7 @@ from tiersim.cli.main import main
 from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.scenarios.sweeps.folder import Plan, SweepFolder, open_folder
 from tiersim.scenarios.sweeps.grid import Grid
-from tiersim.scenarios.sweeps.run import Threads, look_over, plan_of, run_sweep
+from tiersim.scenarios.sweeps.runner import Threads, look_over, plan_of, run_sweep
 from tiersim.scenarios.sweeps.sources import Source, open_source
 
 #: Two axes, of which one asks for a thing that there is not.

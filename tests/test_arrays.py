@@ -17,7 +17,7 @@ from tiersim.devices.array import Layout, add_array, unit_bytes, usable_bytes
 from tiersim.devices.array_kernels import column_part
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE

@@ -15,12 +15,12 @@ from tests.runs import needs_jit
 from tiersim.devices.array import add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import LOOKUPS, OWN
+from tiersim.simulator.database.database_state import LOOKUPS, OWN
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = [pytest.mark.kernels, pytest.mark.shared]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels
 

@@ -5,13 +5,13 @@ import pytest
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.tables import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.warm import refer
 from tiersim.simulator.metrics import new_metrics
 

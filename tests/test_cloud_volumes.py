@@ -13,7 +13,7 @@ from tests.test_replay import scenario_of
 from tiersim.devices.catalogue import instances, load_device, load_instance, names
 from tiersim.devices.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.token_bucket import TokenBucket, add_bucket, balances
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE

@@ -24,7 +24,7 @@ from tiersim.devices.lines_kernels import LINE_BYTES, LINE_SECTORS, SECTOR_BYTES
 from tiersim.devices.links import LINKS, link_bytes_per_s
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NEVER, NONE, RESOURCES, WAIT, Plant
+from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.devices.volume import Volume
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE

@@ -12,13 +12,12 @@ from tests.databases import DatabaseCase, database_cases
 from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.pages import draw_row, page_at
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AFTER,
     ASYNC_READ_NS,
     BETWEEN,
@@ -50,6 +49,7 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.pages import draw_row, page_at
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     COMPUTE,
     LOCK,
     LOG,

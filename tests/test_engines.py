@@ -11,7 +11,7 @@ from tests.examples import examples
 from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import CALL, NEVER, NONE, RESOURCES, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, RESOURCES, Plant
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine

@@ -14,7 +14,7 @@ from tiersim.devices.cached_blocks_kernels import CLEANING, DIRTY, REDIRTIED
 from tiersim.devices.flash_cache import Caching, add_flash_cache, cache_figures
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import NONE
+from tiersim.devices.station_records import NONE
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

@@ -13,7 +13,7 @@ from tests.runs import needs_jit
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NONE, Plant
+from tiersim.devices.station_records import NONE, Plant
 from tiersim.devices.write_amplification import greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.kernel import jit_enabled
 from tiersim.scenarios.validation.write_amplification import (

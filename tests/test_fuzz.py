@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import run
+from tests.fuzz import executions
 from tests.fuzz.corpus import corpus
 from tests.fuzz.counts import Noted, summed
 from tests.fuzz.damage import Drawn, damaged, words_of
+from tests.fuzz.executions import Execution, fuzz, reading
 from tests.fuzz.faults import Faults
 from tests.fuzz.grow import Reach, smaller
-from tests.fuzz.run import Execution, fuzz, reading
 from tests.fuzz.structure import xel_changed
 from tests.fuzz.targets import TARGETS, Target
 from tiersim.errors import TraceError
@@ -76,9 +76,9 @@ def _planted(monkeypatch: pytest.MonkeyPatch, what: str) -> str:
             raise TraceError("wrong")
 
     monkeypatch.setitem(TARGETS, "clock", Target(read, None, "clock.txt", __name__))
-    monkeypatch.setattr(run, "MOST_S", 0.05)
+    monkeypatch.setattr(executions, "MOST_S", 0.05)
     monkeypatch.setattr(
-        run, "_most_memory", iter((0, run.MOST_BYTES + 1) if what == "take memory" else (0, 0)).__next__
+        executions, "_most_memory", iter((0, executions.MOST_BYTES + 1) if what == "take memory" else (0, 0)).__next__
     )
     with reading() as place:
         return place.execute("clock", b"", through=False).fault

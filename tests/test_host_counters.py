@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, values
-from tests.tables import said
 from tiersim.errors import TraceError
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import differences

@@ -6,15 +6,13 @@ import pytest
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     COMPUTE,
     FOR_EVICTION,
     FREE_FRAMES,
@@ -26,6 +24,8 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.lazy_writer import LazyWriter
+from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recorded_files import statements
+from tiersim.traces.bundle_tables import table_of
 from tiersim.traces.readers import ordered_statements
 from tiersim.traces.readers.ordered_statements import OrderedStatements
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.recorded_tables import write_recorded
 from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statements import read_statements
-from tiersim.traces.tables import table_of
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 9), st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "rpc", "language"])), max_size=60

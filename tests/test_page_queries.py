@@ -17,7 +17,7 @@ from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
 from tiersim.cli.page.pools import tier_name
 from tiersim.cli.page.queries import LABEL, MOST_TEXT
-from tiersim.simulator.database.tables import SPENT
+from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
 
 

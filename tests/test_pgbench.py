@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
-from tests.tables import said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace

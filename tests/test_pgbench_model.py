@@ -5,7 +5,7 @@ import pytest
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.volume import Volume
 from tiersim.scenarios.validation.pgbench import Script, Server, demands, rate, relations
-from tiersim.simulator.database.tables import COMPUTE, LOCK, LOG
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG
 
 US = 1_000
 MIB = 1 << 20

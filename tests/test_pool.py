@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.pages import frame_for, loaded, touch, touch_in_ring, victim
-from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     BULK_READ,
     LOOKUP,
     LRU,
@@ -27,6 +25,8 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.pages import frame_for, loaded, touch, touch_in_ring, victim
+from tiersim.simulator.database.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.warm import Transactions, Warmed, refer, walk, warm
 
 pytestmark = pytest.mark.kernels

@@ -11,7 +11,7 @@ from tests.test_replay import scenario_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import DRIVE, RESOURCES
+from tiersim.devices.station_records import DRIVE, RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.simulator.summary import conservation

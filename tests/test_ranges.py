@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from tests.test_statements import load, scenario
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.fit import Fitted, alike, fit, predict
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.result import Result
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from tests.tables import import_text, said
+from tests.imported_rows import import_text, said
 from tiersim.cli.main import app
 from tiersim.errors import TraceError
 from tiersim.scenarios.survey import survey

@@ -13,7 +13,7 @@ import pytest
 
 from tests import naive_tables as naive
 from tests.blktrace_records import content_hash
-from tests.tables import Row, import_files, in_order
+from tests.imported_rows import Row, import_files, in_order
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.references import ReferenceTable

@@ -14,14 +14,14 @@ from tests.runs import commands, needs_jit, poisson
 from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
 from tiersim.scenarios.sizing.endurance import endurance_of
-from tiersim.scenarios.sizing.load import load_curve
+from tiersim.scenarios.sizing.load_limit import load_curve
 from tiersim.scenarios.sizing.screen import Demand, certain_failure
 from tiersim.scenarios.sizing.size import Request, size
 from tiersim.scenarios.sizing.subject import Subject, of_path

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.imported_rows import said
 from tests.recorded_files import statements, texts
-from tests.tables import said
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.events import CLASSES, COLUMN_NAMES, Wait, What, wait_class
 from tiersim.traces.readers.sqlserver.execution_kernels import WHAT

@@ -19,13 +19,12 @@ from tests.sqlserver_trace_files import write_file_stats, write_trc
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
+from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
-from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.own_pages import own_variants
 from tiersim.scenarios.statements.programs import COMMIT, Program, write_program
 from tiersim.scenarios.statements.queries import Asked
@@ -33,16 +32,17 @@ from tiersim.scenarios.statements.recorded_executions import committing, in_sess
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.database_state import CLOCK, LOG, LOOKUP, LOOKUPS, Database
+from tiersim.simulator.database.database_state import SCAN as SCANS
 from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import CLOCK, LOG, LOOKUP, LOOKUPS, Database
-from tiersim.simulator.database.tables import SCAN as SCANS
 from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle_tables import Table, table_of
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.tables import Table, table_of
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.imported_rows import said
 from tests.recorded_files import SHARED, read_files, statements, texts
 from tests.sqlserver_files import (
     CLASSES,
@@ -25,7 +26,6 @@ from tests.sqlserver_files import (
     trc_header,
     trc_of,
 )
-from tests.tables import said
 from tiersim.errors import TraceError
 from tiersim.kernel import jit_enabled, registry
 from tiersim.kernel.calls import Caller

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.imported_rows import said
 from tests.recorded_files import SHARED, read_files, read_text, statements, texts
 from tests.sqlserver_files import (
     EPOCH,
@@ -26,7 +27,6 @@ from tests.sqlserver_files import (
     xel_file,
     xel_of,
 )
-from tests.tables import said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace

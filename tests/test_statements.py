@@ -14,14 +14,13 @@ from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS,
 from tests.made_up_devices import token_bucket
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.processor import core_speed
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
-from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import (
     load_of,
@@ -29,10 +28,11 @@ from tiersim.scenarios.statements.replay import (
     replay_statements_all,
 )
 from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.tables import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result

@@ -24,7 +24,7 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sweeps import cluster as clusters
 from tiersim.scenarios.sweeps.cluster import Cluster
 from tiersim.scenarios.sweeps.grid import Point
-from tiersim.scenarios.sweeps.run import Done
+from tiersim.scenarios.sweeps.runner import Done
 
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'tiersim[cluster]'"

@@ -15,11 +15,11 @@ from tiersim.errors import OutputError, ScenarioError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
-from tiersim.scenarios.sweeps import run as runs
+from tiersim.scenarios.sweeps import runner as runs
 from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.scenarios.sweeps.folder import open_folder
 from tiersim.scenarios.sweeps.grid import Grid
-from tiersim.scenarios.sweeps.run import Threads, look_over, run_sweep
+from tiersim.scenarios.sweeps.runner import Threads, look_over, run_sweep
 from tiersim.scenarios.sweeps.screening import stand_ins
 from tiersim.scenarios.sweeps.sources import Statements, open_source
 from tiersim.simulator.result import load_result

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.blktrace_records import content_hash
-from tests.tables import Row, import_files, import_text, in_order, said
+from tests.imported_rows import Row, import_files, import_text, in_order, said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace

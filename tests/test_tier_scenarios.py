@@ -8,7 +8,7 @@ import pytest
 from tests.runs import Run, commands, run
 from tests.test_replay import scenario_of, write_trace
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import FLASH_CACHE, TIERS
+from tiersim.devices.station_records import FLASH_CACHE, TIERS
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ
 from tiersim.scenarios.loading import load_scenario

@@ -11,7 +11,7 @@ from tiersim.devices.array import add_array
 from tiersim.devices.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES

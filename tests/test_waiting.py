@@ -12,7 +12,7 @@ from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.page import build_page
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE

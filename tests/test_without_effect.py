@@ -12,8 +12,8 @@ from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.playback import survey_to_play
 from tiersim.scenarios.replay import replay
-from tiersim.scenarios.statements.load import Load, read_load
 from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from pathlib import Path
 
+from tiersim.traces.bundle_tables import Table, read_table
 from tiersim.traces.parts import part_of
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
-from tiersim.traces.tables import Table, read_table
 
 STATEMENTS = "statements.parquet"
 QUERIES = "queries.parquet"
@@ -14,7 +14,7 @@ QUERIES = "queries.parquet"
 def read_statements(folder: Path, names: Collection[str] | None = None) -> Table:
     """Return the statements of the bundle in *folder*, in order of their starts; none if it has no such table.
 
-    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see :func:`tiersim.traces.tables.read_table`.
+    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see :func:`tiersim.traces.bundle_tables.read_table`.
     """
     columns = [column for column in STATEMENT_COLUMNS if names is None or column.name in names]
     return read_table(part_of(folder, STATEMENTS), columns)

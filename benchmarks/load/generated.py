@@ -10,7 +10,7 @@ import numpy as np
 
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine

@@ -20,7 +20,7 @@ from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
-from benchmarks.real_postgres.load import Transactions, age, fill, prewarm, transact
+from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running

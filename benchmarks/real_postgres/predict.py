@@ -22,7 +22,7 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.validation.cell_simulation import simulate
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.database_state import Database
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import CELLS, unpack
 

@@ -21,7 +21,7 @@ ELSEWHERE = "outside the queries"
 
 def parts() -> list[str]:
     """What the time of statements goes into, in order; last what is outside of the queries of a transaction."""
-    from tiersim.simulator.database.tables import SPENT
+    from tiersim.simulator.database.database_state import SPENT
 
     return [*SPENT, ELSEWHERE]
 

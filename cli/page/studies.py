@@ -28,7 +28,7 @@ DRAWN_FIRST, MOST_CLASSES = ("transaction", "commit", "log sync", "log write", "
 
 def study_payload(studies: Studies) -> dict[str, Any]:
     """Everything that the part of the page knows, ready for JSON; the same for the same files."""
-    from tiersim.simulator.database.tables import SPENT
+    from tiersim.simulator.database.database_state import SPENT
 
     rows = list(_rows(studies))
     queries = _queries(rows)

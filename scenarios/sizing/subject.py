@@ -9,7 +9,7 @@ import numpy as np
 
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.recorded import merged_blocks
 from tiersim.scenarios.sizing.screen import Demand

@@ -15,8 +15,8 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flu
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
 from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS
-from tiersim.scenarios.statements.load import Load, begins, is_checkpoint
 from tiersim.scenarios.statements.programs import COMMIT
+from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.result import Result
 from tiersim.traces.differences import Differences

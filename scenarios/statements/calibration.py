@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tiersim.devices.tables import NEVER, RESOURCES, Plant
+from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.host_costs import (
     ASSUMED_RANGE,
@@ -41,13 +41,13 @@ from tiersim.scenarios.calibration.processor import (
 from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
-from tiersim.scenarios.statements.load import Load, begins
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of
+from tiersim.scenarios.statements.statement_load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.costs import Costs, scaled
-from tiersim.simulator.database.tables import FOR_CPU, FOR_LOCK, UNTIL, Database
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 

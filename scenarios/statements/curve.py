@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.database_state import Database
 from tiersim.units import NS_PER_S
 
 #: A step is the shortest of these of which so few fill the recording's time.

@@ -15,7 +15,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements.queries import Asked, changes_rows, pages_of
 from tiersim.scenarios.statements.variants import Variants
 from tiersim.simulator.database.build import Demand
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOOKUP, LOOKUPS, SCAN
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOOKUP, LOOKUPS, SCAN
 
 Column = NDArray[np.int64]
 Amounts = NDArray[np.float64]

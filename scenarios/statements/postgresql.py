@@ -17,8 +17,8 @@ from tiersim.simulator.database.checkpoint_rules import (
     version_number,
 )
 from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.database_state import SWEEP
 from tiersim.simulator.database.log import HOLE_BYTES, Log, Replica
-from tiersim.simulator.database.tables import SWEEP
 from tiersim.units import NS_PER_S, NS_PER_US
 
 #: A version with the rules of today, where none was recorded.

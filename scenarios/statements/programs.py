@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
-from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.own_pages import own_variants, pages_in
 from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.statements.variants import drawn_variants
 from tiersim.simulator.database.build import Demand, Statements
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200

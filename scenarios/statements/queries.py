@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.named_tables import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
+from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
-from tiersim.scenarios.calibration.popularity.tables import levels
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
 

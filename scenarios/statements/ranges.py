@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.popularity.accessed_table import Law
 from tiersim.scenarios.calibration.popularity.fit import alike
-from tiersim.scenarios.calibration.popularity.tables import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.side_by_side import side_by_side
-from tiersim.scenarios.statements.load import Load
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.result import Result
 
 #: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.traces.bundle_tables import Table
 from tiersim.traces.statements import read_statements
-from tiersim.traces.tables import Table
 
 Column = NDArray[np.int64]
 

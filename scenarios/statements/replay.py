@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import fit
@@ -21,11 +21,11 @@ from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
-from tiersim.scenarios.statements.load import Load, read_load, texts_of
 from tiersim.scenarios.statements.own_pages import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.scenarios.statements.statement_load import Load, read_load, texts_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.warm_pools import WarmPools

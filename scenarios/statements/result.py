@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.tables import NEVER, Plant
+from tiersim.devices.station_records import NEVER, Plant
 from tiersim.devices.token_bucket import balances
 from tiersim.scenarios import without_effect
 from tiersim.scenarios.hardware import NamedScenario
@@ -21,13 +21,13 @@ from tiersim.scenarios.statements.checkpoint_results import (
     log_of,
 )
 from tiersim.scenarios.statements.curve import curve
-from tiersim.scenarios.statements.load import Load as StatementLoad
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
+from tiersim.scenarios.statements.statement_load import Load as StatementLoad
 from tiersim.simulator import credits
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.database.tables import CLOCK, COUNTED_FROM, SPENT
+from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result

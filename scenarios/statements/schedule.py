@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tiersim.errors import ScenarioError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.load import Load, begins
-from tiersim.simulator.database.tables import CLOCK, OWN
+from tiersim.scenarios.statements.statement_load import Load, begins
+from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.units import NS_PER_S
 
 #: A longer pause of a session is a new visit, which comes by the clock whatever the one before took.

@@ -6,10 +6,10 @@ from typing import Any
 
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.gathered import GATHERED, GATHERED_BEFORE_2016
+from tiersim.simulator.database.database_state import LRU2
+from tiersim.simulator.database.gather_write import GATHERED, GATHERED_BEFORE_2016
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import LRU2
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Keys of ``[engine]`` that are PostgreSQL's, and what is written here in their place.

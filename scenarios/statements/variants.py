@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.queries import Asked
 from tiersim.simulator.database.build import Demand
-from tiersim.simulator.database.tables import AGAIN, COMPUTE, LOCK, LOOKUP
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP
 
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8

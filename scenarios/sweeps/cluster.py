@@ -17,7 +17,7 @@ from tiersim.errors import ScenarioError, reason
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.sweeps.grid import Point
-from tiersim.scenarios.sweeps.run import Done, run_point
+from tiersim.scenarios.sweeps.runner import Done, run_point
 from tiersim.scenarios.sweeps.sources import Source, open_source
 from tiersim.sources import sources_hash
 
@@ -68,7 +68,7 @@ class Cluster:
         return f"cluster {self._address}"
 
     def run(self, points: Iterable[tuple[Point, NamedScenario]]) -> Generator[Done | None]:
-        """See :class:`tiersim.scenarios.sweeps.run.Workers`; a point that is running on a worker cannot be stopped there.
+        """See :class:`tiersim.scenarios.sweeps.runner.Workers`; a point that is running on a worker cannot be stopped there.
 
         Raises ScenarioError when the cluster does not answer, has no workers, other versions, or does not see the trace.
         """

@@ -16,12 +16,12 @@ from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
-from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.replay import (
     load_of,
     replay_statements,
     trace_of,
 )
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.waiting import from_disk
 from tiersim.scenarios.workloads.files import find_workload

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.load import Load
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.tables import COUNTED_FROM, Database
+from tiersim.simulator.database.database_state import COUNTED_FROM, Database
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 

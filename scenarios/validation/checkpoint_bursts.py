@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment, Figure
@@ -25,9 +25,9 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.bursts import BurstCheckpoints
-from tiersim.simulator.database.gathered import GATHERED_BEFORE_2016
+from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
+from tiersim.simulator.database.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_MS, NS_PER_S

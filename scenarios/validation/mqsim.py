@@ -9,7 +9,7 @@ import numpy as np
 
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.simulator.commands import Commands

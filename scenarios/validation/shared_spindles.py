@@ -23,7 +23,7 @@ from tiersim.devices.controller import Controller, add_controller
 from tiersim.devices.host import Host as Path
 from tiersim.devices.host import add_queue
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Volume, add_volume
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -34,10 +34,10 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, add_database
 from tiersim.simulator.database.bursts import BurstCheckpoints
 from tiersim.simulator.database.costs import TABLES
-from tiersim.simulator.database.gathered import GATHERED_BEFORE_2016
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
+from tiersim.simulator.database.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.tables import COMPUTE, LOCK, LOG, LOOKUP, LRU2
 from tiersim.simulator.database.warm import clean_all, warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NEVER
+from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
-from tiersim.scenarios.calibration.popularity.tables import levels
+from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
-from tiersim.scenarios.statements.load import Load
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out

@@ -14,7 +14,7 @@ from tiersim.scenarios.statements.programs import COMMIT, Program
 from tiersim.scenarios.workloads.demands import Ground, cpu_of, demands_of, pages_of
 from tiersim.scenarios.workloads.model import StreamModel, Workload
 from tiersim.simulator.database.build import Demand, Statements
-from tiersim.simulator.database.tables import AFTER, CLOCK, OWN, SCAN
+from tiersim.simulator.database.database_state import AFTER, CLOCK, OWN, SCAN
 from tiersim.units import NS_PER_S
 
 #: A statement has no more demands: rows that it draws are told apart by so many.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled
@@ -18,7 +18,7 @@ from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.program import Laid
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.tables import CLOCK, UNTIL
+from tiersim.simulator.database.database_state import CLOCK, UNTIL
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.tables import NEVER, PER_SLOT, Plant
+from tiersim.devices.station_records import NEVER, PER_SLOT, Plant
 from tiersim.simulator.commands import Commands, Outcome
-from tiersim.simulator.compiled import tables
+from tiersim.simulator.compiled import engine_state
 from tiersim.simulator.compiled.calendar import Calendar, new_calendar
+from tiersim.simulator.compiled.engine_state import Arrivals, Engine
 from tiersim.simulator.compiled.loop import advance
 from tiersim.simulator.compiled.sources import open_sessions, open_streams
-from tiersim.simulator.compiled.tables import Arrivals, Engine
 from tiersim.simulator.database.build import no_database
-from tiersim.simulator.database.tables import Database, with_slots
+from tiersim.simulator.database.database_state import Database, with_slots
 from tiersim.simulator.metrics import Metrics, close
 from tiersim.simulator.streams import Streams, no_streams
 
@@ -39,7 +39,7 @@ def run(
     nobody, database = no_streams(), no_database()
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
-    status = tables.NEEDS_ARRIVALS
+    status = engine_state.NEEDS_ARRIVALS
     source = iter(blocks)
     block = next(source, None)
     while block is not None:
@@ -48,15 +48,15 @@ def run(
             done = _with_room(done, arrived + len(block))
             done[arrived : arrived + len(block)] = NEVER
         arrivals = _arrivals(block, done, arrived)
-        engine.control[tables.NEXT_ARRIVAL] = 0
+        engine.control[engine_state.NEXT_ARRIVAL] = 0
         while True:
             status = advance(plant, engine, arrivals, nobody, database, following is None, NEVER, _EVENTS_PER_STEP)
-            if status == tables.NEEDS_ROOM:
+            if status == engine_state.NEEDS_ROOM:
                 plant, engine = _grow(plant, engine, 0)
-            elif status != tables.PAUSED:
+            elif status != engine_state.PAUSED:
                 break
             if progress is not None:
-                progress(arrived + int(engine.control[tables.NEXT_ARRIVAL]))
+                progress(arrived + int(engine.control[engine_state.NEXT_ARRIVAL]))
         arrived += len(block)
         if len(block):
             last_arrival_ns = int(block.time_ns[-1])
@@ -73,12 +73,12 @@ def run_streams(
     """
     engine = _new_engine(plant, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_database()
-    engine.control[tables.EVENTS] = open_streams(streams, engine, 0)
-    engine.control[tables.UNDONE] = streams.commands
-    status = tables.PAUSED
-    while status != tables.ENDED:
+    engine.control[engine_state.EVENTS] = open_streams(streams, engine, 0)
+    engine.control[engine_state.UNDONE] = streams.commands
+    status = engine_state.PAUSED
+    while status != engine_state.ENDED:
         status = advance(plant, engine, nothing, streams, database, True, NEVER, _EVENTS_PER_STEP)
-        if status == tables.NEEDS_ROOM:
+        if status == engine_state.NEEDS_ROOM:
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
@@ -96,13 +96,13 @@ def run_database(
     sessions, clients = len(database.sessions), int(database.first_helper[0])
     engine, database = _new_engine(plant, metrics, sessions), with_slots(database, plant.requests.size)
     nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
-    engine.control[tables.EVENTS] = open_sessions(database, engine, 0)
-    engine.control[tables.UNDONE] = clients
+    engine.control[engine_state.EVENTS] = open_sessions(database, engine, 0)
+    engine.control[engine_state.UNDONE] = clients
     first = database.sessions["next"].astype(np.int64)
-    status = tables.PAUSED
-    while status != tables.ENDED:
+    status = engine_state.PAUSED
+    while status != engine_state.ENDED:
         status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
-        if status == tables.NEEDS_ROOM:
+        if status == engine_state.NEEDS_ROOM:
             plant, engine = _grow(plant, engine, sessions)
             database = with_slots(database, plant.requests.size)
         if progress is not None:
@@ -111,16 +111,16 @@ def run_database(
 
 
 def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:
-    undone = int(engine.control[tables.UNDONE])
-    close(metrics, int(engine.control[tables.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
+    undone = int(engine.control[engine_state.UNDONE])
+    close(metrics, int(engine.control[engine_state.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
     taken = np.ones(plant.requests.size, np.bool_)
-    taken[engine.free[: engine.control[tables.FREE]]] = False
+    taken[engine.free[: engine.control[engine_state.FREE]]] = False
     return Outcome(
         last_arrival_ns=0,
-        end_ns=int(engine.control[tables.NOW]),
+        end_ns=int(engine.control[engine_state.NOW]),
         arrived=arrived,
         left=arrived - undone,
-        requests=int(engine.control[tables.NUMBER]),
+        requests=int(engine.control[engine_state.NUMBER]),
         unfinished=np.flatnonzero(taken),
         done_ns=done_ns,
     )
@@ -128,9 +128,9 @@ def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns
 
 def _new_engine(plant: Plant, metrics: Metrics, streams: int) -> Engine:
     slots, stations = plant.requests.size, plant.stations.size
-    control = np.zeros(tables.CONTROL_SIZE, np.int64)
-    control[tables.FREE] = slots
-    control[tables.INTERVAL_END] = metrics.interval_ns[0]
+    control = np.zeros(engine_state.CONTROL_SIZE, np.int64)
+    control[engine_state.FREE] = slots
+    control[engine_state.INTERVAL_END] = metrics.interval_ns[0]
     return Engine(
         calendar=_new_calendar(slots, stations, streams),
         metrics=metrics,
@@ -154,11 +154,11 @@ def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)
         getattr(calendar, name)[: held.size] = held
-    free_count = int(engine.control[tables.FREE])
+    free_count = int(engine.control[engine_state.FREE])
     free = np.zeros(2 * slots, np.uint32)
     free[:slots] = np.arange(2 * slots - 1, slots - 1, -1)
     free[slots : slots + free_count] = engine.free[:free_count]
-    engine.control[tables.FREE] = slots + free_count
+    engine.control[engine_state.FREE] = slots + free_count
     return plant, engine._replace(calendar=calendar, free=free)
 
 

@@ -4,20 +4,10 @@ It may stop after any event and go on later (``advance`` again): for more arriva
 Scalars live in locals and are packed into ``control`` only between calls, but for the counts of free slots and of requests.
 """
 
-from tiersim.devices.tables import NEVER, NONE, Plant
+from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.calendar import first, pop
-from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
-from tiersim.simulator.compiled.stations import (
-    arrive,
-    call_dispatch,
-    close_intervals,
-    dispatch,
-    enter,
-    leave,
-    make_children,
-)
-from tiersim.simulator.compiled.tables import (
+from tiersim.simulator.compiled.engine_state import (
     DISPATCHES,
     ENDED,
     EVENTS,
@@ -34,8 +24,18 @@ from tiersim.simulator.compiled.tables import (
     Arrivals,
     Engine,
 )
+from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
+from tiersim.simulator.compiled.stations import (
+    arrive,
+    call_dispatch,
+    close_intervals,
+    dispatch,
+    enter,
+    leave,
+    make_children,
+)
+from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions import OVER
-from tiersim.simulator.database.tables import Database
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
 from tiersim.simulator.station import finish
 from tiersim.simulator.streams import Streams

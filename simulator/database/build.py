@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.cached_blocks_kernels import FIRST_PLACE
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import NEVER, NONE
+from tiersim.devices.station_records import NEVER, NONE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
 from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
@@ -17,12 +17,7 @@ from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoi
 from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
 from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.costs import Costs
-from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
-from tiersim.simulator.database.log import Log, log_fields
-from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
-from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
-from tiersim.simulator.database.rings import RING_BYTES, ring_pages
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     ALIKE,
     ASKED,
     BACKGROUND_WRITER,
@@ -62,6 +57,11 @@ from tiersim.simulator.database.tables import (
     WRITER,
     Database,
 )
+from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
+from tiersim.simulator.database.log import Log, log_fields
+from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
+from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
+from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
 from tiersim.simulator.popularity import Popularity, laws_of, zipf
@@ -74,7 +74,7 @@ _MOST_CHECKPOINTS = 4096
 
 @dataclass(frozen=True)
 class Demand:
-    """One thing that a class of statements asks for, see :mod:`tiersim.simulator.database.tables`."""
+    """One thing that a class of statements asks for, see :mod:`tiersim.simulator.database.database_state`."""
 
     kind: int
     table: int = 0

@@ -1,7 +1,7 @@
 """SQL Server's checkpoints as a passive machine: automatic ones, which come in bursts, and indirect ones, which go on and on.
 
 An automatic checkpoint sweeps the pool in its own order and writes what was changed when it began, each page with its neighbours
-(:mod:`tiersim.simulator.database.gathered`), without waiting for any, until so many pages are under way as its target says; then it looks again every 5 ms (psssql,
+(:mod:`tiersim.simulator.database.gather_write`), without waiting for any, until so many pages are under way as its target says; then it looks again every 5 ms (psssql,
 "SQL Server checkpoint (FlushCache) outstanding I/O target"). Writes that take longer than 50 ms (20 ms before 2016) lower the target, others raise it again
 (SQLCAT). By how much is not published: by an eighth each time, here, which takes 100 ms or so from one end to the other of what error logs show (targets of 2 to 8,800
 pages). The next begins one *interval* after the last has ended (recovery interval; two checkpoints in an error log, J. Loureiro, "SQL Server checkpoint problems", are 59.99 s
@@ -19,13 +19,13 @@ Background requests of the station to itself: FLUSH, the timer; READ, go on with
 from dataclasses import dataclass
 
 from tiersim.devices.children import add_background, add_child
-from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.checkpointer import BY_TIME, IDLE, SYNCING, checkpoint_row, note_begun
-from tiersim.simulator.database.gathered import GATHERED, gather, last_position
+from tiersim.simulator.database.database_state import AT_LOG, CHECKPOINT_PENDING, FILL, UNUSED, Database
+from tiersim.simulator.database.gather_write import GATHERED, gather, last_position
 from tiersim.simulator.database.pages import is_temporary, station_of, volume_of
-from tiersim.simulator.database.tables import AT_LOG, CHECKPOINT_PENDING, FILL, UNUSED, Database
 
 #: What a run of pages waits for (``phase`` of its hold): nothing yet; the log; the pages.
 _BEGINS, _LOGS, _WRITES = range(3)

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.devices.children import add_background, add_child
-from tiersim.devices.tables import PASS_ON_NS, Plant
+from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.log import must_flush_for
-from tiersim.simulator.database.pages import clean, station_of, volume_of
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AT_LOG,
     CHECKPOINT_PENDING,
     DIRTY_PAGES,
@@ -28,6 +26,8 @@ from tiersim.simulator.database.tables import (
     UNUSED,
     Database,
 )
+from tiersim.simulator.database.log import must_flush_for
+from tiersim.simulator.database.pages import clean, station_of, volume_of
 from tiersim.simulator.database.write_backs import BY_CHECKPOINTER, hand_on, has_any, has_enough, note_write_back
 
 #: What the checkpointer does (``state``).

@@ -17,10 +17,10 @@ import numpy as np
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
-from tiersim.simulator.database.tables import AT_COPIES, AT_PROCESSORS, FILL, PREFETCH, SLICE_NS, Database
+from tiersim.simulator.database.database_state import AT_COPIES, AT_PROCESSORS, FILL, PREFETCH, SLICE_NS, Database
 
 #: In place of the station of a file.
 NOTHING = -1

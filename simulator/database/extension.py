@@ -6,7 +6,7 @@ good there.
 """
 
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import Database
+from tiersim.simulator.database.database_state import Database
 
 
 @kernel

@@ -5,9 +5,9 @@ that one, its time counts as what that one spends it on.
 """
 
 from tiersim.kernel import kernel
+from tiersim.simulator.database.database_state import BETWEEN, RUNNING, SPENT, Database
 from tiersim.simulator.database.locks import call
 from tiersim.simulator.database.read_stream import close_stream, open_stream
-from tiersim.simulator.database.tables import BETWEEN, RUNNING, SPENT, Database
 
 
 @kernel

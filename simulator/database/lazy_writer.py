@@ -5,19 +5,17 @@ frees those that are not used, and posts writes for changed ones, whose frames a
 *interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a worker examines, or than an eighth of the pool. Which pages go is
 LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
 
-A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gathered`). If it is used meanwhile, it stays.
+A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gather_write`). If it is used meanwhile, it stays.
 """
 
 from dataclasses import dataclass
 
 from tiersim.devices.children import add_background
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database import lru2, rings
-from tiersim.simulator.database.extension import extend, has_extension
-from tiersim.simulator.database.gathered import GATHERED, gather
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AT_POOL,
     EXTEND,
     FREE,
@@ -29,6 +27,8 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.extension import extend, has_extension
+from tiersim.simulator.database.gather_write import GATHERED, gather
 
 #: Most runs that wait to be posted.
 MOST_RUNS = 64

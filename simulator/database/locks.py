@@ -9,7 +9,7 @@ So whoever waits holds rows of earlier tables only, and nobody can wait for hims
 import numpy as np
 
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import MOST_LOCKS, Database
+from tiersim.simulator.database.database_state import MOST_LOCKS, Database
 
 
 @kernel

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AT_LOG,
     AT_PROCESSORS,
     AWAIT,

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_background, add_child
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.log import arm_checkpointer
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AT_LOG,
     AT_PROCESSORS,
     BLOCK_BEGAN_NS,
@@ -34,6 +33,7 @@ from tiersim.simulator.database.tables import (
     URGENT,
     Database,
 )
+from tiersim.simulator.database.log import arm_checkpointer
 
 #: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue, is written, is flushed.
 _FOLLOWS, _OWNS, _ISSUES, _WRITES, _FLUSHES = range(5)

@@ -6,9 +6,9 @@ pages come, in no order. Below the threshold each row is waited for before the n
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ
+from tiersim.simulator.database.database_state import AWAIT, CHANGE_NS, LOOKUP_NS, PAGE_NS, PREFETCH, Database
 from tiersim.simulator.database.pages import change, draw_row, is_there, page_at, references, touch, want
 from tiersim.simulator.database.read_stream import NO_MORE, REFERRED, WANTS
-from tiersim.simulator.database.tables import AWAIT, CHANGE_NS, LOOKUP_NS, PAGE_NS, PREFETCH, Database
 
 #: Entities of rows that are drawn for such demands, apart from those of single lookups.
 _MANY = 1 << 20

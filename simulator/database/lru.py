@@ -1,8 +1,8 @@
 """LRU: the page whose last use is longest ago has to go."""
 
 from tiersim.kernel import kernel
+from tiersim.simulator.database.database_state import READING, Database
 from tiersim.simulator.database.frame_lists import _push, _unlink
-from tiersim.simulator.database.tables import READING, Database
 
 
 @kernel

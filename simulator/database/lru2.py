@@ -14,8 +14,7 @@ is of an earlier use. So uses cost next to nothing, and an eviction looks at few
 import numpy as np
 
 from tiersim.kernel import kernel
-from tiersim.simulator.database.frame_lists import _push, _unlink
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     CLOCK_NS,
     CORRELATED_NS,
     GOING,
@@ -25,6 +24,7 @@ from tiersim.simulator.database.tables import (
     RETAINED_NS,
     Database,
 )
+from tiersim.simulator.database.frame_lists import _push, _unlink
 
 #: Columns of ``times_ns``, all after 0, which is never: the last two uses that were not correlated, and the last of any kind.
 _LAST_BUT_ONE, _LAST, _USED = range(3)

@@ -36,11 +36,11 @@ from tiersim.devices.cached_blocks_kernels import (
     touch,
 )
 from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.tables import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.database_state import AWAIT, FILL, Database
 from tiersim.simulator.database.pages import volume_of
-from tiersim.simulator.database.tables import AWAIT, FILL, Database
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait (vm.dirty_background_ratio, vm.dirty_ratio).
 BACKGROUND_PERCENT, MOST_PERCENT = 10, 20

@@ -6,12 +6,10 @@ host has.
 
 import numpy as np
 
-from tiersim.devices.tables import NONE
+from tiersim.devices.station_records import NONE
 from tiersim.kernel import kernel
 from tiersim.simulator.database import lru, lru2, rings, sweep
-from tiersim.simulator.database.extension import outdate
-from tiersim.simulator.database.log import log_change
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     CHECKPOINT_PENDING,
     CHECKPOINT_WRITTEN,
     DIRTY_PAGES,
@@ -28,6 +26,8 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.extension import outdate
+from tiersim.simulator.database.log import log_change
 from tiersim.simulator.popularity import draw_rank, scattered
 
 #: Entities of the permutation of an index whose order is not that of the heap.

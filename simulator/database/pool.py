@@ -16,24 +16,10 @@ import numpy as np
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_background, add_child, charge, is_background
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.extension import is_extended
-from tiersim.simulator.database.gathered import last_position
-from tiersim.simulator.database.helpers import leader_of
-from tiersim.simulator.database.lazy_writer import (
-    begin_round,
-    end_run,
-    examine,
-    next_round_ns,
-    post_runs,
-    wake_lazy_writer,
-    wanted_frames,
-)
-from tiersim.simulator.database.pages import clean, frame_for, loaded, station_of
-from tiersim.simulator.database.readers import has_room, read_ahead_ns
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AT_EXTENSION,
     AT_LOG,
     AT_POOL,
@@ -55,6 +41,20 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.extension import is_extended
+from tiersim.simulator.database.gather_write import last_position
+from tiersim.simulator.database.helpers import leader_of
+from tiersim.simulator.database.lazy_writer import (
+    begin_round,
+    end_run,
+    examine,
+    next_round_ns,
+    post_runs,
+    wake_lazy_writer,
+    wanted_frames,
+)
+from tiersim.simulator.database.pages import clean, frame_for, loaded, station_of
+from tiersim.simulator.database.readers import has_room, read_ahead_ns
 
 #: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go; writes them; reads its own.
 _PARTS, _LOGGING, _WRITING, _READING = range(4)

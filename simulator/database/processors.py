@@ -13,10 +13,10 @@ A slice is slowed down by the cores that are busy when it starts, itself include
 
 from tiersim.devices import queue
 from tiersim.devices.children import charge
-from tiersim.devices.tables import CALL, NEVER, NONE, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import CHOSEN_PROCESS, random_bits
-from tiersim.simulator.database.tables import ARE_PROCESSES, CHOICES, URGENT, WAITING_SLICES, Database
+from tiersim.simulator.database.database_state import ARE_PROCESSES, CHOICES, URGENT, WAITING_SLICES, Database
 
 #: Of so many that wait longest one is chosen, lest a choice among thousands take long.
 _MOST_ASKED = 64

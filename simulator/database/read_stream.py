@@ -16,9 +16,7 @@ beyond its chunk.
 from tiersim.kernel import kernel
 from tiersim.operations import READ
 from tiersim.random_numbers import PICKED_PAGE, random_below
-from tiersim.simulator.database.pages import change, is_there, touch, touch_in_ring, want
-from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     BULK_READ,
     CHANGE_NS,
     LOOKUP_NS,
@@ -34,6 +32,8 @@ from tiersim.simulator.database.tables import (
     UNUSED,
     Database,
 )
+from tiersim.simulator.database.pages import change, is_there, touch, touch_in_ring, want
+from tiersim.simulator.database.rings import close_ring, scans_in_ring
 
 #: tableam.c: PARALLEL_SEQSCAN_NCHUNKS, PARALLEL_SEQSCAN_RAMPDOWN_CHUNKS, PARALLEL_SEQSCAN_MAX_CHUNK_SIZE.
 _CHUNKS, _LAST_CHUNKS, _MOST_CHUNK_PAGES = 2048, 64, 8192

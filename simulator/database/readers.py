@@ -7,10 +7,10 @@ reads by itself.
 
 from tiersim.devices import queue
 from tiersim.devices.children import add_child, charge
-from tiersim.devices.tables import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     ASYNC_READ_NS,
     AT_POOL,
     AT_PROCESSORS,

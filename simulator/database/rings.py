@@ -6,8 +6,8 @@ another. Each session has one ring, empty until it is used.
 """
 
 from tiersim.kernel import kernel
+from tiersim.simulator.database.database_state import VALID, Database
 from tiersim.simulator.database.frame_lists import _push, _unlink
-from tiersim.simulator.database.tables import VALID, Database
 
 #: Size of a ring of a bulk read (freelist.c, GetAccessStrategy). PostgreSQL 18 adds io_combine_limit x effective_io_concurrency pages.
 RING_BYTES = 256 << 10

@@ -11,13 +11,7 @@ from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.copies import open_copy
-from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
-from tiersim.simulator.database.locks import call, lock_row, unlock_rows
-from tiersim.simulator.database.log import has_full_buffers, insert
-from tiersim.simulator.database.lookups import look_up_rows
-from tiersim.simulator.database.pages import change, draw_row, is_there, level_of, page_at, references, touch, want
-from tiersim.simulator.database.read_stream import NO_MORE, PACED, REFERRED, close_stream, open_stream, take_page
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AFTER,
     AT_COPIES,
     AT_LOG,
@@ -62,6 +56,12 @@ from tiersim.simulator.database.tables import (
     UNUSED,
     Database,
 )
+from tiersim.simulator.database.helpers import await_helpers, call_helpers, leader_of, relieve, rest
+from tiersim.simulator.database.locks import call, lock_row, unlock_rows
+from tiersim.simulator.database.log import has_full_buffers, insert
+from tiersim.simulator.database.lookups import look_up_rows
+from tiersim.simulator.database.pages import change, draw_row, is_there, level_of, page_at, references, touch, want
+from tiersim.simulator.database.read_stream import NO_MORE, PACED, REFERRED, close_stream, open_stream, take_page
 from tiersim.simulator.metrics import Metrics, record_sync
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 

@@ -4,7 +4,7 @@ storage/freelist.c, StrategyGetBuffer; storage/bufmgr.c, PinBuffer.
 """
 
 from tiersim.kernel import kernel
-from tiersim.simulator.database.tables import FREE, HAND, LAPS, VALID, Database
+from tiersim.simulator.database.database_state import FREE, HAND, LAPS, VALID, Database
 
 #: Uses of a page count up to 5 (storage/buf_internals.h).
 MOST_USED = 5

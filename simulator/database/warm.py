@@ -12,15 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
-from tiersim.simulator.database.extension import extend, has_extension, is_extended
-from tiersim.simulator.database.page_cache import keep
-from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
-from tiersim.simulator.database.read_stream import heap_pages, page_in, pages_of
-from tiersim.simulator.database.rings import scans_in_ring
-from tiersim.simulator.database.tables import (
+from tiersim.simulator.database.database_state import (
     AGAIN,
     CLOCK_NS,
     DIRTY_PAGES,
@@ -35,6 +30,11 @@ from tiersim.simulator.database.tables import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.extension import extend, has_extension, is_extended
+from tiersim.simulator.database.page_cache import keep
+from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
+from tiersim.simulator.database.read_stream import heap_pages, page_in, pages_of
+from tiersim.simulator.database.rings import scans_in_ring
 
 #: Rows are drawn for entities that no session draws for.
 _ENTITY = 1 << 33

@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.simulator.database.tables import READY, Database
+from tiersim.simulator.database.database_state import READY, Database
 from tiersim.simulator.database.warm import Warmed
 
 #: What decides how a pool is filled, and what is filled then.

@@ -5,10 +5,10 @@ list, and the background writer. With direct IO there is nothing to write back.
 """
 
 from tiersim.devices.children import add_child
-from tiersim.devices.tables import Plant
+from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
+from tiersim.simulator.database.database_state import FILL, Database
 from tiersim.simulator.database.pages import file_of
-from tiersim.simulator.database.tables import FILL, Database
 
 #: Places in ``write_backs``: whose list it is. The first entry of a list says how many there are, the second after how many they are handed on; 0: never.
 BY_CHECKPOINTER, BY_WRITER = range(2)

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from tests.fuzz.counts import Noted
+from tests.fuzz.executions import fuzz, limit_memory
 from tests.fuzz.faults import Faults
-from tests.fuzz.run import fuzz, limit_memory
 from tests.fuzz.targets import TARGETS
 
 

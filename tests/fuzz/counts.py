@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.run import Execution
+from tests.fuzz.executions import Execution
 from tiersim.kernel import jit_enabled
 
 #: Seconds between notes.

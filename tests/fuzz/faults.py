@@ -4,7 +4,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from tests.fuzz.run import Execution
+from tests.fuzz.executions import Execution
 
 
 class Faults:

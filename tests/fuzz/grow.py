@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.fuzz.corpus import corpus, keep
 from tests.fuzz.damage import Drawn, damaged, words_of
-from tests.fuzz.run import Reading, reading
+from tests.fuzz.executions import Reading, reading
 from tests.fuzz.structure import CHANGED
 from tests.fuzz.targets import TARGETS
 

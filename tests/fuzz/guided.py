@@ -18,8 +18,8 @@ import atheris
 
 with atheris.instrument_imports(include=["tiersim"]):
     from tests.fuzz.counts import Noted
+    from tests.fuzz.executions import THROUGH, changed, limit_memory, reading
     from tests.fuzz.faults import Faults
-    from tests.fuzz.run import THROUGH, changed, limit_memory, reading
     from tests.fuzz.targets import TARGETS
 
 from tests.fuzz.corpus import corpus

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.delimited import DECIMAL, WHOLE, Field, Lines, without_blanks
+from tiersim.traces.readers.line_formats import RequestTable
 from tiersim.traces.readers.ordered import Rows
-from tiersim.traces.readers.tables import RequestTable
 from tiersim.traces.schema import (
     DISCARD,
     FLAG_META,

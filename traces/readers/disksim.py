@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.delimited import DECIMAL, WHOLE, Field, Lines, single_blanks, sniffed_lines
+from tiersim.traces.readers.line_formats import RequestTable
 from tiersim.traces.readers.ordered import Rows
-from tiersim.traces.readers.tables import RequestTable
 from tiersim.traces.schema import NOT_MEASURED, READ, WRITE
 from tiersim.units import NS_PER_S
 

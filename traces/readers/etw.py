@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.delimited import DECIMAL, HEX, WHOLE, Field, Lines, sniffed_lines
+from tiersim.traces.readers.line_formats import SET_ASIDE, RequestTable
 from tiersim.traces.readers.ordered import Rows
-from tiersim.traces.readers.tables import SET_ASIDE, RequestTable
 from tiersim.traces.schema import FLAG_HELD_BACK, FLUSH, READ, WRITE
 from tiersim.units import NS_PER_S
 

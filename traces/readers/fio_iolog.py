@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.delimited import WHOLE, Field, Lines, single_blanks
+from tiersim.traces.readers.line_formats import SET_ASIDE, RequestTable
 from tiersim.traces.readers.ordered import Rows
-from tiersim.traces.readers.tables import SET_ASIDE, RequestTable
 from tiersim.traces.schema import DISCARD, FLUSH, READ, WRITE
 
 _NS_PER_US = 1000

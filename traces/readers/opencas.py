@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from tiersim.traces.readers.delimited import WHOLE, Field
-from tiersim.traces.readers.tables import RequestTable
+from tiersim.traces.readers.line_formats import RequestTable
 from tiersim.traces.schema import DISCARD, FLUSH, READ, WRITE
 
 _SECTOR_BYTES = 512

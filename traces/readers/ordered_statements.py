@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tiersim.traces.bundle_tables import Table
 from tiersim.traces.readers.ordered import OrderedRows
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.tables import Table
 
 #: One execution: 132 bytes. Texts are places among all words of their column.
 _ROW = np.dtype([(c.name, np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS])

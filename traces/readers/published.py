@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tiersim.traces.readers.delimited import DECIMAL, WHOLE, WORD, Field, Lines, without_blanks
-from tiersim.traces.readers.tables import SET_ASIDE, RequestTable
+from tiersim.traces.readers.line_formats import SET_ASIDE, RequestTable
 from tiersim.traces.schema import READ, WRITE
 from tiersim.units import NS_PER_S
 

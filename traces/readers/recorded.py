@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
+from tiersim.traces.bundle_tables import table_of
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered_statements import OrderedStatements
 from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statistics import Snapshot, Values, is_storable
-from tiersim.traces.tables import table_of
 
 #: A file that is read whole is refused beyond this, unpacked.
 MOST_BYTES = 256 << 20

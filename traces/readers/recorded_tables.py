@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.traces.bundle_tables import TableWriter, table_of, write_table
 from tiersim.traces.differences import differences
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.statistics import Snapshot, StatisticsWriter
-from tiersim.traces.tables import TableWriter, table_of, write_table
 from tiersim.units import NS_PER_S
 
 

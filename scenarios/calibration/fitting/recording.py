@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.tables import RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 from tiersim.scenarios.calibration.fitting.fit import (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot, sqrt
 
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable
 from tiersim.scenarios.calibration.popularity.occupancy import Expected
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable
 
 #: Of what is compared, so much is left to the closed form and to a server that does more than look up rows: the form is within
 #: 0.5 % of a sweep that is walked, and of a PostgreSQL whose law is known within 1 to 2 %.

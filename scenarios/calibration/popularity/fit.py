@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.evidence import Residual, contradictions, contradicts
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, SWEEP, Pool
 from tiersim.scenarios.calibration.popularity.search import Evidence, OtherSize, at_its_edge
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 
 #: Beyond so many times the largest recorded size, and below that part of the smallest, a prediction is extrapolated.
 EXTRAPOLATED = 4

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law, levels
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law, levels
 from tiersim.simulator.moved_rows import first_updated
 
 #: How pools replace pages.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, levels
 from tiersim.scenarios.calibration.popularity.occupancy import MOST
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, levels
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.statements import read_queries

@@ -7,6 +7,7 @@ from math import exp, hypot, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.evidence import (
     MODEL,
     Residual,
@@ -17,7 +18,6 @@ from tiersim.scenarios.calibration.popularity.evidence import (
 )
 from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
-from tiersim.scenarios.calibration.popularity.tables import AccessedTable, Law
 
 #: Tables as another pool was asked for them, and its pages.
 OtherSize = tuple[Sequence[AccessedTable], int]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.executions import Executions
 from tiersim.scenarios.calibration.synthesis.sessions import Turns
+from tiersim.traces.bundle_tables import Table
 from tiersim.traces.schema import STATEMENT_COLUMNS, STATEMENT_KINDS
-from tiersim.traces.tables import Table
 
 Column = NDArray[np.int64]
 

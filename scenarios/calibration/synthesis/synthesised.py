@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.tables import Table
+from tiersim.traces.bundle_tables import Table
 
 
 @dataclass(frozen=True)

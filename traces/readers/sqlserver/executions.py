@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.traces.bundle_tables import Table
 from tiersim.traces.readers.ordered_statements import OrderedStatements
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.events import Wait, What
@@ -64,7 +65,6 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
 )
 from tiersim.traces.readers.sqlserver.texts import query_of
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
-from tiersim.traces.tables import Table
 
 #: Rows that are handed over at a time.
 _ROWS = 1 << 15

@@ -39,7 +39,7 @@ def load(
 
     Example: tiersim load prod.trace --on 15k-raid10
     """
-    from tiersim.scenarios.sizing import load as sizing
+    from tiersim.scenarios.sizing import load_limit as sizing
     from tiersim.scenarios.sizing.targets import parse_target
 
     targets = [parse_target(text) for text in slo or ()]

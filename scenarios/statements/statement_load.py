@@ -20,10 +20,10 @@ from tiersim.scenarios.statements.own_pages import asked_of_executions
 from tiersim.scenarios.statements.queries import Asked, asked_of
 from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.bundle_tables import Table
 from tiersim.traces.differences import Differences
 from tiersim.traces.query_text import tokens
 from tiersim.traces.statements import read_queries
-from tiersim.traces.tables import Table
 from tiersim.units import NS_PER_MS
 
 Column = NDArray[np.int64]

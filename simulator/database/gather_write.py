@@ -5,9 +5,9 @@ flushed: 32 pages together, 128 since 2016 (Microsoft, "Writing pages"; psssql, 
 """
 
 from tiersim.kernel import kernel
+from tiersim.simulator.database.database_state import VALID, Database
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, level_of
-from tiersim.simulator.database.tables import VALID, Database
 
 #: Pages of one write: of SQL Server 2005 to 2014, and since 2016.
 GATHERED_BEFORE_2016, GATHERED = 32, 128
