@@ -1,8 +1,9 @@
-"""Speed and results of this tree beside those of another, such as the version before: `python -m benchmarks.compare ../before`.
+"""Speed and results of this tree beside those of another, such as the version before:
+`python -m benchmarks.compare ../before`.
 
-One process for each tree, pinned to one core, is given the same cases in turns. The figure of a case is the median of the ratios of CPU time,
-other ÷ this, with the interval that holds it 95 times of 100 (by order statistics); above 1 this tree is faster. What comes of each run is hashed: the same bits
-are wanted. Nothing else should be at work.
+One process for each tree, pinned to one core, is given the same cases in turns. The figure of a case is the median of
+the ratios of CPU time, other ÷ this, with the interval that holds it 95 times of 100 (by order statistics); above 1
+this tree is faster. What comes of each run is hashed: the same bits are wanted. Nothing else should be at work.
 """
 
 import argparse

@@ -1,4 +1,6 @@
-"""How many page references a second of CPU the sessions of a database make, on one core; and how fast a pool is filled."""
+"""How many page references a second of CPU the sessions of a database make, on one core; and how
+fast a pool is filled.
+"""
 
 import time
 
@@ -18,7 +20,8 @@ from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 
-#: Pages of an index of three levels and of a heap whose rows are asked for alike: what the pool lacks of the heap is missed.
+#: Pages of an index of three levels and of a heap whose rows are asked for alike: what the pool lacks of the heap is
+#: missed.
 LEVELS = (1, 30, 3000, 50_000)
 SESSIONS = 64
 POLICIES = {"sweep": SWEEP, "lru": LRU, "lru-2": LRU2}

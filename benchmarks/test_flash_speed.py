@@ -1,4 +1,6 @@
-"""How fast the compiled engine serves a flash drive, in requests per CPU-second, beside a bare SimPy request-and-timeout."""
+"""How fast the compiled engine serves a flash drive, in requests per CPU-second, beside a bare SimPy
+request-and-timeout.
+"""
 
 import time
 

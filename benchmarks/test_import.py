@@ -42,7 +42,9 @@ def repeated(source: Path, target: Path) -> int:
 
 @pytest.mark.skipif(shutil.which("blkparse") is None, reason="blkparse is not installed")
 def test_import_against_blkparse(tmp_path: Path, benchmark: Any) -> None:
-    """A million events in per-CPU files; ``extra_info`` says how many times as fast as blkparse it went, in wall time."""
+    """A million events in per-CPU files; ``extra_info`` says how many times as fast as blkparse it
+    went, in wall time.
+    """
     records = sum(repeated(DATA / f"vda.blktrace.{cpu}", tmp_path / f"vda.blktrace.{cpu}") for cpu in (0, 1))
     blkparse_s = []
     for _ in range(3):

@@ -1,4 +1,6 @@
-"""Import of published CSV traces: rows a second, where every line is well and where some are damaged or out of order."""
+"""Import of published CSV traces: rows a second, where every line is well and where some are
+damaged or out of order.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +18,16 @@ _OFFSETS = (_RANDOM.integers(0, 1 << 30, ROWS) * 4096).tolist()
 _LENGTHS = (_RANDOM.integers(1, 33, ROWS) * 4096).tolist()
 
 LINES: dict[str, Callable[[int, int, int, int], str]] = {
-    "msr": lambda n, t, o, s: f"{128166372003061629 + t},src{n % 30},{n % 3},{('Read', 'Write')[n & 1]},{o},{s},{t % 9999}\n",
-    "systor17": lambda n, t, o, s: f"{1455591804 + t // 10**6}.{t % 10**6:06}000,0.{t % 10**6:06}000,R,{n % 6},{o},{s}\n",
+    "msr": lambda n, t, o, s: (
+        f"{128166372003061629 + t},src{n % 30},{n % 3},{('Read', 'Write')[n & 1]},{o},{s},{t % 9999}\n"
+    ),
+    "systor17": lambda n, t, o, s: (
+        f"{1455591804 + t // 10**6}.{t % 10**6:06}000,0.{t % 10**6:06}000,R,{n % 6},{o},{s}\n"
+    ),
     "alibaba out of order": lambda n, t, o, s: f"{n % 900},W,{o},{s},{1577808000000000 + t + n % 977 * 1000}\n",
     "alibaba with damage": lambda n, t, o, s: f"{n % 900},W,{o},{s},{t}\n" if n % 5000 else "damaged\n",
     "disksim": lambda n, t, o, s: f"{t // 1000}.{t % 1000:06} {n % 30} {o // 512} {s // 512} {n & 1}\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", LINES)

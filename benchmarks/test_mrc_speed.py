@@ -1,4 +1,5 @@
-"""Miss-ratio curves beside libCacheSim: the whole exact curve, from keys as they were recorded, against one size there, in the same run.
+"""Miss-ratio curves beside libCacheSim: the whole exact curve, from keys as they were recorded, against one size there,
+in the same run.
 
 CPU time, the best of a few rounds: what else runs on the machine slows both.
 """
@@ -71,7 +72,9 @@ def test_samples_of_8192_pages(benchmark: BenchmarkFixture) -> None:
 
 
 def test_small_simulations_of_ten_sizes(benchmark: BenchmarkFixture) -> None:
-    """A tenth of the pages, one sample: how many references of the trace are simulated in a second, all sizes together."""
+    """A tenth of the pages, one sample: how many references of the trace are simulated in a
+    second, all sizes together.
+    """
     sizes = np.geomspace(1000, 700_000, 10).astype(np.int64)
 
     def run() -> None:

@@ -1,6 +1,7 @@
 """Pages of ten million requests and of 210 points: how large, how long to build, how long until they can be used.
 
-CPU time of the browser's renderer says more than the clock where others are at work; of several openings the least is kept.
+CPU time of the browser's renderer says more than the clock where others are at work; of several openings the least is
+kept.
 """
 
 import os
@@ -58,7 +59,9 @@ def test_ten_million_requests_on_a_page(tmp_path: Path, benchmark: BenchmarkFixt
 
 
 def opened(chromium: Any, file: Path) -> dict[str, float]:
-    """Seconds until what is in view is drawn and can be moved: by the clock, of the renderer's main thread, of its process."""
+    """Seconds until what is in view is drawn and can be moved: by the clock, of the renderer's main thread, of its
+    process.
+    """
     context = chromium.new_context(viewport={"width": 1240, "height": 900}, offline=True)
     page = context.new_page()
     session = context.new_cdp_session(page)
@@ -76,7 +79,9 @@ def opened(chromium: Any, file: Path) -> dict[str, float]:
 
 
 def test_two_hundred_and_ten_points_on_a_page(tmp_path: Path, benchmark: BenchmarkFixture) -> None:
-    """A sweep of ten pools, three devices and seven loads with 63 queries and whole results, and one of each other file."""
+    """A sweep of ten pools, three devices and seven loads with 63 queries and whole results, and one of each other
+    file.
+    """
     sync_api = pytest.importorskip("playwright.sync_api")
     path = shutil.which("chromium")
     if path is None:

@@ -1,7 +1,7 @@
 """Replacement policies beside libCacheSim: the same references in the same run on one core, and the same misses.
 
-Both get dense page ids; how long it takes to number the pages, once for all sizes and policies, is printed apart. libCacheSim reads
-them from its own binary format, mapped into memory.
+Both get dense page ids; how long it takes to number the pages, once for all sizes and policies, is printed apart.
+libCacheSim reads them from its own binary format, mapped into memory.
 """
 
 import time

@@ -1,4 +1,6 @@
-"""An hour of SQL Server, 5 million statements of 200 sessions: from its trace file to runs on other hardware, stage by stage, with peak memory."""
+"""An hour of SQL Server, 5 million statements of 200 sessions: from its trace file to runs on other hardware, stage by
+stage, with peak memory.
+"""
 
 import json
 import subprocess
@@ -10,8 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 STATEMENTS = 5_000_000
 
-CODE = textwrap.dedent(
-    """
+CODE = textwrap.dedent("""
     import json, resource, sys, tempfile, time
     from pathlib import Path
     from tests.sqlserver_hours import sql_server_hour
@@ -24,7 +25,8 @@ CODE = textwrap.dedent(
     began = time.perf_counter()
     if stage == "make":
         truth = sql_server_hour(
-            made, statements=int(sys.argv[3]), sessions=200, seconds=3600, pages=4_000_000, frames=1_000_000, scan_pages=400_000
+            made, statements=int(sys.argv[3]), sessions=200, seconds=3600,
+            pages=4_000_000, frames=1_000_000, scan_pages=400_000,
         )
         write_trc(folder / "hour.trc", made)
         write_file_stats(folder, made)
@@ -42,14 +44,15 @@ CODE = textwrap.dedent(
         from tiersim.traces.bundle import Bundle
 
         recorded = sql_server_scenario(folder, "recorded", engine='buffer_pool = "7812.5 MiB"')
-        tiers = [sql_server_scenario(folder, name, read=data) for name, data in (("disks", "4 ms"), ("flash", "100 us"), ("cloud", "1 ms"))]
+        reads = {"disks": "4 ms", "flash": "100 us", "cloud": "1 ms"}
+        tiers = [sql_server_scenario(folder, name, read=data) for name, data in reads.items()]
         results = replay_statements_all(Bundle(read), tiers, recorded_on=recorded)
         calibration = results[0].summary["calibration"]
         figures = {"verdict": calibration["verdict"], "pages_read_error_pct": calibration["read_error_pct"]}
-    figures |= {f"{stage}_s": time.perf_counter() - began, f"{stage}_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    figures |= {f"{stage}_s": time.perf_counter() - began, f"{stage}_mib": peak_kib >> 10}
     print(json.dumps(figures))
-    """
-)
+    """)
 
 
 @pytest.mark.long

@@ -1,4 +1,6 @@
-"""What a command costs before it does anything: help, a small replay and a small curve once compiled, and the compilation itself."""
+"""What a command costs before it does anything: help, a small replay and a small curve once compiled, and the
+compilation itself.
+"""
 
 import os
 import resource

@@ -1,4 +1,6 @@
-"""What a sweep costs: two workers against one, beside what two threads of bare simulations gain here, and what a point costs besides its simulation."""
+"""What a sweep costs: two workers against one, beside what two threads of bare simulations gain here, and what a point
+costs besides its simulation.
+"""
 
 import time
 from collections.abc import Iterator

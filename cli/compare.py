@@ -68,8 +68,18 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
         if any(rates):
             ratios = [(one["ratios"] or {}).get("throughput_per_s", {}).get(kind) for one in others]
             texts = ["" if rate is None or rate["value"] is None else f"{rate['value']:,.0f}" for rate in rates]
-            rows.append([f"{kind}/s", texts[0], *(cell for text, one in zip(texts[1:], ratios, strict=True) for cell in (text, _ratio(one)))])  # fmt: skip
-    for label, text in (("busiest part", verdicts.busiest), ("calibration", lambda one: one["verdict"]["calibration"]), ("load", lambda one: one["verdict"]["load"])):  # fmt: skip
+            rows.append(
+                [
+                    f"{kind}/s",
+                    texts[0],
+                    *(cell for text, one in zip(texts[1:], ratios, strict=True) for cell in (text, _ratio(one))),
+                ]
+            )
+    for label, text in (
+        ("busiest part", verdicts.busiest),
+        ("calibration", lambda one: one["verdict"]["calibration"]),
+        ("load", lambda one: one["verdict"]["load"]),
+    ):
         first, *rest = [text(one) for one in document["results"]]
         rows.append([label, first, *(cell for one in rest for cell in (one, ""))])
     traces = dict.fromkeys(one["trace"]["name"] for one in document["results"])
@@ -101,7 +111,10 @@ def _conclusion(one: dict[str, Any], baseline: str) -> str:
     counts = {word: said.count(word) for word in ("less", "more", "same", "open")}
     same = f", {counts['same']} the same" if counts["same"] else ""
     left = f"; of {counts['open']} the intervals leave open which is" if counts["open"] else ""
-    return f"{one['name']} against {baseline}: of {len(said)} latencies {counts['less']} are lower, {counts['more']} higher{same}{left}."
+    return (
+        f"{one['name']} against {baseline}: of {len(said)} latencies {counts['less']} are lower, {counts['more']}"
+        f" higher{same}{left}."
+    )
 
 
 def _show_measured(document: dict[str, Any]) -> None:
@@ -114,10 +127,20 @@ def _show_measured(document: dict[str, Any]) -> None:
         cells = []
         for one in row["predictions"]:
             figure = one["predicted"]
-            shown = "" if figure is None else text(figure["value"]) if figure["resolved"] and figure["value"] is not None else terminal.figure_text(figure)  # fmt: skip
+            shown = (
+                ""
+                if figure is None
+                else (
+                    text(figure["value"])
+                    if figure["resolved"] and figure["value"] is not None
+                    else terminal.figure_text(figure)
+                )
+            )
             error = "" if one["error_pct"] is None else f"{one['error_pct']:+.1f} %"
             cells += [shown, error]
-        rows.append([f"{row['class']}, {row['statistic']}", text(row["measured_per_s" if rate else "measured_ns"]), *cells])  # fmt: skip
+        rows.append(
+            [f"{row['class']}, {row['statistic']}", text(row["measured_per_s" if rate else "measured_ns"]), *cells]
+        )
     columns = ["predicted against measured", "measured", *(cell for name in names for cell in (name, "error"))]
     notes = []
     if not rows:

@@ -11,7 +11,17 @@ from tiersim.cli.page.ratios import STATISTICS, ratio
 Summary = Mapping[str, Any]
 
 #: Parts of a summary that stand in the document as they are.
-_COPIED = ("name", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "hit_ratio", "latency_ns", "cost")  # fmt: skip
+_COPIED = (
+    "name",
+    "verdict",
+    "load",
+    "bottleneck",
+    "throughput_per_s",
+    "throughput_shortfall_pct",
+    "hit_ratio",
+    "latency_ns",
+    "cost",
+)
 
 
 def comparison(summaries: Sequence[Summary], measured: Sequence[Measurement] | None, source: str) -> dict[str, Any]:
@@ -43,13 +53,22 @@ def _no_ratios(summary: Summary, baseline: Summary) -> str | None:
             f"{baseline['trace']['name']}), so a ratio would compare the loads and not the storage"
         )
     if _level(summary) != _level(baseline):
-        return f"{summary['name']} ran {_level(summary)} and {baseline['name']} {_level(baseline)}, which measure different things"  # fmt: skip
+        return (
+            f"{summary['name']} ran {_level(summary)} and {baseline['name']} {_level(baseline)}, which measure"
+            " different things"
+        )
     loads = [(one.get("replay") or {}).get("load", 1.0) for one in (summary, baseline)]
     if loads[0] != loads[1]:
-        return f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so a ratio would compare the loads"  # fmt: skip
+        return (
+            f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so"
+            " a ratio would compare the loads"
+        )
     saturated = [one["name"] for one in (baseline, summary) if one["verdict"]["load"] == "saturated"]
     if saturated:
-        return f"{' and '.join(saturated)} {'is' if len(saturated) == 1 else 'are'} saturated and {'has' if len(saturated) == 1 else 'have'} no steady latency"  # fmt: skip
+        return (
+            f"{' and '.join(saturated)} {'is' if len(saturated) == 1 else 'are'} saturated and"
+            f" {'has' if len(saturated) == 1 else 'have'} no steady latency"
+        )
     return None
 
 
@@ -69,9 +88,11 @@ def _ratios(summary: Summary, baseline: Summary) -> dict[str, Any]:
     rates, base_rates = summary["throughput_per_s"], baseline["throughput_per_s"]
     return {
         "latency_ns": {name: of(latency[name], base[name], STATISTICS) for name in latency if name in base},
-        "queries": {name: of(queries[name], base_queries[name], STATISTICS) for name in queries if name in base_queries},
+        "queries": {
+            name: of(queries[name], base_queries[name], STATISTICS) for name in queries if name in base_queries
+        },
         "throughput_per_s": of(rates, base_rates, [key for key in rates if key in base_rates]),
-    }  # fmt: skip
+    }
 
 
 def _said(found: Mapping[str, float | None]) -> str:
@@ -94,7 +115,14 @@ def _against_measured(summaries: Sequence[Summary], measured: Sequence[Measureme
                 for summary, figure in zip(summaries, found, strict=True)
             ]
             unit = "per_s" if one.name == THROUGHPUT else "ns"
-            rows.append({"class": one.name, "statistic": one.statistic, f"measured_{unit}": one.value, "predictions": predictions})  # fmt: skip
+            rows.append(
+                {
+                    "class": one.name,
+                    "statistic": one.statistic,
+                    f"measured_{unit}": one.value,
+                    "predictions": predictions,
+                }
+            )
     named = {(row["class"], row["statistic"]) for row in rows}
     return {
         "source": source,
@@ -108,7 +136,10 @@ def _predicted(summary: Summary, one: Measurement) -> Mapping[str, Any] | None:
     if one.name == THROUGHPUT:
         tables: Mapping[str, Any] = {THROUGHPUT: summary["throughput_per_s"]}
     else:
-        tables = {**{f"query {name}": query for name, query in (summary.get("queries") or {}).items()}, **summary["latency_ns"]}  # fmt: skip
+        tables = {
+            **{f"query {name}": query for name, query in (summary.get("queries") or {}).items()},
+            **summary["latency_ns"],
+        }
     found: Mapping[str, Any] | None = (tables.get(one.name) or {}).get(one.statistic)
     return found
 
@@ -120,4 +151,8 @@ def _error(figure: Mapping[str, Any] | None, measured: float) -> dict[str, Any]:
     value, low, high = (figure[key] for key in ("value", "low", "high"))
     known = figure["resolved"] and value is not None
     holds = None if low is None or high is None else bool(low <= measured <= high)
-    return {"predicted": dict(figure), "error_pct": 100 * (value / measured - 1) if known else None, "interval_holds": holds}  # fmt: skip
+    return {
+        "predicted": dict(figure),
+        "error_pct": 100 * (value / measured - 1) if known else None,
+        "interval_holds": holds,
+    }

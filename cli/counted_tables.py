@@ -34,7 +34,9 @@ _RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit
 
 
 def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str], int]:
-    """Print what ``counted`` of a description says, *everything* or what matters most; returns the notes below it, and how many tables are left out."""
+    """Print what ``counted`` of a description says, *everything* or what matters most; returns the notes below it, and
+    how many tables are left out.
+    """
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
     queries = sorted(document["queries"], key=lambda row: -_time(row))[:_FEW]
@@ -223,7 +225,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ]
         if row["pages_looked_up"] is not None:
             asked.append(
-                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read, hit ratio {_share(row['hit_ratio'])}"
+                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read, hit ratio"
+                f" {_share(row['hit_ratio'])}"
             )
         if asked:
             yield "server" if row["name"] == "*" else f"database {row['name']}", ", ".join(asked)

@@ -34,8 +34,9 @@ def demo(
 ) -> None:
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
-    The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a server: what queries, commits and
-    checkpoints of updates would take (queries.html), and point reads over the size of the buffer pool (pools.html).
+    The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a
+    server: what queries, commits and checkpoints of updates would take (queries.html), and point reads over the size of
+    the buffer pool (pools.html).
 
     Example: tiersim demo -o demo
     """

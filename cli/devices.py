@@ -149,7 +149,8 @@ def show_schema(
         ),
     ],
 ) -> None:
-    """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and checks them.
+    """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and
+    checks them.
 
     Example: tiersim devices schema flash
     """
@@ -308,5 +309,8 @@ def _show_load(curves: list[Any]) -> None:
             sides = [side for side in (point.reads, point.writes) if side is not None]
             times = [format_ns(ns) for side in sides for ns in (side.mean_ns, side.p50_ns, side.p99_ns)]
             rows.append([f"{point.load:.0%}", f"{point.per_s:,.0f}", *times])
-        note = f"Poisson arrivals; the load is of {curve.saturated_per_s:,.0f} a second, the highest rate that it keeps up with."
+        note = (
+            f"Poisson arrivals; the load is of {curve.saturated_per_s:,.0f} a second, the highest rate that it keeps up"
+            " with."
+        )
         terminal.show_table(title(curve.read_share), columns, rows, note)

@@ -52,30 +52,45 @@ def _show(document: dict[str, Any]) -> None:
         print(_reads(reads))
     if document["stations"]:
         rows = [
-            [part_name(one["station"], one["resource"]), f"{one['utilisation']:.1%}", "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
-             "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
-             "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}"]
+            [
+                part_name(one["station"], one["resource"]),
+                f"{one['utilisation']:.1%}",
+                "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
+                "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
+                "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}",
+            ]
             for one in document["stations"]
-        ]  # fmt: skip
+        ]
         terminal.show_table(
             "what is busy", ["part", "busy", "there on average", "time there (Little)", "of it waiting"], rows
         )
     print(_bound(document["bound"]))
     for change in document["changes"]:
         best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
-        print(f"- {change['change']}: takes at most {change['at_most_share']:.0%} off the mean{best}, as {change['why']}.")  # fmt: skip
+        print(
+            f"- {change['change']}: takes at most {change['at_most_share']:.0%} off the mean{best}, as {change['why']}."
+        )
     measurement = document["measurement"]
     if measurement is not None:
-        print(f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']}; {measurement['why']}.")  # fmt: skip
+        print(
+            f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']};"
+            f" {measurement['why']}."
+        )
         assumed = measurement["assumed_parameters"]
         if assumed:
             more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
-            print(f"It stands on {len(assumed)} assumed or fitted parameters of the busiest volume: {'; '.join(assumed[:_MOST_ASSUMED])}{more}.")  # fmt: skip
+            print(
+                f"It stands on {len(assumed)} assumed or fitted parameters of the busiest volume:"
+                f" {'; '.join(assumed[:_MOST_ASSUMED])}{more}."
+            )
         off = measurement["furthest_off"]
         if off is None:
             print(f"Then {measurement['and_then']}.")
         else:
-            print(f"On the model of the recorded hardware the mean of {off['class']} is furthest off: {off['error_pct']:+.0f} %.")  # fmt: skip
+            print(
+                f"On the model of the recorded hardware the mean of {off['class']} is furthest off:"
+                f" {off['error_pct']:+.0f} %."
+            )
 
 
 def _reads(reads: dict[str, Any]) -> str:

@@ -1,8 +1,9 @@
 """Why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
 
-Every statement follows from figures of the result, and says from which: shares of the time that the simulation itself divided, Little's law
-(time at a station = number there ÷ arrivals a second), the utilisation law (what is busy for a share u of the time carries at most 1/u of this
-load), and Amdahl's bound (without a part that is a share s of the time, what is left is at least a share 1 - s of it).
+Every statement follows from figures of the result, and says from which: shares of the time that the simulation itself
+divided, Little's law (time at a station = number there ÷ arrivals a second), the utilisation law (what is busy for a
+share u of the time carries at most 1/u of this load), and Amdahl's bound (without a part that is a share s of the time,
+what is left is at least a share 1 - s of it).
 """
 
 from __future__ import annotations
@@ -27,21 +28,45 @@ _ONE_AT_A_TIME = frozenset({"actuator"})
 
 #: What takes a part off, where the simulation says that this is where the time goes.
 _CHANGES = {
-    "cpu": ("faster cores, or less work for each call", "it is processor time, which neither storage nor more cores shorten"),
+    "cpu": (
+        "faster cores, or less work for each call",
+        "it is processor time, which neither storage nor more cores shorten",
+    ),
     "cpu queue": ("more cores", "it is waiting for a core"),
-    "data read": ("a larger buffer pool (fewer reads) or storage that answers reads faster", "it is waiting for pages that were not in the pool"),
-    "eviction": ("a larger buffer pool, or writing dirty pages earlier in the background", "it is making room in the pool"),
+    "data read": (
+        "a larger buffer pool (fewer reads) or storage that answers reads faster",
+        "it is waiting for pages that were not in the pool",
+    ),
+    "eviction": (
+        "a larger buffer pool, or writing dirty pages earlier in the background",
+        "it is making room in the pool",
+    ),
     "log": ("a log device that is durable sooner", "it is waiting for the log to be durable"),
-    "lock": ("shorter transactions, or a log device that is durable sooner: a row stays locked until its commit is durable", "it is waiting for rows that others hold"),
-    "temp": ("more memory for sorting and hashing, or faster storage for temporary files", "it is reading and writing temporary files"),
-    "copy": ("storage that reads and writes large requests faster", "it is the reading and writing of backups and restores"),
-}  # fmt: skip
+    "lock": (
+        "shorter transactions, or a log device that is durable sooner: a row stays locked until its commit is durable",
+        "it is waiting for rows that others hold",
+    ),
+    "temp": (
+        "more memory for sorting and hashing, or faster storage for temporary files",
+        "it is reading and writing temporary files",
+    ),
+    "copy": (
+        "storage that reads and writes large requests faster",
+        "it is the reading and writing of backups and restores",
+    ),
+}
 
 #: What would tell more about a part, were it measured.
 _MEASUREMENTS = {
-    "cpu": "processor time by query on the recorded server: task clocks of its sessions, or the host's counters beside the statistics",
+    "cpu": (
+        "processor time by query on the recorded server: task clocks of its sessions, or the host's counters beside the"
+        " statistics"
+    ),
     "cpu queue": "the host's processor counters (run queue and utilisation) over the time of the recording",
-    "data read": "random reads of the page size on the real device at several queue depths: a fio job, then `tiersim devices fit`",
+    "data read": (
+        "random reads of the page size on the real device at several queue depths: a fio job, then `tiersim devices"
+        " fit`"
+    ),
     "eviction": "pages written by sessions and by the background writer, from the server's statistics",
     "log": "small synchronous writes on the real log device: a fio job with fdatasync, then `tiersim devices fit`",
     "lock": "waits for locks, as the server's wait statistics or its log have them",
@@ -95,7 +120,10 @@ def _chosen(summary: Summary, query: str | None) -> tuple[str, Mapping[str, Any]
                 if queries
                 else "is of requests and names no query"
             )
-            raise TraceError(f"{summary['name']}: {what}; {'its queries are ' + ', '.join(list(queries)[:5]) if queries else 'leave --query out'}")  # fmt: skip
+            raise TraceError(
+                f"{summary['name']}: {what};"
+                f" {'its queries are ' + ', '.join(list(queries)[:5]) if queries else 'leave --query out'}"
+            )
         return f"query {name}", queries[name], _known(queries[name]["breakdown_ns"])
     if query == "commit" and "commit" in latencies:
         return "commit", latencies["commit"], _known(summary.get("commit_breakdown_ns") or {})
@@ -111,7 +139,9 @@ def _known(breakdown_ns: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def time_of_transaction(summary: Summary) -> dict[str, float]:
-    """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside of them."""
+    """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside
+    of them.
+    """
     count = summary["latency_ns"][_WHOLE]["count"] or 1
     found: dict[str, float] = {}
     commits = (summary["latency_ns"].get("commit") or {}).get("count", 0)
@@ -166,10 +196,16 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
         queue, requests = station.get("queue_mean"), station.get("requests")
         little_ns = queue * span_ns / requests if queue is not None and requests else None
         waiting = max(1 - known[resource] / queue, 0.0) if queue and resource in _ONE_AT_A_TIME else None
-        rows.append({
-            "station": name, "resource": resource, "utilisation": known[resource], "queue_mean": queue, "time_there_ns": little_ns,
-            "waiting_share": waiting,
-        })  # fmt: skip
+        rows.append(
+            {
+                "station": name,
+                "resource": resource,
+                "utilisation": known[resource],
+                "queue_mean": queue,
+                "time_there_ns": little_ns,
+                "waiting_share": waiting,
+            }
+        )
     return sorted(rows, key=lambda row: -row["utilisation"])[:MOST_STATIONS]
 
 
@@ -179,16 +215,24 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
     load = summary["load"]
     if load.get("sustainable_load") is not None:
         return {
-            "station": load["station"] or found.get("station"), "resource": load["resource"] or found.get("resource"),
-            "utilisation": found.get("utilisation"), "is_short": _is_short(summary), "ceiling": load["sustainable_load"], "basis": "the run: " + load["explanation"],
-        }  # fmt: skip
+            "station": load["station"] or found.get("station"),
+            "resource": load["resource"] or found.get("resource"),
+            "utilisation": found.get("utilisation"),
+            "is_short": _is_short(summary),
+            "ceiling": load["sustainable_load"],
+            "basis": "the run: " + load["explanation"],
+        }
     busy = found.get("utilisation")
     if not found.get("station") or not busy:
         return None
     return {
-        "station": found["station"], "resource": found["resource"], "utilisation": busy, "is_short": _is_short(summary), "ceiling": 1 / busy,
+        "station": found["station"],
+        "resource": found["resource"],
+        "utilisation": busy,
+        "is_short": _is_short(summary),
+        "ceiling": 1 / busy,
         "basis": "utilisation law, each request costing it what it does now; latency climbs before that",
-    }  # fmt: skip
+    }
 
 
 def _is_short(summary: Summary) -> bool:
@@ -204,7 +248,15 @@ def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> 
         if part["part"] in _CHANGES and part["share"] >= LEAST_SHARE:
             change, why = _CHANGES[part["part"]]
             left = None if mean is None else max(mean - part["ns"], 0.0)
-            found.append({"part": part["part"], "change": change, "why": why, "at_most_share": part["share"], "mean_at_best_ns": left})  # fmt: skip
+            found.append(
+                {
+                    "part": part["part"],
+                    "change": change,
+                    "why": why,
+                    "at_most_share": part["share"],
+                    "mean_at_best_ns": left,
+                }
+            )
     return found
 
 
@@ -225,9 +277,15 @@ def _measurement(
     off = _furthest_off(summary)
     guessed = _assumed_of(summary, (summary.get("bottleneck") or {}).get("station"))
     return {
-        "what": what, "why": why, "assumed_parameters": guessed, "furthest_off": off,
-        "and_then": "replay on a model of the recorded hardware (`tiersim replay … --recorded-on`), which tells whether the model gives what was recorded",
-    }  # fmt: skip
+        "what": what,
+        "why": why,
+        "assumed_parameters": guessed,
+        "furthest_off": off,
+        "and_then": (
+            "replay on a model of the recorded hardware (`tiersim replay … --recorded-on`), which tells whether the"
+            " model gives what was recorded"
+        ),
+    }
 
 
 def _furthest_off(summary: Summary) -> dict[str, Any] | None:

@@ -41,7 +41,10 @@ def fit(
         list[Path] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Measurements: fio's JSON, DiskSpd's XML, CSV of points. Or one recording with latencies: a bundle, or a file to import.",
+            help=(
+                "Measurements: fio's JSON, DiskSpd's XML, CSV of points. Or one recording with latencies: a bundle, or"
+                " a file to import."
+            ),
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Device file to write (.toml).")] = None,
@@ -173,8 +176,8 @@ def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
         raise ScenarioError(f"{path}: {error}") from None
     if capacity_bytes is not None and capacity_bytes < recording.span_bytes:
         raise ScenarioError(
-            f"--capacity: {format_bytes(capacity_bytes)} is less than the {format_bytes(recording.span_bytes)} that {path} "
-            "touches; give the size of the drive"
+            f"--capacity: {format_bytes(capacity_bytes)} is less than the {format_bytes(recording.span_bytes)} that"
+            f" {path} touches; give the size of the drive"
         )
     with terminal.stages("fitting") as stage:
         fitted = fit_recording(recording, stage)

@@ -18,8 +18,11 @@ def import_trace(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Recorded files of one recording, or folders of them; for blktrace one of the per-CPU files is enough. Texts "
-            "may be compressed (gzip, bzip2, xz, Zstandard)."
+            help=(
+                "Recorded files of one recording, or folders of them; for blktrace one of the per-CPU files is enough."
+                " Texts "
+                "may be compressed (gzip, bzip2, xz, Zstandard)."
+            )
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The bundle, NAME.trace.")],

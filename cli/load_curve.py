@@ -35,7 +35,8 @@ def load(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
 ) -> None:
-    """Run a trace at 0.25 to 4 times its load: latency at each, the knee, the largest load that is sustained, and what limits it.
+    """Run a trace at 0.25 to 4 times its load: latency at each, the knee, the largest load that is sustained, and what
+    limits it.
 
     Example: tiersim load prod.trace --on 15k-raid10
     """
@@ -93,7 +94,9 @@ def _cells(load: float, row: "Row", counted: str) -> list[str]:
 
 
 def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
-    """Return the latencies that are shown: of transactions and commits, or of the two kinds of request that there are most of."""
+    """Return the latencies that are shown: of transactions and commits, or of the two kinds of request that there are
+    most of.
+    """
     tables = [row["summary"]["latency_ns"] for row in rows]
     names = [name for name in ("transaction", "commit") if any(name in table for table in tables)]
     if not names:

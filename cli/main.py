@@ -35,10 +35,11 @@ from tiersim.files import terminate_as_interrupt
 from tiersim.operating_system import end_with_the_reader
 
 INTERRUPTED = 130
-#: Garbage is looked for after so many new objects, and not after 700: libraries make a hundred thousand when they are loaded, and keep them.
+#: Garbage is looked for after so many new objects, and not after 700: libraries make a hundred thousand when they are
+#: loaded, and keep them.
 _COLLECT_AFTER = 50_000
-#: Of libraries, unless somebody says otherwise: numpy's threads of linear algebra wait for work at full speed from the start on, and pydantic reads what
-#: every installed package says of plugins.
+#: Of libraries, unless somebody says otherwise: numpy's threads of linear algebra wait for work at full speed from the
+#: start on, and pydantic reads what every installed package says of plugins.
 _SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "1"}
 
 app = typer.Typer(

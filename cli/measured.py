@@ -79,7 +79,10 @@ def _measurement(row: dict[str, Any], where: str) -> Measurement:
     if not name:
         raise TraceError(f"{where}: has no class; write for example 'transaction', 'query 7123' or 'throughput'")
     if statistic not in statistics:
-        raise TraceError(f"{where}: {statistic!r} is not a statistic of {name}; write one of {', '.join(statistics)}{did_you_mean(statistic, statistics)}")  # fmt: skip
+        raise TraceError(
+            f"{where}: {statistic!r} is not a statistic of {name}; write one of"
+            f" {', '.join(statistics)}{did_you_mean(statistic, statistics)}"
+        )
     if unit not in units:
         raise TraceError(f"{where}: {unit!r} is not a unit of {name}; write one of {', '.join(units)}")
     try:

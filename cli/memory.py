@@ -13,7 +13,10 @@ _Memory = Annotated[
     str | None,
     typer.Option(
         "--memory",
-        help="The most memory to take, such as '2 GiB' (on Linux). What would take more ends in a sentence, and runs at the same time are fewer.",
+        help=(
+            "The most memory to take, such as '2 GiB' (on Linux). What would take more ends in a sentence, and runs at"
+            " the same time are fewer."
+        ),
         show_default=False,
     ),
 ]

@@ -43,7 +43,9 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
-    """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how far off models were."""
+    """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how
+    far off models were.
+    """
     from tiersim.scenarios.model_error import model_error_of
 
     done = [summary for summary in summaries if summary]

@@ -11,7 +11,8 @@ from tiersim.cli.traces import open_trace
 from tiersim.files import check_target
 from tiersim.units import format_bytes
 
-#: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of parts, and their sizes.
+#: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of
+#: parts, and their sizes.
 _BAR, _NAME, _ROWS, _PARTS, _PART_SIZES = 40, 60, 24, 10, 6
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -82,8 +83,8 @@ def mrc(
 def _show(document: dict[str, Any], *, all_rows: bool) -> None:
     points = document["points"] if all_rows else _thinned(document["points"])
     print(
-        f"{document['trace']['name']}: {document['references']:,} references to {document['distinct_pages']:,} pages of "
-        f"{format_bytes(document['page_bytes'])}, {document['policy']} ({document['method']})"
+        f"{document['trace']['name']}: {document['references']:,} references to {document['distinct_pages']:,} pages of"
+        f" {format_bytes(document['page_bytes'])}, {document['policy']} ({document['method']})"
     )
     sampled = any(point["error"] for point in document["points"])
     counted = document["compulsory_miss_ratio"] is not None

@@ -29,8 +29,11 @@ def postgres(
         str,
         typer.Option(
             "--dsn",
-            help="Connection string of libpq; what it leaves open comes from PGHOST, PGPASSFILE, PGSERVICE ... Others on "
-            "this machine see it in the list of processes: keep passwords out of it.",
+            help=(
+                "Connection string of libpq; what it leaves open comes from PGHOST, PGPASSFILE, PGSERVICE ..."
+                " Others on "
+                "this machine see it in the list of processes: keep passwords out of it."
+            ),
         ),
     ] = "",
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,

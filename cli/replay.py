@@ -23,14 +23,26 @@ if TYPE_CHECKING:
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
 
-#: What is set of every scenario and is also true of the recorded hardware: how the recording is played, and what it does not say.
+#: What is set of every scenario and is also true of the recorded hardware: how the recording is played, and what it
+#: does not say.
 _OF_THE_RECORDING = ("replay.", "engine.os_cache")
 
-#: Classes of requests in the order in which sessions wait for them, how many of them a short table has, and which of their rows.
+#: Classes of requests in the order in which sessions wait for them, how many of them a short table has, and which of
+#: their rows.
 _FIRST = (
-    "data read", "log sync", "data write", "checkpoint write", "log write", "unknown", "temp", "backup", "log flush", "flush", "discard",
+    "data read",
+    "log sync",
+    "data write",
+    "checkpoint write",
+    "log write",
+    "unknown",
+    "temp",
+    "backup",
+    "log flush",
+    "flush",
+    "discard",
     "log sync on device",
-)  # fmt: skip
+)
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
 
@@ -63,7 +75,8 @@ def replay(
 ) -> None:
     """Replay a trace on hardware that was not bought: one result bundle and one column for each scenario.
 
-    A scenario with [engine], and a recording of counters or statements alone, gives latencies of queries; others those of requests.
+    A scenario with [engine], and a recording of counters or statements alone, gives latencies of queries; others those
+    of requests.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -118,9 +131,11 @@ def run_all(
     ranges: bool = True,
     progress: terminal.Progress | None = None,
 ) -> "list[Result]":
-    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate them, with *ranges* also to say how far they may be off.
+    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate
+    them, with *ranges* also to say how far they may be off.
 
-    Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is to be shown.
+    Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
+    to be shown.
     """
     from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 
@@ -195,13 +210,15 @@ def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *
 
 
 def refuse_recording_itself(scenario: "NamedScenario") -> "NamedScenario":
-    """Return a scenario that results are to be compared with; raises ScenarioError when it is the recording and no model."""
+    """Return a scenario that results are to be compared with; raises ScenarioError when it is the recording and no
+    model.
+    """
     from tiersim.devices.measured import Measured
 
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(
-            f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of the "
-            "recorded hardware, with devices of the catalogue or your own"
+            f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of"
+            " the recorded hardware, with devices of the catalogue or your own"
         )
     return scenario
 
@@ -211,12 +228,15 @@ def _refuse_same_names(scenarios: "list[NamedScenario]") -> None:
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(
-                f"two scenarios are called {name!r}, and their results would replace each other; rename one of the files"
+                f"two scenarios are called {name!r}, and their results would replace each other; rename one of the"
+                " files"
             )
 
 
 def show(results: "list[Result]", *, everything: bool) -> None:
-    """Print the tables of latencies: what ran statements, then what replayed requests; *everything*, or what matters most."""
+    """Print the tables of latencies: what ran statements, then what replayed requests; *everything*, or what matters
+    most.
+    """
     summaries = [result.summary for result in results]
     for level, print_table in (
         ("workload", show_workload),
@@ -267,7 +287,9 @@ def _classes(summaries: list[dict[str, Any]]) -> list[str]:
 
 
 def _rows_of_class(name: str, summaries: list[dict[str, Any]], measured: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if they were *measured*."""
+    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if
+    they were *measured*.
+    """
     rows = []
     for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9")):
         known = measured.get(name)
@@ -328,11 +350,16 @@ def _against_recorded(summary: dict[str, Any]) -> str:
 def _calibration(found: dict[str, Any]) -> str:
     """Say what the run on the model of the recorded hardware gives, in a sentence."""
     parts = [
-        f"{name} {model_error.percent(figures['error_pct'])}"
-        if figures["error_pct"] is not None
-        else f"{name} not resolved"
+        (
+            f"{name} {model_error.percent(figures['error_pct'])}"
+            if figures["error_pct"] is not None
+            else f"{name} not resolved"
+        )
         for name, figures in found["classes"].items()
         if figures["decides"]
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
-    return f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit ±{found['tolerance_pct']['mean']:.0f} %)."
+    return (
+        f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit"
+        f" ±{found['tolerance_pct']['mean']:.0f} %)."
+    )

@@ -1,4 +1,6 @@
-"""What ``tiersim report`` is given: results, sweeps, miss-ratio curves, load curves, searches, told apart by their schema."""
+"""What ``tiersim report`` is given: results, sweeps, miss-ratio curves, load curves, searches, told apart by their
+schema.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _DOCUMENTS: dict[str, type[MissRatios | Load | Size]] = {
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """A sweep: its grid, a row for each point that is written, and the whole results of those that were kept, by point."""
+    """A sweep: its grid, a row for each point that is written, and the whole results of those that
+    were kept, by point.
+    """
 
     name: str
     sweep: Sweep
@@ -98,8 +102,8 @@ def _open_document(path: Path) -> MissRatios | Load | Size:
     if not isinstance(schema, str) or schema not in _DOCUMENTS:
         known = ", ".join(repr(one) for one in _DOCUMENTS)
         raise TraceError(
-            f"{path}: its schema is {schema!r}, and a page is made of .result and .sweep folders and of files whose schema "
-            f"is one of {known}; leave it out"
+            f"{path}: its schema is {schema!r}, and a page is made of .result and .sweep folders and of files whose"
+            f" schema is one of {known}; leave it out"
         )
     return _checked(_DOCUMENTS[schema], values, path)
 
@@ -109,19 +113,22 @@ def _open_sweep(path: Path) -> SweepFolder:
     for axis in sweep.axes:
         if axis.numbers is not None and len(axis.numbers) != len(axis.values):
             raise TraceError(
-                f"{path / 'sweep.json'}: the axis {axis.key!r} has {len(axis.values)} values and {len(axis.numbers)} numbers; "
-                "run the sweep again"
+                f"{path / 'sweep.json'}: the axis {axis.key!r} has {len(axis.values)} values and {len(axis.numbers)}"
+                " numbers; run the sweep again"
             )
     files = sorted((path / "points").glob("*.json")) if (path / "points").is_dir() else []
     rows = [_checked(Row, _json(file), file) for file in files]
     for row, file in zip(rows, files, strict=True):
         if (row.status == "done") != (row.summary is not None and bool(row.summary.latency_ns or row.summary.name)):
-            raise TraceError(f"{file}: is {row.status!r} {'without' if row.status == 'done' else 'with'} a summary; run the sweep again")  # fmt: skip
+            raise TraceError(
+                f"{file}: is {row.status!r} {'without' if row.status == 'done' else 'with'} a summary; run the sweep"
+                " again"
+            )
         for axis in sweep.axes:
             if row.settings.get(axis.key) not in axis.values:
                 raise TraceError(
-                    f"{file}: its {axis.key} is {row.settings.get(axis.key)!r}, which is not on the axis of sweep.json; "
-                    "run the sweep again"
+                    f"{file}: its {axis.key} is {row.settings.get(axis.key)!r}, which is not on the axis of sweep.json;"
+                    " run the sweep again"
                 )
     return SweepFolder(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
 
@@ -150,7 +157,9 @@ def _json(path: Path) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is not JSON or damaged ({str(error).splitlines()[0]}); write it again") from None
     if not isinstance(values, dict):
-        raise TraceError(f"{path}: is not a JSON object but {type(values).__name__}; a page is made of files that tiersim wrote")  # fmt: skip
+        raise TraceError(
+            f"{path}: is not a JSON object but {type(values).__name__}; a page is made of files that tiersim wrote"
+        )
     return values
 
 

@@ -26,7 +26,10 @@ def size(
         list[str],
         typer.Option(
             "--slo",
-            help="A target: 'p99(query) < 20 ms', 'throughput >= 1.5x', 'capacity growth 40%/year for 3 years', 'survives drive failure'. Repeat it.",
+            help=(
+                "A target: 'p99(query) < 20 ms', 'throughput >= 1.5x', 'capacity growth 40%/year for 3 years',"
+                " 'survives drive failure'. Repeat it."
+            ),
         ),
     ],
     candidates: Annotated[
@@ -143,7 +146,9 @@ def _answer(document: dict[str, Any]) -> str:
 
 
 def _doubts(document: dict[str, Any]) -> list[str]:
-    """Return what speaks against the chosen one as far as models have been off, and which one is the cheapest without such doubts."""
+    """Return what speaks against the chosen one as far as models have been off, and which one is the cheapest without
+    such doubts.
+    """
     good = [one for one in document["candidates"] if one["status"] in ("chosen", "meets")]
     chosen = next((one for one in good if one["name"] == document["chosen"]), None)
     if chosen is None or not chosen["doubts"]:
@@ -155,7 +160,10 @@ def _doubts(document: dict[str, Any]) -> list[str]:
         else "None of those simulated meets them with that on top"
     )
     return [
-        f"What is asked is met by less than models have been off (80 % of what was measured, docs/accuracy.md): {'; '.join(chosen['doubts'])}. {instead}."
+        (
+            "What is asked is met by less than models have been off (80 % of what was measured, docs/accuracy.md):"
+            f" {'; '.join(chosen['doubts'])}. {instead}."
+        )
     ]
 
 

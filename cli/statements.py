@@ -166,7 +166,9 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def _mean_time(summary: Summary, key: str) -> str:
-    """Return how long checkpoints took on average, or that the one that was under way at the end takes longer than until then."""
+    """Return how long checkpoints took on average, or that the one that was under way at the end takes longer than
+    until then.
+    """
     checkpoints = summary["checkpoints"]
     known = [one[key] for one in checkpoints if one[key] is not None]
     if known:
@@ -218,7 +220,8 @@ def _range(summary: Summary) -> str:
 def _ranges(summaries: Sequence[Summary]) -> list[str]:
     """Say why a range is too wide to decide by, and what would narrow it."""
     return [
-        f"{s['name']}: the range of transactions/s is too wide to decide by, mostly because of {s['range']['mostly']}; {s['range']['remedy']}."
+        f"{s['name']}: the range of transactions/s is too wide to decide by, mostly because of {s['range']['mostly']};"
+        f" {s['range']['remedy']}."
         for s in summaries
         if s.get("range") and s["range"]["verdict"] == "underdetermined"
     ]
@@ -243,14 +246,16 @@ def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: boo
 def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     """Say what the run on the model of the recorded hardware gives; *queries* have names."""
     parts = [
-        f"{queries.get(name, name)} {model_error.percent(figures['error_pct'])}"
-        + (
-            ""
-            if not figures["read_error_pct"]
-            else f" (pages read {model_error.percent(figures['read_error_pct'], 1)})"
+        (
+            f"{queries.get(name, name)} {model_error.percent(figures['error_pct'])}"
+            + (
+                ""
+                if not figures["read_error_pct"]
+                else f" (pages read {model_error.percent(figures['read_error_pct'], 1)})"
+            )
+            if figures["error_pct"] is not None
+            else f"{queries.get(name, name)} not resolved"
         )
-        if figures["error_pct"] is not None
-        else f"{queries.get(name, name)} not resolved"
         for name, figures in found["classes"].items()
         if figures["decides"]
     ]
@@ -260,13 +265,15 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     limits = found["tolerance_pct"]
     reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
     return (
-        f"Calibration on {found['baseline']} {passed}: {reasons}{'Means' if reasons else 'means'} against the recording: "
-        f"{', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
+        f"Calibration on {found['baseline']} {passed}: {reasons}{'Means' if reasons else 'means'} against the"
+        f" recording: {', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
     )
 
 
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Return what everybody who reads the table has to know, a sentence each, the most important first; *queries* have names."""
+    """Return what everybody who reads the table has to know, a sentence each, the most important first; *queries* have
+    names.
+    """
     notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if s["verdict"]["load"] != "steady"]
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"], queries))

@@ -35,7 +35,10 @@ def sweep(
         list[str],
         typer.Option(
             "--set",
-            help="A key and its values: A..B doubles, A..B+step, A..B*factor, or a,b,c. Repeat it: every combination is a point.",
+            help=(
+                "A key and its values: A..B doubles, A..B+step, A..B*factor, or a,b,c. Repeat it: every combination is"
+                " a point."
+            ),
         ),
     ],
     replications: Annotated[
@@ -54,7 +57,10 @@ def sweep(
             "--screen",
             min=0,
             max=1,
-            help="Do not simulate a buffer pool whose misses, by the fitted laws, are within this share of a smaller one's: 0.01, say.",
+            help=(
+                "Do not simulate a buffer pool whose misses, by the fitted laws, are within this share of a smaller"
+                " one's: 0.01, say."
+            ),
         ),
     ] = None,
     workers: Annotated[
@@ -80,7 +86,8 @@ def sweep(
 
     Each point is kept when it is done. What was interrupted goes on when the same command is given again.
 
-    Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set replay.load=0.5..4
+    Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set
+    replay.load=0.5..4
     """
     from tiersim.cli.sweep_table import show_sweep
     from tiersim.scenarios.loading import load_scenario
@@ -141,7 +148,8 @@ def _source(
     with open_trace(trace) as bundle:
         if cluster is not None and bundle.path != trace:
             raise ScenarioError(
-                f"{trace}: is not a bundle, and the workers of a cluster need one that they see; run tiersim import first"
+                f"{trace}: is not a bundle, and the workers of a cluster need one that they see; run tiersim import"
+                " first"
             )
         if scenario.model.engine is not None or not bundle.rows:
             compile_if_cold()

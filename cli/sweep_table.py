@@ -1,4 +1,6 @@
-"""What a sweep shows in the terminal: its points, or of many the best, the worst, and what each value of an axis does."""
+"""What a sweep shows in the terminal: its points, or of many the best, the worst, and what each
+value of an axis does.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,19 @@ Progress = Callable[[int, int], None]
 
 #: Latency classes that people look at first, in the order of tables.
 CLASS_ORDER = (
-    "data read", "data write", "log write", "log flush", "log sync", "log sync on device", "checkpoint write", "temp", "backup", "flush", "discard", "unknown",
-)  # fmt: skip
+    "data read",
+    "data write",
+    "log write",
+    "log flush",
+    "log sync",
+    "log sync on device",
+    "checkpoint write",
+    "temp",
+    "backup",
+    "flush",
+    "discard",
+    "unknown",
+)
 
 #: Lines of notes below a table that is not asked for whole.
 _NOTES = 5
@@ -72,7 +83,9 @@ def show_table(
 
 
 def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str = "row") -> str:
-    """Return the notes below a table, a line each: all of them, or the first, and how many notes and things like *what* are *left* out."""
+    """Return the notes below a table, a line each: all of them, or the first, and how many notes and things like *what*
+    are *left* out.
+    """
     if everything or (len(notes) <= _NOTES and not left):
         return "\n".join(notes)
     shown = notes[: _NOTES - 1]

@@ -1,4 +1,6 @@
-"""Opens what a user calls a trace: a bundle as it is, anything else through an import into a temporary bundle; and what is sized."""
+"""Opens what a user calls a trace: a bundle as it is, anything else through an import into a temporary bundle; and what
+is sized.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -56,7 +58,9 @@ def _imported(path: Path) -> Iterator[Path]:
 
 
 def workload_of(trace: Path, option: str | None) -> Path | None:
-    """Return the file of a described workload that *trace* is, None if it is none; raises ScenarioError where *option*, which is of recordings, was given."""
+    """Return the file of a described workload that *trace* is, None if it is none; raises ScenarioError where *option*,
+    which is of recordings, was given.
+    """
     from tiersim.scenarios.workloads.files import find_workload
 
     workload = find_workload(trace)
@@ -69,7 +73,9 @@ def workload_of(trace: Path, option: str | None) -> Path | None:
 def open_subject(
     trace: Path, base: str, settings: Sequence[str], recorded_on: str | None
 ) -> "Iterator[Subject]":  # fmt: skip
-    """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded hardware."""
+    """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded
+    hardware.
+    """
     from tiersim.scenarios.loading import load_scenario
     from tiersim.scenarios.sizing.subject import of_path
 

@@ -38,7 +38,8 @@ def validate(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
 ) -> None:
-    """Compare predictions with published measurements: claim, published, predicted with its range, error, tolerance, verdict.
+    """Compare predictions with published measurements: claim, published, predicted with its range, error, tolerance,
+    verdict.
 
     Example: tiersim validate depth
     """
@@ -50,7 +51,8 @@ def validate(
         )
     if name is not None and name not in report.NAMES:
         raise ScenarioError(
-            f"{name!r} is not an experiment{did_you_mean(name, report.NAMES) or '; they are ' + ', '.join(report.NAMES)}"
+            f"{name!r} is not an"
+            f" experiment{did_you_mean(name, report.NAMES) or '; they are ' + ', '.join(report.NAMES)}"
         )
     for target in (markdown, page, model_error):
         if target is not None:
@@ -75,7 +77,9 @@ def validate(
     if model_error is not None:
         if measurements is None:
             untried = ", ".join(found.name for found in experiments if found.missing)
-            raise ScenarioError(f"--model-error is learned from every experiment, and {traces} lacks what these need: {untried}")  # fmt: skip
+            raise ScenarioError(
+                f"--model-error is learned from every experiment, and {traces} lacks what these need: {untried}"
+            )
         _write(model_error, interval_report.as_toml(measurements))
     if json:
         intervals = None if measurements is None else interval_report.document(measurements)

@@ -1,4 +1,6 @@
-"""Tables of runs of described workloads: what each stream and each kind of statement took, one column for each scenario."""
+"""Tables of runs of described workloads: what each stream and each kind of statement took, one column for each
+scenario.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +23,9 @@ _MOST_STREAMS, _MOST_STATEMENTS = 4, 5
 
 
 def show_workload(summaries: Sequence[Summary], everything: bool) -> None:
-    """Print the table: streams, statements in the order of the file, the log, checkpoints, the host; *everything*, or what matters most."""
+    """Print the table: streams, statements in the order of the file, the log, checkpoints, the host; *everything*, or
+    what matters most.
+    """
     rows = _all_rows(summaries)
     shown = rows if everything else _first_rows(summaries, rows)
     trace = summaries[0]["trace"]

@@ -16,8 +16,8 @@ Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
 ReadBalance = Literal["fewest", "nearest"]
 #: Units of parity in a row of stripe units.
 PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}
-#: What one step of a rebuild reads of a member. Linux md has 2 MiB under way (drivers/md/raid1.c, RESYNC_WINDOW); here it is
-#: two steps, one that reads and one that writes.
+#: What one step of a rebuild reads of a member. Linux md has 2 MiB under way (drivers/md/raid1.c, RESYNC_WINDOW); here
+#: it is two steps, one that reads and one that writes.
 STEP_BYTES = 1 << 20
 _SECTOR_BYTES = 512
 
@@ -83,7 +83,8 @@ def add_array(
     rebuild: Rebuild | None = None,
     read_balance: ReadBalance = "fewest",
 ) -> int:
-    """Put an array over *members* (stations of equal drives, NONE for one that has failed) into the plant; return its station.
+    """Put an array over *members* (stations of equal drives, NONE for one that has failed) into the plant; return its
+    station.
 
     In RAID 10 members 2i and 2i + 1 are mirrors. *overhead_ns* passes before the members get their requests.
     *stripe_bytes* is the length of a unit (:func:`unit_bytes`). Members of a *rebuild* are replacements.

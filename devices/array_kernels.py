@@ -1,11 +1,12 @@
 """Striped and mirrored arrays as passive machines: ``finish`` makes a request for each member that holds a part.
 
 A member's parts of one request lie next to each other on it (unit u of a stripe over n columns is unit u // n of column
-u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a column: a write goes to all of them, a read
-to the one with the fewest outstanding requests, and to the one after the last that read when they are equal. Copies that
-have failed, or do not hold the data yet, are left out of reads; writes go to all members that are there.
+u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a column: a write goes to all of them, a
+read to the one with the fewest outstanding requests, and to the one after the last that read when they are equal.
+Copies that have failed, or do not hold the data yet, are left out of reads; writes go to all members that are there.
 
-Of every array, parity or not: a member holds all its data, none, or, on a replacement that is being filled, the first part.
+Of every array, parity or not: a member holds all its data, none, or, on a replacement that is being filled, the first
+part.
 """
 
 from tiersim.devices.children import add_background, add_child
@@ -57,7 +58,9 @@ def _cost(p: Plant, array: int, member: int, offset_bytes: int) -> int:
 
 @kernel
 def choose_copy(p: Plant, array: int, column: int, offset_bytes: int, end_bytes: int) -> int:
-    """Which member of a mirrored column reads: the one with the least cost; among equals the one after the last that read."""
+    """Which member of a mirrored column reads: the one with the least cost; among equals the one after the last that
+    read.
+    """
     a = p.arrays[array]
     copies = a["copies"]
     place = column * copies
@@ -126,7 +129,9 @@ def _parts(p: Plant, array: int, slot: int) -> int:
 
 @kernel
 def finish_array(p: Plant, array: int, slot: int) -> int:
-    """Make the members' requests; returns how many. A flush goes to every member. The first request begins a rebuild."""
+    """Make the members' requests; returns how many. A flush goes to every member. The first
+    request begins a rebuild.
+    """
     made = _parts(p, array, slot)
     a = p.arrays[array]
     if a["rebuild"] != NONE:

@@ -1,16 +1,17 @@
 """The blocks of a cache: which are there, in what state, and which was used longest ago.
 
-A block is found by its number modulo the number of places: neighbours on the volume have neighbouring lists, so memory is
-touched only where the volume is used. Clean and dirty blocks stand in a ring each, in the order of their last use; a block
-that is being copied stands in none, so it is never chosen. The heads of the rings are the first two rows of a cache; the
-others are places, counted from FIRST_PLACE, in the order in which they lie on the flash volume.
+A block is found by its number modulo the number of places: neighbours on the volume have neighbouring lists, so memory
+is touched only where the volume is used. Clean and dirty blocks stand in a ring each, in the order of their last use; a
+block that is being copied stands in none, so it is never chosen. The heads of the rings are the first two rows of a
+cache; the others are places, counted from FIRST_PLACE, in the order in which they lie on the flash volume.
 """
 
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 
-#: CLEANING: it is being written back; REDIRTIED: and was written to meanwhile. FILLING: it is being read from the backing
-#: volume; STALE: and was written to meanwhile. The lists of clean and dirty blocks bear the numbers of those states.
+#: CLEANING: it is being written back; REDIRTIED: and was written to meanwhile. FILLING: it is being read from the
+#: backing volume; STALE: and was written to meanwhile. The lists of clean and dirty blocks bear the numbers of those
+#: states.
 CLEAN, DIRTY, CLEANING, REDIRTIED, FILLING, STALE = range(6)
 NOWHERE = 0
 FIRST_PLACE = 2
@@ -100,7 +101,9 @@ def _forget(p: Plant, cache: int, place: int) -> None:
 
 @kernel
 def take_place(p: Plant, cache: int, block: int, state: int, now: int) -> int:
-    """Put a block that is not there into a place, one not used yet or the oldest clean one's; NOWHERE if all are dirty."""
+    """Put a block that is not there into a place, one not used yet or the oldest clean one's;
+    NOWHERE if all are dirty.
+    """
     c = p.flash_caches[cache]
     if c["used"] < c["blocks"]:
         if c["used"] == 0:  # rows begin as zeros: the ring of dirty blocks has to be closed

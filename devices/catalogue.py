@@ -78,7 +78,8 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
-    """Load a device by catalogue name, or from a ``.toml`` file or DiskSim's parameters (relative to the folder *beside*).
+    """Load a device by catalogue name, or from a ``.toml`` file or DiskSim's parameters (relative to the folder
+    *beside*).
 
     Raises ScenarioError.
     """

@@ -1,7 +1,8 @@
 """What a channel has been promised to: a short calendar of busy times, in order and apart.
 
-A transfer takes all time that is left from when its data are there, in pieces if it must (a controller can pause a transfer and
-go on with it), so one that was planned early and is ready late does not keep others from the bus, and no gap is lost.
+A transfer takes all time that is left from when its data are there, in pieces if it must (a controller can pause a
+transfer and go on with it), so one that was planned early and is ready late does not keep others from the bus, and no
+gap is lost.
 """
 
 from tiersim.devices.station_records import Plant

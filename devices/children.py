@@ -6,7 +6,9 @@ from tiersim.kernel import kernel
 
 @kernel
 def add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
-    """Write a child behind the *made* ones that are there: the request it is a part of waits for it; returns how many."""
+    """Write a child behind the *made* ones that are there: the request it is a part of waits for
+    it; returns how many.
+    """
     child = p.children[made]
     child["station"] = station
     child["op"] = op
@@ -20,8 +22,8 @@ def add_child(p: Plant, made: int, station: int, op: int, offset_bytes: int, len
 def add_background(p: Plant, made: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
     """Write a request behind the *made* ones that nobody waits for, such as a destage; returns how many there are now.
 
-    It has no parent and no row. It goes to the station that makes it, as a rule: that sees it in ``accept``, lets it wait
-    as long as it likes, cuts it into children in ``finish`` and hears of its end in ``resume``.
+    It has no parent and no row. It goes to the station that makes it, as a rule: that sees it in ``accept``, lets it
+    wait as long as it likes, cuts it into children in ``finish`` and hears of its end in ``resume``.
     """
     made = add_child(p, made, station, op, offset_bytes, length_bytes)
     p.children[made - 1]["background"] = 1

@@ -1,4 +1,6 @@
-"""What a cloud provider sells: limits by size, what can be provisioned, bursts; an order for it becomes a volume with limits."""
+"""What a cloud provider sells: limits by size, what can be provisioned, bursts; an order for it becomes a volume with
+limits.
+"""
 
 from typing import Any, Literal
 
@@ -81,9 +83,11 @@ class CloudVolume(Sourced):
         steps, ordered = self.sizes or (), self.provisioned or ()
         included = {
             "iops": self.iops or self.iops_per_gib or (steps and all(step.iops for step in steps)),
-            "throughput": self.throughput
-            or ("throughput" not in ordered and self.throughput_per_iops)
-            or (steps and all(step.throughput for step in steps)),
+            "throughput": (
+                self.throughput
+                or ("throughput" not in ordered and self.throughput_per_iops)
+                or (steps and all(step.throughput for step in steps))
+            ),
         }
         for key, found in included.items():
             if key in ordered and getattr(self, f"most_{key}") is None:
@@ -241,7 +245,9 @@ def _rate(bytes_per_s: int) -> str:
 
 
 def describe(offer: CloudVolume) -> dict[str, Any]:
-    """Figures that a person checks an offer by: of what one gets without an order, or of the largest that can be ordered."""
+    """Figures that a person checks an offer by: of what one gets without an order, or of the largest that can be
+    ordered.
+    """
     size = offer.largest if offer.depends_on_size else None
     iops = offer.most_iops if offer.iops is None and "iops" in (offer.provisioned or ()) else None
     rate = offer.most_throughput if offer.throughput is None and "throughput" in (offer.provisioned or ()) else None

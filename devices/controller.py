@@ -31,8 +31,9 @@ Defect = Literal["perc6-raid0-write-back"]
 DEFECT_BYTES_PER_S: dict[Defect, int] = {"perc6-raid0-write-back": 32_000_000}
 DEFECTS: dict[Defect, str] = {
     "perc6-raid0-write-back": (
-        "writes to RAID 0 of two drives or more are held to 32 MB/s: what a PERC 6/i with firmware 6.0.2-0002 was measured to "
-        "do with its write cache on (31-33 MB/s sequential at 256 KB, 5 drives); a defect of that firmware, not physics"
+        "writes to RAID 0 of two drives or more are held to 32 MB/s: what a PERC 6/i with firmware 6.0.2-0002 was"
+        " measured to do with its write cache on (31-33 MB/s sequential at 256 KB, 5 drives); a defect of that"
+        " firmware, not physics"
     )
 }
 

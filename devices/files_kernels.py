@@ -1,8 +1,8 @@
 """A file system between a database and a volume, as a passive machine.
 
-A flush takes ``overhead_ns`` here before it goes down: file system, journal and scheduler, all put before the device, for
-nobody knows how much of it comes after. Everything else passes at once. With an ordered journal a flush waits first, until
-all writes that came before it are done, whatever file they belong to.
+A flush takes ``overhead_ns`` here before it goes down: file system, journal and scheduler, all put before the device,
+for nobody knows how much of it comes after. Everything else passes at once. With an ordered journal a flush waits
+first, until all writes that came before it are done, whatever file they belong to.
 """
 
 from tiersim.devices import queue

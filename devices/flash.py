@@ -90,8 +90,8 @@ class Flash(Sourced):
     def flushes_alone(self) -> bool:
         """Whether a flush waits for the commands before it, and those behind it for the flush: SATA does not queue it.
 
-        FLUSH CACHE EXT is no command of SATA's native queue, and with one of those nothing else may be outstanding (ATA command set; Linux:
-        drivers/ata, ata_std_qc_defer).
+        FLUSH CACHE EXT is no command of SATA's native queue, and with one of those nothing else may be outstanding (ATA
+        command set; Linux: drivers/ata, ata_std_qc_defer).
         """
         return (self.interface or "").startswith("SATA")
 
@@ -116,8 +116,8 @@ class Flash(Sourced):
     def copy_ns(self) -> int:
         """Die time that collection needs for a unit: its share of a program and of sensing a page of its victim.
 
-        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u. Small blocks with
-        much spare space may have none, v = 0; a copy would be alone then.
+        Of a page with u units, each valid with probability v = 1 - 1/WA, at least one is with 1 - (1 - v)^u. Small
+        blocks with much spare space may have none, v = 0; a copy would be alone then.
         """
         valid = 1 - 1 / self.steady_amplification
         units = self.page // self.unit
@@ -196,7 +196,9 @@ def _out_of_step(dies: int, whole: int) -> list[int]:
 
 
 def flash_figures(plant: Plant, row: int) -> dict[str, Any]:
-    """Units that were programmed for each one that the host wrote; None while it has written nothing to a mapped drive."""
+    """Units that were programmed for each one that the host wrote; None while it has written
+    nothing to a mapped drive.
+    """
     drive = plant.flashes[row]
     if drive["ftl"] == NONE:
         return {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}

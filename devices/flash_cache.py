@@ -36,7 +36,9 @@ def problem_with_cache(flash_bytes: int, backing_bytes: int, block_bytes: int) -
 def add_flash_cache(
     builder: PlantBuilder, name: str, caching: Caching, flash: int, flash_bytes: int, backing: int, backing_bytes: int
 ) -> int:
-    """Put a cache into the plant and return its station: volume *flash* holds blocks of volume *backing*; it is empty."""
+    """Put a cache into the plant and return its station: volume *flash* holds blocks of volume
+    *backing*; it is empty.
+    """
     backing_blocks = backing_bytes // caching.block_bytes
     blocks = min(flash_bytes // caching.block_bytes, max(backing_blocks, 1))
     row = builder.row(

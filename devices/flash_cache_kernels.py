@@ -1,9 +1,9 @@
 """A flash volume as the cache of a slower one, as a passive machine.
 
-What is in the cache is read from flash. What is not is read from the backing volume, and then put into the cache: a block
-that was read whole is written to flash, one that was read in part is first read whole. In write-back mode a write ends in
-flash if its block is there or is overwritten whole; else it ends on the backing volume, and its block follows. Otherwise
-writes end on the backing volume, and on flash as well where the block is there.
+What is in the cache is read from flash. What is not is read from the backing volume, and then put into the cache: a
+block that was read whole is written to flash, one that was read in part is first read whole. In write-back mode a write
+ends in flash if its block is there or is overwritten whole; else it ends on the backing volume, and its block follows.
+Otherwise writes end on the backing volume, and on flash as well where the block is there.
 
 Copies between the volumes are background requests of the station to itself; what they do is told by their operation.
 """
@@ -35,10 +35,11 @@ from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 #: A request of more blocks goes on when the first so many are done: children are written to a table of fixed size.
 BLOCKS_AT_ONCE = 256
-#: Most copies between the volumes under way. Source: bcache, drivers/md/bcache/writeback.c, bch_cached_dev_writeback_init.
+#: Most copies between the volumes under way. Source: bcache, drivers/md/bcache/writeback.c,
+#: bch_cached_dev_writeback_init.
 MOST_COPIES = 64
-#: Dirty blocks that follow each other are written back together up to this length. Source: dm-cache's migration_threshold,
-#: Documentation/admin-guide/device-mapper/cache.rst: 2048 sectors.
+#: Dirty blocks that follow each other are written back together up to this length. Source: dm-cache's
+#: migration_threshold, Documentation/admin-guide/device-mapper/cache.rst: 2048 sectors.
 WRITE_BACK_BYTES = 1 << 20
 #: How many streams of sequential requests are remembered. Source: bcache, Documentation/admin-guide/bcache.rst.
 STREAMS = 128

@@ -149,7 +149,9 @@ def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 @kernel
 def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
-    """Read units that lie where the map says; what was never written needs no die. Returns when the last has left its die."""
+    """Read units that lie where the map says; what was never written needs no die. Returns when the last has left its
+    die.
+    """
     f = p.flashes[flash]
     page_units = f["page_units"]
     plane_units = page_units // f["planes"]
@@ -188,8 +190,8 @@ def _die_of(p: Plant, flash: int, unit: int) -> int:
 def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: Part) -> int:
     """Read a part of a page; returns when it has left over the channel.
 
-    What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun, when that
-    leaves its planes alone; or else the die senses anew when it is free.
+    What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun,
+    when that leaves its planes alone; or else the die senses anew when it is free.
     """
     f = p.flashes[flash]
     die, page, units, planes = part
@@ -262,8 +264,8 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
     f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
     p.work_ns[station, LINK] += on_link
     at = max(f["link_free_ns"], f["to_buffer_free_ns"])
-    # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush (Crucial T500, Samsung 990 PRO;
-    # fio of M. Callaghan, mytools)
+    # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush (Crucial T500,
+    # Samsung 990 PRO; fio of M. Callaghan, mytools)
     if not f["protected"]:
         at = max(at, f["last_flush_ns"])
     if f["buffer_ps_per_byte"] > 0:
@@ -350,8 +352,8 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
 def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
     """Take *units* over the channel of a die; returns when the last is over.
 
-    What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at the
-    earliest; reads do not see it: nobody knows yet what lies between.
+    What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at
+    the earliest; reads do not see it: nobody knows yet what lies between.
     """
     f = p.flashes[flash]
     channel = die % f["channels"]

@@ -67,7 +67,8 @@ class PageMapping:
 
 
 def add_ftl(builder: PlantBuilder, mapping: PageMapping, *, steady: bool) -> int:
-    """Put a translation layer into the plant and return its row; raises ValueError if :meth:`PageMapping.problem` finds one.
+    """Put a translation layer into the plant and return its row; raises ValueError if :meth:`PageMapping.problem` finds
+    one.
 
     *steady*: full, and overwritten at random for ever; otherwise nothing is written.
     """

@@ -1,10 +1,10 @@
 """A page-mapped flash translation layer: where each unit of a drive lies, and the collection of stale ones.
 
 Each die fills one block at a time, with units of the host and those that collection copies. When its last erased block
-becomes the active one, a victim is chosen. Its valid units are copied while the host fills the active block, so many for
-each unit of the host that they are done when the block is full, and the victim is erased. So no write waits for a whole
-block, unless the victim leaves room for a single unit. (LRU cleaning may meet blocks without any stale unit; these are
-copied whole before a write.)
+becomes the active one, a victim is chosen. Its valid units are copied while the host fills the active block, so many
+for each unit of the host that they are done when the block is full, and the victim is erased. So no write waits for a
+whole block, unless the victim leaves room for a single unit. (LRU cleaning may meet blocks without any stale unit;
+these are copied whole before a write.)
 
 A place is valid if the map of logical units points to it; nothing else is kept about it.
 """
@@ -169,8 +169,8 @@ def _copy(p: Plant, ftl: int, die: int, count: int) -> None:
 def _collect(p: Plant, ftl: int, die: int) -> int:
     """Make room for one unit of the host on a die; returns how many units were copied for it.
 
-    Of the active block's places, one is kept for each valid unit of the victim. The others, at least one, are the host's; the
-    victim is empty when the last of them is taken.
+    Of the active block's places, one is kept for each valid unit of the victim. The others, at least one, are the
+    host's; the victim is empty when the last of them is taken.
     """
     f = p.ftls[ftl]
     d = p.ftl_dies[f["first_die"] + die]

@@ -37,8 +37,8 @@ def add_port(
 ) -> int:
     """Put a port to station *below* into the plant and return it; reads and writes longer than *part_bytes* are cut.
 
-    If *below* is a station for several volumes, *beyond* is the one behind it for the requests of this port. *base_bytes* is
-    where the volume begins below.
+    If *below* is a station for several volumes, *beyond* is the one behind it for the requests of this port.
+    *base_bytes* is where the volume begins below.
     """
     row = builder.row("ports", below=below, beyond=beyond, part_bytes=part_bytes, base_bytes=base_bytes)
     return builder.station(PORT, row, name, {}, children=PARTS_AT_ONCE if part_bytes else 1)

@@ -59,7 +59,8 @@ class Drive(Sourced):
     write_interface_rate: BytesPerSecond | None = Field(default=None, gt=0)  # None: as interface_rate
     completion_overhead: Nanoseconds | None = None
     write_completion_overhead: Nanoseconds | None = None  # None: as completion_overhead
-    #: of a command that needs no arm: a read after a read, a read after a write, a write after a read, one after a write
+    #: of a command that needs no arm: a read after a read, a read after a write, a write after a read, one after a
+    #: write
     hit_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
     miss_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None  # of one that needs the arm
     data_overhead: Nanoseconds | None = None  # before data pass the interface
@@ -128,8 +129,9 @@ class Hdd(Drive):
         if not self.sources["seek_single_cylinder"].startswith("datasheet"):
             return []
         text = (
-            f"{self.name}: deep queues come out too fast (up to 84 % at 64 commands on the Cheetah 15K.7), as the data sheet's shortest seek "
-            "leaves out settling; fit seek_single_cylinder to a measurement, or give a measured curve"
+            f"{self.name}: deep queues come out too fast (up to 84 % at 64 commands on the Cheetah 15K.7), as the data"
+            " sheet's shortest seek leaves out settling; fit seek_single_cylinder to a measurement, or give a measured"
+            " curve"
         )
         return [text]
 

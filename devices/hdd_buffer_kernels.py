@@ -1,11 +1,13 @@
-"""A disk drive with a buffer on board: segments that reads are served from, read-ahead, writes that end before the platter.
+"""A disk drive with a buffer on board: segments that reads are served from, read-ahead, writes that end before the
+platter.
 
 The arm has work of its own: it reads ahead and writes what waits in the buffer. Nobody waits for that, so it makes no
 events: before a command is chosen, :func:`catch_up` works out what the arm did since the last one. It writes first, the
-nearest first, then reads ahead until a command comes; a command waits for the write that the arm is at, not for the read.
+nearest first, then reads ahead until a command comes; a command waits for the write that the arm is at, not for the
+read.
 
-After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101, disk
-buffer); where measured response times contradict it, as they do: ``docs/devices.md``.
+After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101,
+disk buffer); where measured response times contradict it, as they do: ``docs/devices.md``.
 """
 
 from tiersim.devices import queue
@@ -31,10 +33,11 @@ from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 #: the cylinder; until the segment is full.
 AHEAD_NONE, AHEAD_TRACK, AHEAD_NEXT_TRACK, AHEAD_CYLINDER, AHEAD_SEGMENT = range(5)
 
-#: Where the times of commands lie. Of those that the buffer serves, and of those that need the arm: a read after a read, a read
-#: after a write, a write after a read, a write after a write. Before data pass; to reconnect, and to do so after an extra
-#: disconnect; to disconnect: a read after a read, a read after a write, a write; at the end of a read and of a write. Of an extra
-#: disconnect: to understand the command, until the arm moves, to disconnect, until the drive reconnects, to disconnect again.
+#: Where the times of commands lie. Of those that the buffer serves, and of those that need the arm: a read after a
+#: read, a read after a write, a write after a read, a write after a write. Before data pass; to reconnect, and to do so
+#: after an extra disconnect; to disconnect: a read after a read, a read after a write, a write; at the end of a read
+#: and of a write. Of an extra disconnect: to understand the command, until the arm moves, to disconnect, until the
+#: drive reconnects, to disconnect again.
 HIT, MISS, DATA, RECONNECT, DISCONNECT, COMPLETION = 0, 4, 8, 9, 11, 14
 EXTRA_COMMAND, EXTRA_SEEK, EXTRA_DISCONNECT, EXTRA_PAUSE, EXTRA_SECOND = range(16, 21)
 #: A drive with extra disconnects begins to write when so many sectors are there, more of a long write (DiskSim 4.0,
@@ -215,7 +218,9 @@ def _fill(p: Plant, drive: int, segment: int, first: int, end: int) -> None:
 
 @kernel
 def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
-    """What a write brings goes into a segment, by most drives the one that was used last; what it makes out of date is emptied."""
+    """What a write brings goes into a segment, by most drives the one that was used last; what it makes out of date is
+    emptied.
+    """
     d = p.drives[drive]
     chosen = d["first_segment"]
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
@@ -242,7 +247,9 @@ def _soon_ahead(p: Plant, drive: int, sector: int) -> bool:
 
 @kernel
 def _goes_on(p: Plant, drive: int, slot: int, first: int) -> bool:
-    """Whether a read begins where the last one ended and was waiting when the arm came there: it reads on without a turn lost."""
+    """Whether a read begins where the last one ended and was waiting when the arm came there: it reads on without a
+    turn lost.
+    """
     d = p.drives[drive]
     return bool(
         first == d["read_end"] and d["after_write"] == 0 and p.requests[slot]["accepted_ns"] <= d["arm_free_ns"]
@@ -406,11 +413,12 @@ def _flush(p: Plant, drive: int, now: int) -> int:
 
 @kernel(hot=True)
 def _cost(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
-    """What the scheduler goes by (see :func:`tiersim.devices.hdd_kernels.cost_of`); what needs no arm goes first, and then the next of a stream.
+    """What the scheduler goes by (see :func:`tiersim.devices.hdd_kernels.cost_of`); what needs no arm goes first, and
+    then the next of a stream.
 
     A stream of writes is kept in order although each of them has just missed its turn: drives behind a controller were
-    measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6, write-through; see
-    docs/accuracy.md).
+    measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6, write-through;
+    see docs/accuracy.md).
     """
     d = p.drives[drive]
     request = p.requests[slot]
@@ -443,7 +451,8 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
     if p.links[best]["next"] != NONE and now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
         begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
         angle = angle_at(begun, d["revolution_ps"], d["phase_ps"])
-        # The search of the drive without a buffer, with other costs: code that is given a function is compiled in each process anew.
+        # The search of the drive without a buffer, with other costs: code that is given a function is compiled in each
+        # process anew.
         least = _cost(p, drive, best, angle, NEVER)
         previous = best
         candidate = p.links[best]["next"]

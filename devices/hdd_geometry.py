@@ -1,4 +1,6 @@
-"""Where sectors lie on a disk drive, and how long its arm takes: tables for the kernels, from a datasheet or a measurement."""
+"""Where sectors lie on a disk drive, and how long its arm takes: tables for the kernels, from a datasheet or a
+measurement.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ HINT_BITS = 10
 
 @dataclass(frozen=True)
 class Zone:
-    """Neighbouring cylinders with as many sectors a track; ``runs``: where its sectors lie, bad and spare ones left out."""
+    """Neighbouring cylinders with as many sectors a track; ``runs``: where its sectors lie, bad and spare ones left
+    out.
+    """
 
     first_cylinder: int
     sectors_per_track: int
@@ -104,7 +108,9 @@ def lee_curve_ns(cylinders: int, least: int, average: int, most: int) -> NDArray
 
 
 def measured_curve_ns(cylinders: int, points: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """Seek time by distance in cylinders on straight lines between measured (distance, ns), and beyond; int64[cylinders]."""
+    """Seek time by distance in cylinders on straight lines between measured (distance, ns), and beyond;
+    int64[cylinders].
+    """
     distances, times = (list(column) for column in zip((0, 0), *points, strict=True))
     slope = (times[-1] - times[-2]) / (distances[-1] - distances[-2])
     beyond = max(cylinders, distances[-1] + 1)

@@ -2,7 +2,8 @@
 
 Mechanics after Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: service =
 command overhead + seek + settle + rotation + transfer. The platter keeps its absolute angle, so a request that just
-misses its sector waits a whole revolution. What a buffer on board changes is in :mod:`tiersim.devices.hdd_buffer_kernels`.
+misses its sector waits a whole revolution. What a buffer on board changes is in
+:mod:`tiersim.devices.hdd_buffer_kernels`.
 """
 
 from typing import NamedTuple
@@ -67,8 +68,8 @@ def locate(p: Plant, drive: int, sector: int) -> Place:
 def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tuple[int, int]:
     """Time of a transfer that begins at a sector, which lies *at* a place, and the track that it ends on: (ps, track).
 
-    Over the end of a track, or a bad sector, it goes on where the next sector comes under a head: skew is chosen so that this
-    hides the switch to the next track.
+    Over the end of a track, or a bad sector, it goes on where the next sector comes under a head: skew is chosen so
+    that this hides the switch to the next track.
     """
     z = p.zones[at.zone]
     passed = 0
@@ -89,10 +90,11 @@ def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tupl
 def passage(
     p: Plant, drive: int, sector: int, sectors: int, at: Place, mark: int, interface_ps: int
 ) -> tuple[int, int, int]:
-    """When data can pass the interface, in ps from the start of a transfer that begins at a sector, which lies *at* a place.
+    """When data can pass the interface, in ps from the start of a transfer that begins at a sector, which lies *at* a
+    place.
 
-    Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write: how long
-    before the start data must have begun to come for each sector to be there when the head is.
+    Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write:
+    how long before the start data must have begun to come for each sector to be there when the head is.
     """
     passed = 0
     done = 0
@@ -150,7 +152,9 @@ def seek_ns(p: Plant, table: int, distance: int) -> int:
 
 @kernel
 def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
-    """Time of the arm and the heads to another track: they move and switch at once; a write waits until they have settled."""
+    """Time of the arm and the heads to another track: they move and switch at once; a write waits until they have
+    settled.
+    """
     d = p.drives[drive]
     distance = abs(cylinder - d["cylinder"])
     if distance > 0:
@@ -191,7 +195,9 @@ def go_to(p: Plant, drive: int, track: int) -> None:
 
 @kernel(hot=True)
 def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
-    """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say less, but not less than *least*."""
+    """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say
+    less, but not less than *least*.
+    """
     link = p.links[slot]
     if p.drives[drive]["by_distance"] == 1:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
@@ -213,8 +219,8 @@ def overhead_ns(p: Plant, drive: int, op: int) -> int:
 def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
     """Take a request into the queue and work out where it lies.
 
-    Without writes in a buffer a flush ends at once: the arm has no part in it. (Linux does not even send it to such a drive:
-    Documentation/block/writeback_cache_control.)
+    Without writes in a buffer a flush ends at once: the arm has no part in it. (Linux does not even send it to such a
+    drive: Documentation/block/writeback_cache_control.)
     """
     request = p.requests[slot]
     if request["op"] == FLUSH:

@@ -38,7 +38,9 @@ def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: S
 
 
 def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
-    """Put the queue of volume *name*, if it has one, before its devices at station *below*; return what takes requests."""
+    """Put the queue of volume *name*, if it has one, before its devices at station *below*; return
+    what takes requests.
+    """
     if host.queue_depth is None:
         return below
     merge_bytes = host.max_request_bytes if host.merge else None

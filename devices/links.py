@@ -1,7 +1,7 @@
 """Links between host, controller and drives: what one direction carries, from the names that people use.
 
-Every link here is full duplex. A rate is line rate × encoding × share of payload in a frame; commands, acknowledgements and
-flow control are left out.
+Every link here is full duplex. A rate is line rate × encoding × share of payload in a frame; commands, acknowledgements
+and flow control are left out.
 """
 
 import re
@@ -29,8 +29,8 @@ class Link:
 
 _8B10B, _64B66B, _128B130B, _128B150B = Fraction(8, 10), Fraction(64, 66), Fraction(128, 130), Fraction(128, 150)
 
-#: Two framing symbols, sequence number, header of 3 words, LCRC: 20 bytes around the 128 that a packet holds unless system
-#: software allows more. Gen 3 and later have a token of 4 bytes for both symbols: as much.
+#: Two framing symbols, sequence number, header of 3 words, LCRC: 20 bytes around the 128 that a packet holds unless
+#: system software allows more. Gen 3 and later have a token of 4 bytes for both symbols: as much.
 _PCIE_PAYLOAD = Fraction(128, 128 + 20)
 _PCIE = "PCI Express Base Specification; 128-byte payload and 20 bytes around it: Intel AN 456 and AN 708"
 #: Start of frame, header of 24 bytes, CRC, end of frame around up to 1024 bytes.
@@ -39,8 +39,8 @@ _SAS = "SAS standards (T10): 8b/10b to 12 Gb/s, 128b/150b at 22.5 Gb/s; SSP fram
 #: Start, type word, CRC, end around up to 8192 bytes.
 _SATA_PAYLOAD = Fraction(8192, 8192 + 16)
 _SATA = "Serial ATA specification: 8b/10b, data FIS of 8192 bytes and 16 around it"
-#: Start, header of 24 bytes, CRC, end and six idle words around 2048 bytes: 4, 8 and 16 GFC come to 413, 826 and 1652 MB/s,
-#: which the trade calls 400, 800 and 1600.
+#: Start, header of 24 bytes, CRC, end and six idle words around 2048 bytes: 4, 8 and 16 GFC come to 413, 826 and 1652
+#: MB/s, which the trade calls 400, 800 and 1600.
 _FC_PAYLOAD = Fraction(2048, 2048 + 36 + 24)
 _FC = "FC-PI and FC-FS: 1.0625 Gb/s times the speed with 8b/10b, 14.025 Gb/s with 64b/66b at 16GFC; frame of 2048 bytes"
 #: TCP over IPv4: 1460 bytes of 1500, and 38 around those: preamble, header, CRC, gap.
@@ -83,7 +83,9 @@ LINKS: dict[str, Link] = {
 
 
 def link_bytes_per_s(name: str) -> int:
-    """Bytes per second that a link carries in one direction, by a name such as ``sata3`` or ``pcie2-x8``; raises ValueError."""
+    """Bytes per second that a link carries in one direction, by a name such as ``sata3`` or ``pcie2-x8``; raises
+    ValueError.
+    """
     match = re.fullmatch(r"([a-z]+[0-9]+)(?:-x([0-9]+))?", name)
     if match is None or match[1] not in LINKS:
         kind = name.partition("-")[0]

@@ -1,7 +1,7 @@
 """The recorded hardware as it answered: latencies drawn from those that were measured, whatever else is outstanding.
 
-It answers no what-if about load, and none about addresses. It is what a replay can be checked with: on it, everything that
-the host does between its requests must come out as it was recorded.
+It answers no what-if about load, and none about addresses. It is what a replay can be checked with: on it, everything
+that the host does between its requests must come out as it was recorded.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """A neighbour as a passive machine: requests of others, at random times and places, for the devices behind it.
 
-Ours pass at once. The neighbour's are background requests, one for each arrival of a Poisson process: it is accepted when
-the one before it arrives, is done a drawn gap later, and then makes its successor and the neighbour's request. The
+Ours pass at once. The neighbour's are background requests, one for each arrival of a Poisson process: it is accepted
+when the one before it arrives, is done a drawn gap later, and then makes its successor and the neighbour's request. The
 first one comes with the first request of ours.
 """
 

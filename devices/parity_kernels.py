@@ -1,9 +1,9 @@
 """RAID 5 and RAID 6 as passive machines: requests are cut into reads, whole rows and rows written in part.
 
-A row holds one stripe unit of every member. Parity rotates as in Linux md's left-symmetric layout
-(drivers/md/raid5.c, raid5_compute_sector): P of row r is on member n - 1 - r mod n, Q of RAID 6 on the next one, and data
-follow them in turn. A row that is written whole needs no old data; one that is written in part goes to the station for
-that (:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only, as in md's make_discard_request.
+A row holds one stripe unit of every member. Parity rotates as in Linux md's left-symmetric layout (drivers/md/raid5.c,
+raid5_compute_sector): P of row r is on member n - 1 - r mod n, Q of RAID 6 on the next one, and data follow them in
+turn. A row that is written whole needs no old data; one that is written in part goes to the station for that
+(:mod:`tiersim.devices.stripes_kernels`). A discard reaches whole rows only, as in md's make_discard_request.
 """
 
 from tiersim.devices.array_kernels import add_part, begin_rebuild, holds_data
@@ -41,7 +41,9 @@ def _to_all(p: Plant, array: int, made: int, op: int, offset_bytes: int, length_
 
 @kernel
 def touched_units(unit_bytes: int, begin: int, end: int) -> tuple[int, int, int, int]:
-    """Units of a row that its bytes *begin* to *end* lie in: (first, last, where in the first, up to where in the last)."""
+    """Units of a row that its bytes *begin* to *end* lie in: (first, last, where in the first, up to where in the
+    last).
+    """
     first = begin // unit_bytes
     last = (end - 1) // unit_bytes
     return first, last, begin - first * unit_bytes, end - last * unit_bytes
@@ -181,7 +183,9 @@ def _parts(p: Plant, array: int, slot: int) -> int:
 
 @kernel
 def finish_parity(p: Plant, array: int, slot: int) -> int:
-    """Make the parts of a request; returns how many. A flush goes to every member. The first request begins a rebuild."""
+    """Make the parts of a request; returns how many. A flush goes to every member. The first
+    request begins a rebuild.
+    """
     made = _parts(p, array, slot)
     a = p.parities[array]
     if a["rebuild"] != NONE:

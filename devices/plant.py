@@ -50,7 +50,8 @@ class PlantBuilder:
         return self._queues - 1
 
     def reserve(self, table: str, count: int) -> int:
-        """Make room for *count* rows of zeros in ``lines``, ``cached_blocks``, ``mapped_blocks`` or ``units``; returns the first.
+        """Make room for *count* rows of zeros in ``lines``, ``cached_blocks``, ``mapped_blocks`` or ``units``; returns
+        the first.
 
         Memory is taken when they are written to.
         """
@@ -94,7 +95,8 @@ class PlantBuilder:
         children: int = 0,
         role: str | None = None,
     ) -> int:
-        """Append a station: *resources* gives the number of servers by name, *children* the most that one request makes.
+        """Append a station: *resources* gives the number of servers by name, *children* the most that one request
+        makes.
 
         *role* is what people see in place of its kind.
         """

@@ -1,8 +1,8 @@
 """What physics and standards exclude: reasons to refuse a drive's numbers, each one sentence naming key and value.
 
-Pure functions over plain values: times in ns, sizes in bytes, rates in bytes per second. A key that is not there is not judged.
-Every bound lies beyond the fastest that was ever published, so what it excludes is a slip: a unit, a decimal point, a
-buffer's latency in place of a cell's ("2 µs" was printed of an ioDrive Duo's reads).
+Pure functions over plain values: times in ns, sizes in bytes, rates in bytes per second. A key that is not there is not
+judged. Every bound lies beyond the fastest that was ever published, so what it excludes is a slip: a unit, a decimal
+point, a buffer's latency in place of a cell's ("2 µs" was printed of an ioDrive Duo's reads).
 """
 
 import re
@@ -12,15 +12,17 @@ from typing import Any
 
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
-#: Shortest time to sense a page. SLC: Z-NAND, 3 µs (Samsung, ISSCC 2018, in AnandTech 13951). TLC: half of 40 µs (Samsung,
-#: ISSCC 2021, in AnandTech 16491), since the lower page of a cell is sensed with fewer levels than the mean; MLC is not
-#: published below TLC. QLC: half of what is left of whole reads of 100 µs (Micron 6600 ION).
+#: Shortest time to sense a page. SLC: Z-NAND, 3 µs (Samsung, ISSCC 2018, in AnandTech 13951). TLC: half of 40 µs
+#: (Samsung, ISSCC 2021, in AnandTech 16491), since the lower page of a cell is sensed with fewer levels than the mean;
+#: MLC is not published below TLC. QLC: half of what is left of whole reads of 100 µs (Micron 6600 ION).
 SENSE_LEAST_NS = {"slc": 3_000, "mlc": 20_000, "tlc": 20_000, "qlc": 40_000}
-#: Shortest program. SLC: Z-NAND, 100 µs, halved; the others used with one bit a cell, which client drives do with their caches.
+#: Shortest program. SLC: Z-NAND, 100 µs, halved; the others used with one bit a cell, which client drives do with their
+#: caches.
 PROGRAM_LEAST_NS = 50_000
 #: Shortest whole read of NAND, 4 KiB: Z-NAND drives have 12 to 20 µs (Samsung SZ985, Tom's Hardware 36420).
 NAND_READ_LEAST_NS = 10_000
-#: 3D XPoint: whole reads of 4 KiB take 8.9 µs on the slowest drive (Optane P4800X, AnandTech 11209); the cell is part of that.
+#: 3D XPoint: whole reads of 4 KiB take 8.9 µs on the slowest drive (Optane P4800X, AnandTech 11209); the cell is part
+#: of that.
 XPOINT_READ_MOST_NS = 8_900
 #: Drive writes a day, over five years: the highest rating is 100 (Optane P5800X).
 DRIVE_WRITES_MOST = 200
@@ -29,14 +31,24 @@ _DAYS = 5 * 365
 _LANE_BYTES_PER_S = {1: 250e6, 2: 500e6, 3: 984.6e6, 4: 1969.2e6, 5: 3938.5e6, 6: 7563e6}
 #: Serial links, one port each: 8b/10b, but 24 Gb/s SAS with 128b/150b. Fibre Channel as its standard names the rates.
 _PORT_BYTES_PER_S = {
-    ("SATA", "1.5"): 150e6, ("SATA", "3"): 300e6, ("SATA", "6"): 600e6, ("SAS", "3"): 300e6, ("SAS", "6"): 600e6, ("SAS", "12"): 1200e6,
-    ("SAS", "24"): 2400e6, ("FC", "4"): 400e6, ("FC", "8"): 800e6, ("FC", "16"): 1600e6, ("FC", "32"): 3200e6,
-}  # fmt: skip
+    ("SATA", "1.5"): 150e6,
+    ("SATA", "3"): 300e6,
+    ("SATA", "6"): 600e6,
+    ("SAS", "3"): 300e6,
+    ("SAS", "6"): 600e6,
+    ("SAS", "12"): 1200e6,
+    ("SAS", "24"): 2400e6,
+    ("FC", "4"): 400e6,
+    ("FC", "8"): 800e6,
+    ("FC", "16"): 1600e6,
+    ("FC", "32"): 3200e6,
+}
 _PCIE = re.compile(r"PCIe (\d)(?:\.\d)? x(\d+)")
 _PORT = re.compile(r"(SATA|SAS|FC) (\d+(?:\.\d)?) Gb/s(?: x(\d+))?")
 #: Rates are printed with two or three digits.
 _ROUNDING = 1.05
-#: The fastest disks turned at 15,000 rpm; a track of the densest holds less than 4 MB (285 MB/s at 7,200 rpm are 2.4 MB).
+#: The fastest disks turned at 15,000 rpm; a track of the densest holds less than 4 MB (285 MB/s at 7,200 rpm are 2.4
+#: MB).
 RPM_MOST, TRACK_MOST_BYTES = 15_100, 4_000_000
 #: Seeks over all cylinders took up to 60 ms in the 1980s; settling on the next one has not come below 0.1 ms.
 SEEK_LEAST_NS, SEEK_MOST_NS = 100_000, 100_000_000
@@ -64,7 +76,8 @@ def flash_reasons(values: Mapping[str, Any]) -> list[str]:
         a_day = given["endurance"] / given["capacity"] / _DAYS
         if a_day > DRIVE_WRITES_MOST:
             reasons.append(
-                f"endurance: {format_bytes(given['endurance'])} are {a_day:,.0f} drive writes a day for five years; no drive was rated above 100"
+                f"endurance: {format_bytes(given['endurance'])} are {a_day:,.0f} drive writes a day for five years; no"
+                " drive was rated above 100"
             )
     return reasons
 
@@ -84,7 +97,8 @@ def _cell_reasons(given: Mapping[str, Any]) -> list[str]:
     least = SENSE_LEAST_NS.get(str(cell))
     if least is not None and reads and min(reads) < least:
         reasons.append(
-            f"read: {format_ns(min(reads))} is below {format_ns(least)}: no flash cell is sensed so fast ({cell}); a write into a buffer may be"
+            f"read: {format_ns(min(reads))} is below {format_ns(least)}: no flash cell is sensed so fast ({cell}); a"
+            " write into a buffer may be"
         )
     if program is not None and program < PROGRAM_LEAST_NS:
         reasons.append(
@@ -97,7 +111,8 @@ def _cell_reasons(given: Mapping[str, Any]) -> list[str]:
     alone_ns = _alone_ns(given, mean_ns)
     if not reasons and alone_ns is not None and alone_ns < NAND_READ_LEAST_NS:
         reasons.append(
-            f"read_latency: with it a read of 4 KiB takes {format_ns(alone_ns)}; the fastest NAND drives need more than {format_ns(NAND_READ_LEAST_NS)}"
+            f"read_latency: with it a read of 4 KiB takes {format_ns(alone_ns)}; the fastest NAND drives need more than"
+            f" {format_ns(NAND_READ_LEAST_NS)}"
         )
     return reasons
 
@@ -124,7 +139,8 @@ def _link_reasons(given: Mapping[str, Any]) -> list[str]:
     commands = given.get("controller_iops")
     if commands is not None and commands * 4096 > link * _ROUNDING:
         reasons.append(
-            f"controller_iops: {commands:,} reads of 4 KiB a second are {_rate(commands * 4096)}, more than link_rate = {_rate(link)}"
+            f"controller_iops: {commands:,} reads of 4 KiB a second are {_rate(commands * 4096)}, more than link_rate ="
+            f" {_rate(link)}"
         )
     return reasons
 
@@ -149,11 +165,13 @@ def hdd_reasons(values: Mapping[str, Any]) -> list[str]:
         track = 2 * given["capacity"] / (given["cylinders"] * given["surfaces"]) / (1 + ratio)
         if track > TRACK_MOST_BYTES:
             reasons.append(
-                f"cylinders: {given['cylinders']:,} leave {format_bytes(round(track))} to a track; the densest hold less than 4 MB"
+                f"cylinders: {given['cylinders']:,} leave {format_bytes(round(track))} to a track; the densest hold"
+                " less than 4 MB"
             )
         if given["outer_rate"] > track * turns_per_s * _ROUNDING:
             reasons.append(
-                f"outer_rate: {_rate(given['outer_rate'])} is more than the outermost track, {format_bytes(round(track))}, gives at {given['rpm']:,.0f} rpm"
+                f"outer_rate: {_rate(given['outer_rate'])} is more than the outermost track,"
+                f" {format_bytes(round(track))}, gives at {given['rpm']:,.0f} rpm"
             )
     return reasons
 

@@ -32,7 +32,8 @@ class Pool:
 def add_pool(builder: PlantBuilder, pool: Pool, slices: Mapping[str, Volume]) -> dict[str, int]:
     """Put a pool into the plant; returns the station that takes the requests of each volume in *slices*.
 
-    The volumes lie behind each other from the beginning of the pool; they need what they hold, and a neighbour needs room.
+    The volumes lie behind each other from the beginning of the pool; they need what they hold, and a neighbour needs
+    room.
     """
     station = add_devices(builder, pool.hardware)
     first_byte = sum(volume.capacity_bytes for volume in slices.values())

@@ -1,4 +1,6 @@
-"""A port as a passive machine: a volume's way into a queue; it cuts what is longer than the host sends in one command."""
+"""A port as a passive machine: a volume's way into a queue; it cuts what is longer than the host
+sends in one command.
+"""
 
 from tiersim.devices.children import add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant

@@ -20,7 +20,8 @@ class Processor(Sourced):
 def core_speed(processor: Processor, measured_on: Processor) -> float:
     """Return how much faster a core is than one of the processor that costs were measured on, by SPECint 2006.
 
-    A first guess: founding document 000 explains 1.62 times by it and expects some less. Raises ScenarioError where no rating is known.
+    A first guess: founding document 000 explains 1.62 times by it and expects some less. Raises ScenarioError where no
+    rating is known.
     """
     return _rating(processor) / _rating(measured_on)
 

@@ -40,7 +40,9 @@ def choose_rebuild(p: Plant, rebuild: int, now: int) -> tuple[int, int, int]:
 
 @kernel
 def _sources(p: Plant, rebuild: int, made: int, first: int, offset_bytes: int, length_bytes: int) -> int:
-    """Read what restores the group of members from *first* on: one of the mirrors that hold it, or all that have data."""
+    """Read what restores the group of members from *first* on: one of the mirrors that hold it, or
+    all that have data.
+    """
     r = p.rebuilds[rebuild]
     end = offset_bytes + length_bytes
     lost = False

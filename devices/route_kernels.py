@@ -1,8 +1,9 @@
 """A route as a passive machine: a station that takes its command, then those that its data pass, all of them at once.
 
-A controller is one (its commands, its link, its cache or its array), and so is a drive behind a link. Data are passed on while
-they come: a request is done when the slowest stop is, and each stop is taken for as long as the data need there. (Were they
-stored whole at every stop, sequential reads of one request at a time would come out a third too slow: ``docs/accuracy.md``.)
+A controller is one (its commands, its link, its cache or its array), and so is a drive behind a link. Data are passed
+on while they come: a request is done when the slowest stop is, and each stop is taken for as long as the data need
+there. (Were they stored whole at every stop, sequential reads of one request at a time would come out a third too slow:
+``docs/accuracy.md``.)
 """
 
 from tiersim.devices.children import add_child

@@ -1,4 +1,5 @@
-"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``; and what only some can say of a run.
+"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``; and what only some can
+say of a run.
 
 Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
 the requests and the statistics. Both engines call these same four functions.
@@ -58,8 +59,8 @@ from tiersim.kernel import kernel
 def accept(p: Plant, station: int, slot: int, now: int) -> int:
     """Hand the request in *slot* to *station*: returns when it will be done if it starts at once, or CALL, or WAIT.
 
-    A station that makes nobody wait answers with a time > now; for the others a ``choose`` follows at this instant (CALL)
-    or when a service ends there (WAIT).
+    A station that makes nobody wait answers with a time > now; for the others a ``choose`` follows at this instant
+    (CALL) or when a service ends there (WAIT).
     """
     kind = p.stations[station]["kind"]
     row = p.stations[station]["row"]

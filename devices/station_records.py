@@ -16,9 +16,23 @@ from tiersim.kernel import table_set
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
 NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE = range(10, 16)
 KIND_NAMES = (
-    "hdd", "flash", "token bucket", "array", "server", "parity array", "stripes", "gate", "port", "file system", "neighbour",
-    "rebuild", "flash cache", "tiers", "route", "write cache",
-)  # fmt: skip
+    "hdd",
+    "flash",
+    "token bucket",
+    "array",
+    "server",
+    "parity array",
+    "stripes",
+    "gate",
+    "port",
+    "file system",
+    "neighbour",
+    "rebuild",
+    "flash cache",
+    "tiers",
+    "route",
+    "write cache",
+)
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
 NEVER = 1 << 62  # later than any event
@@ -67,7 +81,8 @@ LINK = _record("next", "zone", "cylinder", "track", "within", "end_track", "angl
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
     "position",  # up to where an array has read, or a port, a cache or tiers have cut
-    "phase",  # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
+    # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
+    "phase",
     # at a cache: whether what it misses is taken in
     "row",
     "low_bytes",  # what parity of the row it touches, within a unit; at a cache: where what is under way begins
@@ -313,8 +328,8 @@ ALLOWANCE = _record(
     "resource",  # column of work_ns for the time in which a request waits for it, or NONE
 )
 
-#: Members are in the pool from ``first_member`` on, NONE where there is none; ``filled``: index of up to where each holds
-#: its data.
+#: Members are in the pool from ``first_member`` on, NONE where there is none; ``filled``: index of up to where each
+#: holds its data.
 ARRAY_ROW = _record(
     "stripe_bytes",
     "members",
@@ -423,7 +438,8 @@ FLASH_CACHE_ROW = _record(
     indices=("flash", "backing"),
 )
 
-#: A place for a block in a cache, and the head of a list of blocks with the same hash. Places are counted within the cache; 0 is none.
+#: A place for a block in a cache, and the head of a list of blocks with the same hash. Places are counted within the
+#: cache; 0 is none.
 CACHED_BLOCK = _record(
     "block",  # which one it holds; NONE: none any more
     "state",

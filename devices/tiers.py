@@ -10,7 +10,8 @@ from tiersim.devices.station_records import NONE, TIERS, Plant
 from tiersim.devices.tiers_kernels import DECAY_BITS, EXTENTS_AT_ONCE
 from tiersim.units import NS_PER_S
 
-#: An access counts half after this time. Source: Dell KB 000019457, FAST VP theory of operation: after approximately 24 hours.
+#: An access counts half after this time. Source: Dell KB 000019457, FAST VP theory of operation: after approximately 24
+#: hours.
 _HALF_LIFE_NS = 24 * 3600 * NS_PER_S
 #: Extents are copied in pieces of this length. Source: Linux drivers/md/dm-kcopyd.c, DEFAULT_SUB_JOB_SIZE_KB.
 COPY_BYTES = 512 << 10
@@ -26,14 +27,18 @@ class Migration:
 
 
 def tiers_capacity_bytes(fast_bytes: int, slow_bytes: int, extent_bytes: int) -> int:
-    """What can be stored in both tiers: all whole extents but the one whose place is free for moves; 0 or less: nothing."""
+    """What can be stored in both tiers: all whole extents but the one whose place is free for moves; 0 or less:
+    nothing.
+    """
     return (fast_bytes // extent_bytes + slow_bytes // extent_bytes - 1) * extent_bytes
 
 
 def add_tiers(
     builder: PlantBuilder, name: str, migration: Migration, fast: int, fast_bytes: int, slow: int, slow_bytes: int
 ) -> int:
-    """Put two tiers into the plant and return the station of both; the extents begin in the slow one as far as they fit."""
+    """Put two tiers into the plant and return the station of both; the extents begin in the slow one as far as they
+    fit.
+    """
     size = migration.extent_bytes
     fast_places, slow_places = fast_bytes // size, slow_bytes // size
     extents = np.arange(fast_places + slow_places - 1)

@@ -1,10 +1,10 @@
 """Extents that migrate between two tiers, as a passive machine.
 
-The volume is a row of extents; each lies in a place of the fast or the slow tier. Accesses are counted by extent. At the
-end of every interval the heat of an extent decays, and the accesses since are added; then extents move one after the other,
-as long as one in the slow tier is hotter than one in the fast tier: the hottest goes into a free place of the fast tier; if
-there is none, the coldest there leaves first. A free place there always is: one more than there are extents. An extent
-that nobody has used yet is taken to be empty and leaves at once.
+The volume is a row of extents; each lies in a place of the fast or the slow tier. Accesses are counted by extent. At
+the end of every interval the heat of an extent decays, and the accesses since are added; then extents move one after
+the other, as long as one in the slow tier is hotter than one in the fast tier: the hottest goes into a free place of
+the fast tier; if there is none, the coldest there leaves first. A free place there always is: one more than there are
+extents. An extent that nobody has used yet is taken to be empty and leaves at once.
 
 An extent is copied piece by piece, each not before its time. Until all is copied, it is read in its old place. What is
 written meanwhile goes to the old place, and to the new one as well if that piece has been copied or is the next one.

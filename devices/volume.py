@@ -24,8 +24,8 @@ Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
 class Volume:
     """*count* devices in a *layout*, and how their host sends requests to them.
 
-    Members that have *failed* are missing or, with *rebuild_bytes_per_s*, replaced by empty ones that are being filled at that
-    rate; the share *rebuild_from* is there at the start.
+    Members that have *failed* are missing or, with *rebuild_bytes_per_s*, replaced by empty ones that are being filled
+    at that rate; the share *rebuild_from* is there at the start.
     """
 
     name: str

@@ -1,11 +1,11 @@
 """The battery-backed write cache of a controller as a passive machine: a write is done when the cache has it.
 
 Dirty lines are destaged by background requests: one waits here until a volume has something to destage, and makes its
-successor when it goes. Destaging starts when more than the high mark of the lines are used and goes on down to the low mark
-(high/low mark destaging: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); lines that have been dirty for the
-flush interval are destaged whatever the marks say. The volume with the oldest dirty line comes first. With that line goes what
-is dirty around it: whole rows of a parity array, which need no old data, if the row is dirty as a whole, else the run
-within the row.
+successor when it goes. Destaging starts when more than the high mark of the lines are used and goes on down to the low
+mark (high/low mark destaging: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); lines that have been
+dirty for the flush interval are destaged whatever the marks say. The volume with the oldest dirty line comes first.
+With that line goes what is dirty around it: whole rows of a parity array, which need no old data, if the row is dirty
+as a whole, else the run within the row.
 """
 
 from tiersim.devices import queue

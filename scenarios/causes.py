@@ -1,4 +1,6 @@
-"""What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the reasons)."""
+"""What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the
+reasons).
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -96,7 +98,9 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Stream
 def mark_syncs(
     log_write: NDArray[np.bool_], log_flush: NDArray[np.bool_], owner: NDArray[np.int32]
 ) -> NDArray[np.uint8]:
-    """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right behind."""
+    """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right
+    behind.
+    """
     follows = np.zeros(len(owner), np.bool_)
     if not log_flush.any():
         return follows.view(np.uint8)

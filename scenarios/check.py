@@ -44,7 +44,9 @@ _REMEDY: dict[Kind, str] = {
 
 @dataclass
 class Checked:
-    """What was found at a path: a verdict, and in ``found`` a sentence for each thing that is wrong, or worth knowing."""
+    """What was found at a path: a verdict, and in ``found`` a sentence for each thing that is
+    wrong, or worth knowing.
+    """
 
     path: Path
     kind: Kind | None
@@ -95,7 +97,10 @@ def _unknown(path: Path) -> str:
     old = next((left for left in _left_beside(path) if left.name.endswith(OLD)), None)
     if not path.exists() and old is not None:
         return f"{path}: is not there; a command was killed while it replaced it, and {old} is what it was: rename that"
-    return f"{path}: is {'a file' if path.exists() else 'not there'}; give the folder of a trace bundle, a result or a sweep"
+    return (
+        f"{path}: is {'a file' if path.exists() else 'not there'}; give the folder of a trace bundle, a result or a"
+        " sweep"
+    )
 
 
 def _left_beside(path: Path) -> list[Path]:
@@ -107,7 +112,9 @@ def _escaped(name: str) -> str:
 
 
 def _listed(checked: Checked) -> dict[str, str] | None:
-    """Return the checksums that were written; None, with a sentence in ``found`` where that is a fault, when there are none."""
+    """Return the checksums that were written; None, with a sentence in ``found`` where that is a fault, when there are
+    none.
+    """
     assert checked.kind is not None
     document = checked.path / _DOCUMENTS[checked.kind]
     try:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: A pause in a checkpoint's writes is a nap between two bursts (PostgreSQL: 0.1 s); a longer one is the time until the next.
+#: A pause in a checkpoint's writes is a nap between two bursts (PostgreSQL: 0.1 s); a longer one is the time until the
+#: next.
 PAUSE_NS = 1_000_000_000
 #: Fewer writes together are not called a checkpoint.
 FEWEST_WRITES = 32

@@ -37,10 +37,10 @@ class CostsModel(StrictModel):
 class HostModel(StrictModel):
     """``[host]``: processors and memory.
 
-    ``core_speed`` is that of a core against one of the recorded host. ``contention`` is alpha of the Universal Scalability Law
-    (each further busy core slows all down by it), or how slow a slice of CPU is when 1, 2, 3 ... cores are busy, the last for all
-    beyond; left out, it is that of founding document 002, where 8 cores did 6 to 7 times the work of one
-    (:data:`tiersim.simulator.database.costs.CONTENTION`).
+    ``core_speed`` is that of a core against one of the recorded host. ``contention`` is alpha of the Universal
+    Scalability Law (each further busy core slows all down by it), or how slow a slice of CPU is when 1, 2, 3 ... cores
+    are busy, the last for all beyond; left out, it is that of founding document 002, where 8 cores did 6 to 7 times the
+    work of one (:data:`tiersim.simulator.database.costs.CONTENTION`).
     """
 
     cpu: str | None = Field(default=None, description="A processor of the catalogue, in place of cores.")
@@ -59,7 +59,10 @@ class HostModel(StrictModel):
     )
     contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = Field(
         default=None,
-        description="Share by which each further busy core slows all down, or how slow a slice of CPU is with 1, 2, 3 ... busy cores; 0.047 when left out.",
+        description=(
+            "Share by which each further busy core slows all down, or how slow a slice of CPU is with 1, 2, 3 ... busy"
+            " cores; 0.047 when left out."
+        ),
     )
     costs: CostsModel | None = Field(
         default=None, description="CPU of single pieces of the engine's work, in place of the engine's table."
@@ -84,7 +87,9 @@ class HostModel(StrictModel):
 
 
 class ReplicaModel(StrictModel):
-    """``[engine.replica]``: a synchronous replica that confirms each commit; how long a message there and back takes, and its flush."""
+    """``[engine.replica]``: a synchronous replica that confirms each commit; how long a message there and back takes,
+    and its flush.
+    """
 
     round_trip: Nanoseconds = Field(ge=0, description="A message there and back.")
     flush: Nanoseconds = Field(ge=0, description="The replica's own flush.")
@@ -93,7 +98,8 @@ class ReplicaModel(StrictModel):
 class EngineModel(StrictModel):
     """``[engine]``: the database engine's settings; what is left out is as it was recorded.
 
-    Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run (``scenarios/statements``).
+    Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run
+    (``scenarios/statements``).
     """
 
     kind: Literal["postgresql", "sqlserver"] | None = Field(
@@ -102,7 +108,10 @@ class EngineModel(StrictModel):
     version: int | None = Field(
         default=None,
         ge=1,
-        description="PostgreSQL: noted. SQL Server: the major version, which decides on limits and defaults; 16 when not recorded.",
+        description=(
+            "PostgreSQL: noted. SQL Server: the major version, which decides on limits and defaults; 16 when not"
+            " recorded."
+        ),
     )
     buffer_pool: Bytes | None = Field(
         default=None, gt=0, description="Size of the buffer pool (SQL Server: max server memory)."

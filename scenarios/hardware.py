@@ -45,13 +45,17 @@ class NamedScenario:
     """A scenario with its name, its devices loaded, and what it says of itself as TOML."""
 
     def __init__(self, name: str, model: Scenario, devices: Mapping[str, Device | Measured]) -> None:
-        """Take the *devices* that volumes and pools are on, by name; raises ScenarioError when they are not to be had."""
+        """Take the *devices* that volumes and pools are on, by name; raises ScenarioError when
+        they are not to be had.
+        """
         self.name, self.model = name, model
         self.pools = {key: self._pool(key, pool, devices[key]) for key, pool in model.pools.items()}
         self.volumes = {
-            key: self._volume(key, volume, devices[key])
-            if volume.pool is None
-            else self._slice(key, volume, self.pools[volume.pool])
+            key: (
+                self._volume(key, volume, devices[key])
+                if volume.pool is None
+                else self._slice(key, volume, self.pools[volume.pool])
+            )
             for key, volume in model.volumes.items()
             if not volume.tiers
         }

@@ -1,7 +1,7 @@
 """A device alone: latency of random 8 KiB requests against load, from nearly idle to nearly saturated.
 
-Arrivals are Poisson at a share of the highest rate that the device keeps up with; all random numbers are hashes, so the same
-device gives the same curve.
+Arrivals are Poisson at a share of the highest rate that the device keeps up with; all random numbers are hashes, so the
+same device gives the same curve.
 """
 
 from collections.abc import Callable
@@ -115,8 +115,8 @@ def _requests(device: Device, read_share: float, count: int) -> tuple[NDArray[np
 def _saturated_per_s(device: Device, read_share: float) -> float:
     """The highest rate of arrivals that *device* keeps up with.
 
-    Not the rate of a closed loop: that depends on how many are outstanding, and a queue that grows can be served slower than a short one (a
-    disk that has let requests wait too long takes them in their order).
+    Not the rate of a closed loop: that depends on how many are outstanding, and a queue that grows can be served slower
+    than a short one (a disk that has let requests wait too long takes them in their order).
     """
     builder, station = _built(device)
     offsets, op = _requests(device, read_share, _count(device))

@@ -6,10 +6,11 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
 from tiersim.units import format_bytes
 
-#: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2 GB
-#: beyond the program itself in one run.
+#: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2
+#: GB beyond the program itself in one run.
 SHARED_BYTES, RUN_BYTES = 70, 230
-#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the process where they get no more.
+#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
+#: process where they get no more.
 _LEAST_BYTES = 512 << 20
 #: The rest is for others.
 _SHARE = 0.8
@@ -43,7 +44,8 @@ def _runs(requests: int, free_bytes: int) -> int:
 def limit(most_bytes: int) -> None:
     """Let the system give this process no more than *most_bytes*: whatever asks for more raises MemoryError.
 
-    What counts is what was asked for, used or not. Raises ValueError when so little cannot be, or the system knows no such limit.
+    What counts is what was asked for, used or not. Raises ValueError when so little cannot be, or the system knows no
+    such limit.
     """
     if most_bytes < _LEAST_BYTES:
         raise ValueError(

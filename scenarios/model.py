@@ -58,7 +58,9 @@ class ReplayModel(StrictModel):
 
     mode: Literal["partly-open", "open", "closed"] = Field(
         default="partly-open",
-        description="Who waits for whom: sessions as recorded, the recorded clock, or clients that ask one thing after another.",
+        description=(
+            "Who waits for whom: sessions as recorded, the recorded clock, or clients that ask one thing after another."
+        ),
     )
     load: float = Field(
         default=1.0,
@@ -137,7 +139,10 @@ class Scenario(StrictModel):
     controllers: dict[str, ControllerModel] = Field(default_factory=dict, description="RAID controllers.")
     placement: dict[str, str] = Field(
         default_factory=dict,
-        description='What lies on which volume: `default`, `log`, `temp` (or `tempdb`), `backup`, `extension`, `"file:NAME"`, `"relation:NAME"`.',
+        description=(
+            'What lies on which volume: `default`, `log`, `temp` (or `tempdb`), `backup`, `extension`, `"file:NAME"`,'
+            ' `"relation:NAME"`.'
+        ),
     )
     replay: ReplayModel = Field(default=ReplayModel(), description="How the recording is played.")
 

@@ -8,7 +8,9 @@ T = TypeVar("T")
 
 
 class Newest(Generic[T]):
-    """Keeps the *most* things that were asked for last; who asks for one that is being made waits for it, the others do not."""
+    """Keeps the *most* things that were asked for last; who asks for one that is being made waits for it, the others do
+    not.
+    """
 
     def __init__(self, most: int) -> None:
         """Begin with nothing."""

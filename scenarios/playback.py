@@ -17,9 +17,11 @@ from tiersim.scenarios.waiting import ENOUGH_MEASURED, Waiting, make_waiting
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED
 
-#: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes from.
+#: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes
+#: from.
 _WAYS = 2
-#: Resident bytes of a request in blocks, and the share of the free memory that they may take: longer traces are read again for each run.
+#: Resident bytes of a request in blocks, and the share of the free memory that they may take: longer traces are read
+#: again for each run.
 _BLOCK_BYTES, _SHARE = 90, 0.25
 
 
@@ -27,7 +29,8 @@ class Playback:
     """One surveyed trace for several runs, from any thread. Nothing is read before it is asked for."""
 
     def __init__(self, found: Survey, *, keep: bool = False, recorded: Recorded | None = None) -> None:
-        """*keep* who waits for whom, and blocks that come by the clock, for the next run: for sweeps, where few scenarios differ in them.
+        """*keep* who waits for whom, and blocks that come by the clock, for the next run: for sweeps, where few
+        scenarios differ in them.
 
         *recorded* are all commands, where they were kept while the trace was surveyed.
         """
@@ -51,7 +54,9 @@ class Playback:
         return self._recorded.get(0, lambda: load_recorded(Bundle(self.found.path)))
 
     def waiting(self, scenario: NamedScenario) -> Waiting:
-        """Who waits for whom when it is replayed as *scenario* says: for one run, which uses the streams up. Raises ScenarioError."""
+        """Who waits for whom when it is replayed as *scenario* says: for one run, which uses the streams up. Raises
+        ScenarioError.
+        """
         if not self._keep:
             return make_waiting(self.recorded, self.found, scenario)
         rules = scenario.model.replay
@@ -78,7 +83,9 @@ class Playback:
 def survey_to_play(
     bundle: Bundle, scenarios: Sequence[NamedScenario], *, progress: Callable[[int, int], None] | None = None
 ) -> Playback:
-    """Survey a trace for runs of *scenarios*; where they will need its commands in memory, these are kept on the way. Raises TraceError."""
+    """Survey a trace for runs of *scenarios*; where they will need its commands in memory, these are kept on the way.
+    Raises TraceError.
+    """
     rules = [scenario.model.replay for scenario in scenarios]
     if all(one.mode == "open" and one.load == 1.0 for one in rules) or not fits(bundle.rows):
         return Playback(survey(bundle, progress=progress))

@@ -17,7 +17,8 @@ _CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.ui
 class Recorded:
     """Commands in order of arrival, columns of equal length; times in ns of the recording.
 
-    ``stream`` is the code of who queued it, -1 if that was not recorded; ``latency_ns`` counts from ``intended_ns`` and is
+    ``stream`` is the code of who queued it, -1 if that was not recorded; ``latency_ns`` counts from ``intended_ns`` and
+    is
     -1 where it was not measured.
     """
 
@@ -59,7 +60,9 @@ class Recorded:
 
 
 class Gathered:
-    """Takes the blocks of a trace, of *rows* requests at most, and joins what went to the device as one command (about 60 bytes a command)."""
+    """Takes the blocks of a trace, of *rows* requests at most, and joins what went to the device as one command (about
+    60 bytes a command).
+    """
 
     def __init__(self, rows: int) -> None:
         """Make room; memory that is not used yet costs nothing."""

@@ -48,9 +48,10 @@ def replay_all(
 ) -> list[Result]:
     """Replay a trace on every scenario, *workers* at a time (threads: the kernels let go of the lock).
 
-    The results do not depend on the number of workers; fewer run at a time when memory is short. *playback* is the trace, see :func:`replay`. *progress* is called with the requests that have arrived in all
-    runs together, and those of the trace times the runs. Raises ScenarioError when the trace does not fit one of them.
-    An error in one run, or an interrupt, stops the others at their next step.
+    The results do not depend on the number of workers; fewer run at a time when memory is short. *playback* is the
+    trace, see :func:`replay`. *progress* is called with the requests that have arrived in all runs together, and those
+    of the trace times the runs. Raises ScenarioError when the trace does not fit one of them. An error in one run, or
+    an interrupt, stops the others at their next step.
     """
     playback = Playback(found) if playback is None else playback
     arrived = [0] * len(scenarios)
@@ -94,7 +95,8 @@ def replay(
 ) -> Result:
     """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
-    *playback* is the trace, where others play it, too. Without *tables* those of the result are empty. *progress* is called with the number of commands that have
+    *playback* is the trace, where others play it, too. Without *tables* those of the result are empty. *progress* is
+    called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
     playback = Playback(found) if playback is None else playback
@@ -154,15 +156,17 @@ def _stations(
             continue
         if code not in measured or not measured[code].any():
             raise ScenarioError(
-                f'{scenario.name}: volume {home.volume!r} is device = "{RECORDED}", and of {use.name} the recording has no '
-                "latency; choose a device"
+                f'{scenario.name}: volume {home.volume!r} is device = "{RECORDED}", and of {use.name} the recording has'
+                " no latency; choose a device"
             )
         stations.append(add_measured(builder, measured[code], f"{home.volume}.{use.name}"))
     return np.array(stations, np.int32)
 
 
 def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], waiting: Waiting) -> NDArray[np.int64]:
-    """Think times, none before flushes on volumes whose file system has its own: it is the time between write and flush."""
+    """Think times, none before flushes on volumes whose file system has its own: it is the time between write and
+    flush.
+    """
     given = np.array([scenario.homes[home.volume].host.flush_overhead_ns is not None for home in homes])
     if not given.any():
         return waiting.streams.think_ns

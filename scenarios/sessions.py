@@ -1,4 +1,6 @@
-"""Who issued what: the streams of a trace, what each is, and sessions where the recording does not tell processes apart."""
+"""Who issued what: the streams of a trace, what each is, and sessions where the recording does not tell processes
+apart.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +16,8 @@ from tiersim.scenarios.recorded import Recorded
 from tiersim.traces.schema import FLAG_SYNC
 
 #: What a stream is. A session waits for what it asks; the others work for it and keep its pace. Writers (checkpointer,
-#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst is
-#: what inferred sessions were all busy for.
+#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst
+#: is what inferred sessions were all busy for.
 SESSION, WRITER, JOURNAL, BURST = range(4)
 
 #: Names of kernel threads that write for others, and of those among them that write a journal.
@@ -47,8 +49,8 @@ _MANY = 4
 _READ_AHEAD_BYTES = 128 << 10
 #: More would not be sessions but a measure of something else.
 _MOST_SESSIONS = 1024
-#: Where nobody recorded who writes, each file has a writer of its own; more files than this share them. A run looks at all writers
-#: each time that the foreground has come to where one of them waits for it.
+#: Where nobody recorded who writes, each file has a writer of its own; more files than this share them. A run looks at
+#: all writers each time that the foreground has come to where one of them waits for it.
 _MOST_WRITERS = 1024
 
 
@@ -167,7 +169,9 @@ def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
 
 
 def _goes_on(own: Recorded) -> NDArray[np.bool_]:
-    """Which commands of a process go on shortly behind the one before: many of those outstanding are one scan, read ahead."""
+    """Which commands of a process go on shortly behind the one before: many of those outstanding are one scan, read
+    ahead.
+    """
     found = np.zeros(len(own), np.bool_)
     gap = own.offset_bytes[1:] - own.offset_bytes[:-1] - own.length_bytes[:-1]
     found[1:] = (gap >= 0) & (gap <= _READ_AHEAD_BYTES) & (own.file[1:] == own.file[:-1])
@@ -216,8 +220,8 @@ class Dealt(NamedTuple):
 
 @kernel
 def deal(commands: Dealt, idle_since: NDArray[np.int64], writers: NDArray[np.int64], owner: NDArray[np.int32]) -> None:
-    """Fill *owner*; *idle_since* (sessions,) and *writers* (files,) are work space: when each session's last command ended,
-    and who wrote each file's log last.
+    """Fill *owner*; *idle_since* (sessions,) and *writers* (files,) are work space: when each session's last command
+    ended, and who wrote each file's log last.
     """
     for row in range(commands.time_ns.size):
         chosen = -1

@@ -1,4 +1,6 @@
-"""Volumes and pools as people write them: devices in a layout, orders, caches, tiers, and what the host puts before them."""
+"""Volumes and pools as people write them: devices in a layout, orders, caches, tiers, and what the host puts before
+them.
+"""
 
 from typing import Any
 
@@ -17,15 +19,28 @@ from tiersim.toml_files import (
 )
 from tiersim.units import parse_bytes
 
-#: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the sources.
+#: What a volume that caches, and one that is made of tiers, does unless it says otherwise; docs/tiers.md has the
+#: sources.
 _CACHE_DEFAULTS = {"cache_mode": "read", "cache_block": "4 KiB", "sequential_cutoff": "4 MiB"}
 _TIER_DEFAULTS = {"extent": "256 MiB", "rebalance_interval": "1 h", "migration_rate": "40 MB/s"}
 #: Keys of volumes that data can be placed on, and of those that are on devices.
 OF_HOMES = {"used", "offset", "max_request", "merge", "flush_overhead", "journal"}
 _OF_DEVICES = {
-    "count", "layout", "stripe", "controller_overhead", "drive_queue_depth", "read_balance", "failed", "rebuild_rate", "rebuild_from",
-    "pool", "size", "iops", "throughput", "credits",
-}  # fmt: skip
+    "count",
+    "layout",
+    "stripe",
+    "controller_overhead",
+    "drive_queue_depth",
+    "read_balance",
+    "failed",
+    "rebuild_rate",
+    "rebuild_from",
+    "pool",
+    "size",
+    "iops",
+    "throughput",
+    "credits",
+}
 
 
 class HardwareModel(StrictModel):
@@ -33,7 +48,10 @@ class HardwareModel(StrictModel):
 
     device: str | None = Field(
         default=None,
-        description="A device of the catalogue, a .toml file beside the scenario, DiskSim's .parv or .diskspecs, or `recorded`: the recorded hardware itself.",
+        description=(
+            "A device of the catalogue, a .toml file beside the scenario, DiskSim's .parv or .diskspecs, or `recorded`:"
+            " the recorded hardware itself."
+        ),
     )
     count: int = Field(default=1, gt=0, le=1024, description="How many of it.")
     layout: Layout = Field(default="single", description="How they are put together.")
@@ -45,7 +63,9 @@ class HardwareModel(StrictModel):
     )
     read_balance: ReadBalance | None = Field(
         default=None,
-        description="Which copy of a mirror reads; left out: the nearest on disks, the one with fewest outstanding on others.",
+        description=(
+            "Which copy of a mirror reads; left out: the nearest on disks, the one with fewest outstanding on others."
+        ),
     )
     failed: list[int] | None = Field(
         default=None, min_length=1, description="Members that have failed, counted from 0."
@@ -91,7 +111,9 @@ class HardwareModel(StrictModel):
 
 
 class VolumeModel(HardwareModel):
-    """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before them."""
+    """``[volumes.NAME]``: devices, an order for cloud volumes, or a slice of a pool; and what the host puts before
+    them.
+    """
 
     size: Bytes | None = Field(
         default=None, gt=0, description="Size of each cloud volume as ordered, or of the slice of a pool."
@@ -119,7 +141,9 @@ class VolumeModel(HardwareModel):
     max_request: Bytes | None = Field(default=None, description="Longer requests are cut into parts of this length.")
     merge: bool = Field(
         default=False,
-        description="Whether requests join one that waits for the queue and ends where they begin, up to `max_request`.",
+        description=(
+            "Whether requests join one that waits for the queue and ends where they begin, up to `max_request`."
+        ),
     )
     flush_overhead: Nanoseconds | None = Field(
         default=None,
@@ -131,7 +155,9 @@ class VolumeModel(HardwareModel):
     caches: str | None = Field(default=None, description="Name of the volume whose blocks this one keeps.")
     cache_mode: CacheMode | None = Field(
         default=None,
-        description="Whether writes end on flash, too, where the block is there, or on flash alone; read when left out.",
+        description=(
+            "Whether writes end on flash, too, where the block is there, or on flash alone; read when left out."
+        ),
     )
     cache_block: Bytes | None = Field(default=None, description="What is cached at once; 4 KiB when left out.")
     sequential_cutoff: Bytes | None = Field(

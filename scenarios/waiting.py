@@ -69,7 +69,9 @@ def measured_share(found: Survey) -> float:
 
 
 def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
-    """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be told."""
+    """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be
+    told.
+    """
     rules = scenario.model.replay
     unmeasured = measured_share(found) < ENOUGH_MEASURED
     if rules.mode == "closed" and rules.clients is None and unmeasured:

@@ -85,7 +85,8 @@ def compile_all(progress: Progress | None = None) -> None:
 def compile_for_commands(progress: Progress | None = None) -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls.
 
-    The event loop holds most of them. A second process compiles the others beside it, where there is a processor for it.
+    The event loop holds most of them. A second process compiles the others beside it, where there is a processor for
+    it.
     *progress* is called with how many kernels of the loop are translated and how many there are.
     """
     beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, daemon=True)

@@ -1,4 +1,6 @@
-"""Keys of a scenario that make no difference to a run: each is named in its result, since whoever wrote it expects one."""
+"""Keys of a scenario that make no difference to a run: each is named in its result, since whoever
+wrote it expects one.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +9,8 @@ from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import volume_of
 from tiersim.scenarios.survey import FileUse
 
-#: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and statements, never touch.
+#: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and
+#: statements, never touch.
 _OF_REQUESTS = ("dependency_window", "writers", "addresses")
 _ADDRESSES = ("offset", "used")
 _NO_REQUESTS = ("temp", "tempdb", "backup", "extension")
@@ -15,7 +18,9 @@ _NO_STATEMENTS = ("temp", "tempdb", "backup")
 
 
 def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bool) -> list[str]:
-    """Return a sentence for each key that makes no difference to a replay of requests to the files *uses*; *clocked* ones wait for nothing."""
+    """Return a sentence for each key that makes no difference to a replay of requests to the files *uses*; *clocked*
+    ones wait for nothing.
+    """
     model = scenario.model
     found = ["host: acts on statements, and this run is of requests"] if model.host is not None else []
     return _said(
@@ -32,7 +37,8 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
 def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, calibrated: bool) -> list[str]:
     """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
 
-    They are *described* in a workload, or were recorded; a *calibrated* run was told by ``--recorded-on`` where the clients ran.
+    They are *described* in a workload, or were recorded; a *calibrated* run was told by ``--recorded-on`` where the
+    clients ran.
     """
     keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
     keys += [

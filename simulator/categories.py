@@ -16,8 +16,8 @@ REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
 #: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
 DERIVED = ("log sync", "log sync on device")
 CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
-#: What a database above the devices adds: slices of CPU, calls that start to read ahead, statements, transactions; behind them one for
-#: each class of statements.
+#: What a database above the devices adds: slices of CPU, calls that start to read ahead, statements, transactions;
+#: behind them one for each class of statements.
 OF_DATABASES = ("processor", "read ahead", "statement", "transaction")
 PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION = range(len(CATEGORIES), len(CATEGORIES) + len(OF_DATABASES))
 FIRST_CLASS = len(CATEGORIES) + len(OF_DATABASES)

@@ -8,7 +8,8 @@ from tiersim.devices.token_bucket import Balance
 from tiersim.simulator.part_names import part_name
 from tiersim.units import format_ns
 
-#: A balance that is lower by less than this share of a full one has not fallen: the last burst has just not been earned back.
+#: A balance that is lower by less than this share of a full one has not fallen: the last burst has just not been earned
+#: back.
 _LEAST_FALL = 0.001
 
 Credits = Literal["kept", "falling", "ran out"]

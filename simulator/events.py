@@ -1,8 +1,8 @@
 """The total order of events, which both engines keep: (time, round, rank, station, request number).
 
-The order of insertion never matters. Within an instant, completions come first and dispatches last, so a station chooses
-among everything that has reached it by then. An event set for the present instant with a rank that is not after the
-current one belongs to the next round of that instant.
+The order of insertion never matters. Within an instant, completions come first and dispatches last, so a station
+chooses among everything that has reached it by then. An event set for the present instant with a rank that is not after
+the current one belongs to the next round of that instant.
 """
 
 from typing import Any

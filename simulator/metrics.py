@@ -1,4 +1,6 @@
-"""What is measured while time moves: latency histograms, the timeline and what stations did, written by both engines through the same kernels."""
+"""What is measured while time moves: latency histograms, the timeline and what stations did, written by both engines
+through the same kernels.
+"""
 
 from typing import NamedTuple
 
@@ -12,7 +14,9 @@ from tiersim.kernel import kernel, table_set
 
 @table_set
 class Metrics(NamedTuple):
-    """Counts by category (see the replay) and interval; every interval has the same length but the last, which is open."""
+    """Counts by category (see the replay) and interval; every interval has the same length but the
+    last, which is open.
+    """
 
     interval_ns: NDArray[np.int64]  # (1,) length of an interval
     latency: NDArray[np.int64]  # (categories, fine bins)

@@ -1,8 +1,10 @@
-"""Rows that their updates moved: of each page the one that was updated first, since a full page has no room for its new version.
+"""Rows that their updates moved: of each page the one that was updated first, since a full page has no room for its new
+version.
 
-PostgreSQL writes the new version of a row to another page where its own is full (``heap_update``). What was left behind is pruned, and the page has room for
-the next update, whichever row that is of (heap-only tuples; PostgreSQL's README.HOT). So a page that was filled to the brim gives one row away, most
-likely its hottest, and these come to lie together at the end of the heap in the order in which they were updated first: the hottest rows of all on few pages.
+PostgreSQL writes the new version of a row to another page where its own is full (``heap_update``). What was left behind
+is pruned, and the page has room for the next update, whichever row that is of (heap-only tuples; PostgreSQL's
+README.HOT). So a page that was filled to the brim gives one row away, most likely its hottest, and these come to lie
+together at the end of the heap in the order in which they were updated first: the hottest rows of all on few pages.
 """
 
 from typing import NamedTuple
@@ -20,7 +22,9 @@ _HARDLY_EVER = 1e-30
 
 
 class MovedRows(NamedTuple):
-    """Rows of one table that moved, by rank, and on which of the pages behind those that the table had each lies now."""
+    """Rows of one table that moved, by rank, and on which of the pages behind those that the table
+    had each lies now.
+    """
 
     ranks: NDArray[np.int64]  # rising
     pages: NDArray[np.int64]  # from 0
@@ -55,7 +59,8 @@ def first_updated(
 ) -> NDArray[np.int64]:
     """Return the row of each of the first *pages* pages that see an update, in that order; rows lie on *page*.
 
-    A row that takes the share *mass* of all updates is updated first after *waits* / *mass*: *waits* are drawn from an exponential distribution of mean 1.
+    A row that takes the share *mass* of all updates is updated first after *waits* / *mass*: *waits* are drawn from an
+    exponential distribution of mean 1.
     """
     after = waits / np.maximum(mass, _HARDLY_EVER)
     soonest = np.full(int(page.max(initial=-1)) + 1, np.inf)

@@ -1,7 +1,8 @@
 """How accesses spread over the rows of a table: some rows are asked for far more often than others, and lie anywhere.
 
-By rank the rows follow Zipf's law, of which a hot set may take a share; a random permutation says where the row of a rank lies, or it
-is the distance from the end of the table. Both are tables and integers, so that kernels draw from them and any machine draws the same.
+By rank the rows follow Zipf's law, of which a hot set may take a share; a random permutation says where the row of a
+rank lies, or it is the distance from the end of the table. Both are tables and integers, so that kernels draw from them
+and any machine draws the same.
 """
 
 from collections.abc import Sequence
@@ -47,10 +48,11 @@ def laws_of(each: Sequence[Popularity]) -> Laws:
 
 
 def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) -> Popularity:
-    """Return the law by which rank k, counted from 1, of *rows* is asked for in proportion to k^-*exponent*; 0 is uniform.
+    """Return the law by which rank k, counted from 1, of *rows* is asked for in proportion to k^-*exponent*; 0 is
+    uniform.
 
-    Of all accesses *hot_share* goes to the first *hot_rows* ranks instead, each as often as the other. A part of many ranks weighs
-    what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
+    Of all accesses *hot_share* goes to the first *hot_rows* ranks instead, each as often as the other. A part of many
+    ranks weighs what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
     """
     edges = list(range(min(rows, _SINGLE) + 1))
     while edges[-1] < rows:

@@ -24,10 +24,10 @@ _MORE = ("requests", "database")
 class Result:
     """One run of one trace on one scenario; ``docs/result.md`` lists every column and key.
 
-    ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates and
-    latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns that
-    hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was asked for,
-    ``database`` (dirty pages, log and checkpoints by interval) only where statements ran.
+    ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates
+    and latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns
+    that hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was
+    asked for, ``database`` (dirty pages, log and checkpoints by interval) only where statements ran.
     """
 
     summary: dict[str, Any]
@@ -40,7 +40,9 @@ class Result:
 
 
 def save_result(result: Result, target: Path, run_facts: dict[str, Any], *, force: bool = False) -> None:
-    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible, with checksums of it."""
+    """Write a result bundle; wall-clock facts of the run go into ``run.json``, so that the rest is reproducible, with
+    checksums of it.
+    """
     with whole_folder(target, force=force) as folder:
         for name in _TABLES:
             pq.write_table(getattr(result, name), folder / f"{name}.parquet", compression="zstd")

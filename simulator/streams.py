@@ -4,10 +4,11 @@ A command waits for one of three things (``docs/replay.md`` says how it is infer
 
 * CLOCK: its recorded time. It arrives then, or as soon as it may if its stream is late.
 * OWN: its issuer. It starts ``think_ns`` after an earlier command of the stream has ended.
-* PACE: the foreground. It starts ``think_ns`` after as many foreground commands have started as had when it was recorded.
+* PACE: the foreground. It starts ``think_ns`` after as many foreground commands have started as had when it was
+  recorded.
 
-In each case as many commands of the stream must have ended as ``ended_before`` says; so no more are ever outstanding than
-were when it was recorded, and commands of a stream start in their recorded order.
+In each case as many commands of the stream must have ended as ``ended_before`` says; so no more are ever outstanding
+than were when it was recorded, and commands of a stream start in their recorded order.
 """
 
 from typing import Any, NamedTuple
@@ -78,10 +79,26 @@ def no_streams() -> Streams:
     """What the compiled engine works on when commands come by the clock alone."""
     wide, small, index = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
     return Streams(
-        streams=np.zeros(0, STREAM), followers=index, pace_state=np.zeros(2, np.int64), foreground_ns=wide, waits_for=small,
-        recorded_ns=wide, think_ns=wide, ended_before=index, pace=index, gathered_ns=wide, station=index, op=small,
-        offset_bytes=wide, length_bytes=wide, category=small, sync=small, ended_ns=wide, started_ns=wide, done_ns=wide,
-    )  # fmt: skip
+        streams=np.zeros(0, STREAM),
+        followers=index,
+        pace_state=np.zeros(2, np.int64),
+        foreground_ns=wide,
+        waits_for=small,
+        recorded_ns=wide,
+        think_ns=wide,
+        ended_before=index,
+        pace=index,
+        gathered_ns=wide,
+        station=index,
+        op=small,
+        offset_bytes=wide,
+        length_bytes=wide,
+        category=small,
+        sync=small,
+        ended_ns=wide,
+        started_ns=wide,
+        done_ns=wide,
+    )
 
 
 @kernel
@@ -123,7 +140,9 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
 
 @kernel
 def lets_followers_go(s: Streams, stream: int) -> bool:
-    """Whether the start of a stream's command brought the foreground as far as the first waiting follower needs; ask each then."""
+    """Whether the start of a stream's command brought the foreground as far as the first waiting follower needs; ask
+    each then.
+    """
     if not s.streams[stream]["foreground"] or s.pace_state[STARTED] < s.pace_state[LEAST_WANTED]:
         return False
     s.pace_state[LEAST_WANTED] = NEVER
@@ -146,7 +165,8 @@ def wake_follower(s: Streams, stream: int) -> bool:
 
 @kernel
 def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
-    """A command ended; returns what the server waited for its log if this ended that wait: (all of it, the device's part).
+    """A command ended; returns what the server waited for its log if this ended that wait: (all of it, the device's
+    part).
 
     After the flush the server goes on as late as it went from the write to the flush: both times somebody is woken.
     """

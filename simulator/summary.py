@@ -38,7 +38,8 @@ def summarise(
 ) -> Result:
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
 
-    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary alone: they take as long as it does.
+    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary
+    alone: they take as long as it does.
     """
     if sessions is None:
         load = judge(metrics, stations, span_ns, outcome.end_ns)
@@ -52,9 +53,11 @@ def summarise(
         "name": name,
         "tool_version": __version__,
         **described,
-        "verdict": {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
-        | dict(described.get("verdict", {}))
-        | ({"credits": credits.state(balance)} if balance else {}),
+        "verdict": (
+            {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
+            | dict(described.get("verdict", {}))
+            | ({"credits": credits.state(balance)} if balance else {})
+        ),
         "load": {
             "explanation": load.explanation + credits.explain(balance, stations, outcome.end_ns),
             "station": load.station,
@@ -90,10 +93,11 @@ def summarise(
 
 
 def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) -> dict[str, Any]:
-    """What every sound run satisfies: all that went in came out, Little's law holds exactly, nothing was busier than time.
+    """What every sound run satisfies: all that went in came out, Little's law holds exactly, nothing was busier than
+    time.
 
-    Little's law in integers: the integral of the number at a station equals the sum of the times spent there. Background
-    work may be left at the end, and nothing else.
+    Little's law in integers: the integral of the number at a station equals the sum of the times spent there.
+    Background work may be left at the end, and nothing else.
     """
     table = plant.stations
     left = plant.requests[outcome.unfinished]
@@ -103,7 +107,8 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
     area_ns = table["area_ns"] + table["outstanding"] * (outcome.end_ns - table["changed_ns"])
     little = bool((area_ns == table["residence_ns"] + since_ns).all())
     accounted = bool((table["accepted"] - table["finished"] == count).all() and (table["outstanding"] == count).all())
-    # flash plans programs, and the collection behind them, beyond the last completion: its time runs until the last of them is done
+    # flash plans programs, and the collection behind them, beyond the last completion: its time runs until the last of
+    # them is done
     end_ns = max([outcome.end_ns, *(_dies_free_ns(plant, flash) for flash in plant.flashes)])
     busy = all(
         int(plant.work_ns[index, resource]) <= servers * end_ns
@@ -156,7 +161,9 @@ def _lag(metrics: Metrics, outcome: Outcome, span_ns: int) -> dict[str, float]:
 
 
 def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, Any]:
-    """Figures of each category that something was counted under; *names* are by column of the metrics, "" for those left out."""
+    """Figures of each category that something was counted under; *names* are by column of the metrics, "" for those
+    left out.
+    """
     result: dict[str, Any] = {}
     for index, category in enumerate(names):
         count = int(metrics.latency[index].sum())

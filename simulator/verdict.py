@@ -107,8 +107,9 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
     since_ns = since * int(metrics.interval_ns[0])
     text = (
-        f"saturated: about {done / offered:.2f} of this load can be sustained; the backlog grows from {format_ns(since_ns)} "
-        f"to the end, where {int(in_plant[-1]):,} {what_comes} wait; the bottleneck is {part_name(name, what)}"
+        f"saturated: about {done / offered:.2f} of this load can be sustained; the backlog grows from"
+        f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait; the bottleneck is"
+        f" {part_name(name, what)}"
     )
     return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
 
@@ -138,11 +139,14 @@ def judge_waiting(
     sessions: Sessions,
     flow: Flow | None = None,
 ) -> Load:
-    """Judge a run whose *flow*, requests or what is given, waits for others: by how much of the recording it gets through in its time.
+    """Judge a run whose *flow*, requests or what is given, waits for others: by how much of the recording it gets
+    through in its time.
 
     *recorded* of it took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
-    looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when most
-    sessions end late. Sessions that were stopped with the recording would have needed as much longer for all of it as they were slower.
+    looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when
+    most
+    sessions end late. Sessions that were stopped with the recording would have needed as much longer for all of it as
+    they were slower.
     """
     flow = flow or requests_of(metrics)
     intervals = len(flow.completions)
@@ -161,7 +165,10 @@ def judge_waiting(
     if share >= _BUSY:
         why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:
-        why = f"each request takes longer, though no part is short of capacity (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
+        why = (
+            f"each request takes longer, though no part is short of capacity (busiest: {part_name(name, what)},"
+            f" {100 * share:.0f} %)"
+        )
         if sessions.inferred:
             why += (
                 f"; the recording shows at most {sessions.inferred} sessions at a time: "
@@ -211,10 +218,10 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
 def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
     """Leave out what is only held up by something else.
 
-    Places of a queue are taken, rows of an array are locked, and lines of a write cache are dirty, for as long as those behind
-    them need. They are to blame if nothing that serves always works; and of several that are always full the one that lies
-    behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits of an instance are
-    to blame if nothing behind them always works.
+    Places of a queue are taken, rows of an array are locked, and lines of a write cache are dirty, for as long as those
+    behind them need. They are to blame if nothing that serves always works; and of several that are always full the one
+    that lies behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits
+    of an instance are to blame if nothing behind them always works.
     """
     serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
     behind = [use for use in serving if stations[use[1]].kind != INSTANCE]

@@ -1,6 +1,8 @@
-"""The accuracy document as it stands: its measurements, its section on intervals, and the table that results are shown with.
+"""The accuracy document as it stands: its measurements, its section on intervals, and the table that results are shown
+with.
 
-``python -m tests.accuracy_document`` makes section and table anew after other sections have changed, without running anything.
+``python -m tests.accuracy_document`` makes section and table anew after other sections have changed, without running
+anything.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Arrays driven by hand, without an engine: which IOs reach the members, and where data and parity live by definition."""
+"""Arrays driven by hand, without an engine: which IOs reach the members, and where data and parity
+live by definition.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

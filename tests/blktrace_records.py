@@ -1,4 +1,6 @@
-"""Builds blktrace records: ``record(Q, 1000, 8, 4096, "WS")`` is what the kernel writes when a process queues a write."""
+"""Builds blktrace records: ``record(Q, 1000, 8, 4096, "WS")`` is what the kernel writes when a
+process queues a write.
+"""
 
 import hashlib
 import struct

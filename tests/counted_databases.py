@@ -30,14 +30,22 @@ MISSED = 60  # pages
 
 QUERIES: dict[str, dict[str, int]] = {
     "begin": {"calls": TRANSACTIONS, "exec_ms": 1},
-    "update": {"calls": TRANSACTIONS, "exec_ms": 30, "pages_hit": 3 * TRANSACTIONS - 50, "pages_read": 50, "read_ms": 10,
-               "pages_dirtied": 40, "log_bytes": 9000 * TRANSACTIONS, "log_records": TRANSACTIONS},
+    "update": {
+        "calls": TRANSACTIONS,
+        "exec_ms": 30,
+        "pages_hit": 3 * TRANSACTIONS - 50,
+        "pages_read": 50,
+        "read_ms": 10,
+        "pages_dirtied": 40,
+        "log_bytes": 9000 * TRANSACTIONS,
+        "log_records": TRANSACTIONS,
+    },
     "look": {"calls": TRANSACTIONS, "exec_ms": 6, "pages_hit": 3 * TRANSACTIONS, "pages_read": 0},
     "commit": {"calls": TRANSACTIONS, "exec_ms": 1},
     "small": {"calls": ALONE, "exec_ms": 3, "pages_hit": 2 * ALONE, "pages_read": 0},
     # every third call looks up a row
     "search": {"calls": ALONE, "exec_ms": 15, "pages_hit": ALONE - 10, "pages_read": 10, "read_ms": 2},
-}  # fmt: skip
+}
 RELATIONS: dict[str, dict[str, int | str]] = {
     "public.accounts": {"kind": "table", "rows": ROWS, "pages": HEAP_PAGES, "pages_hit": 90, "pages_read": 40},
     "public.accounts_pkey": {"kind": "index", "table": "public.accounts", "pages": INDEX_PAGES,
@@ -56,7 +64,9 @@ def counted_database(
     unused: int = 0,
     host: dict[str, int | str] | None = None,
 ) -> Path:
-    """Write its bundle; without *clients* nobody knows how many sessions there were. *unused* frames of the pool are empty."""
+    """Write its bundle; without *clients* nobody knows how many sessions there were. *unused* frames of the pool are
+    empty.
+    """
 
     def values(subject: str, found: dict[str, int | str], share: int) -> Values:
         counters = SUBJECTS[subject].counters

@@ -114,16 +114,34 @@ class DatabaseCase:
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)
         lazy_writer = lazy if self.lazy_ticks and self.policy == LRU2 else None
         host = Host(
-            cores=self.cores, processes=self.policy == SWEEP, frames=self.frames, log_station=log, log=self.log_in_ns(), checkpoints=self.checkpoints_in_ns(),
-            costs=Costs(*(cost * self.tick_ns for cost in self.costs)), counted_from_ns=self.counted_from * 20 * self.tick_ns,
-            io_workers=self.io_workers, helpers=self.helpers, temp_station=log, temp_bytes=1 << 20,
+            cores=self.cores,
+            processes=self.policy == SWEEP,
+            frames=self.frames,
+            log_station=log,
+            log=self.log_in_ns(),
+            checkpoints=self.checkpoints_in_ns(),
+            costs=Costs(*(cost * self.tick_ns for cost in self.costs)),
+            counted_from_ns=self.counted_from * 20 * self.tick_ns,
+            io_workers=self.io_workers,
+            helpers=self.helpers,
+            temp_station=log,
+            temp_bytes=1 << 20,
             slowdown=[1000 + 100 * busy for busy in range(self.cores)],
-            policy=self.policy, ramp_pages=self.ramp_pages, correlated_ns=self.correlated * self.tick_ns, retained_ns=self.correlated * 50 * self.tick_ns,
-            ring_bytes=8192, os_cache_pages=self.os_cache_pages, lazy_writer=lazy_writer,
-            extension_station=log, extension_pages=self.extension_pages if lazy_writer is not None else 0,
-            background_writer=BackgroundWriter(15 * self.tick_ns, self.writer_pages, flush_after_pages=self.writer_pages - 1)
-            if self.writer_pages and self.policy == SWEEP else None,
-        )  # fmt: skip
+            policy=self.policy,
+            ramp_pages=self.ramp_pages,
+            correlated_ns=self.correlated * self.tick_ns,
+            retained_ns=self.correlated * 50 * self.tick_ns,
+            ring_bytes=8192,
+            os_cache_pages=self.os_cache_pages,
+            lazy_writer=lazy_writer,
+            extension_station=log,
+            extension_pages=self.extension_pages if lazy_writer is not None else 0,
+            background_writer=(
+                BackgroundWriter(15 * self.tick_ns, self.writer_pages, flush_after_pages=self.writer_pages - 1)
+                if self.writer_pages and self.policy == SWEEP
+                else None
+            ),
+        )
         statements = Statements(
             session_ends=[(session + 1) * self.statements for session in range(self.sessions)],
             classes=rng.integers(0, len(self.classes), count).astype(np.int32),
@@ -193,18 +211,39 @@ _scans = st.builds(
     degree=st.integers(1, 3), page_ns=st.sampled_from((0, 700)), paced_ns=st.sampled_from((0, 0, 30_000)),
 )  # fmt: skip
 _many = st.builds(
-    Demand, kind=st.just(LOOKUPS), table=st.integers(0, 1), dirties=st.booleans(), rows=st.integers(1, 12),
-    depth=st.integers(0, 4), block_pages=st.sampled_from((1, 2, 16)), in_order=st.booleans(), threshold=st.sampled_from((0, 6)),
-)  # fmt: skip
+    Demand,
+    kind=st.just(LOOKUPS),
+    table=st.integers(0, 1),
+    dirties=st.booleans(),
+    rows=st.integers(1, 12),
+    depth=st.integers(0, 4),
+    block_pages=st.sampled_from((1, 2, 16)),
+    in_order=st.booleans(),
+    threshold=st.sampled_from((0, 6)),
+)
 _copies = st.builds(
-    Demand, kind=st.just(COPY), table=st.just(0), tables=st.integers(1, 2), depth=st.integers(1, 4), block_pages=st.integers(1, 40),
-    degree=st.integers(1, 3), page_ns=st.sampled_from((0, 90_000)), station=st.sampled_from((NOTHING, LOG_VOLUME)),
-    file_bytes=st.sampled_from((0, 1 << 16)), restores=st.booleans(), ratio=st.sampled_from((0, 330, 1000)),
-)  # fmt: skip
+    Demand,
+    kind=st.just(COPY),
+    table=st.just(0),
+    tables=st.integers(1, 2),
+    depth=st.integers(1, 4),
+    block_pages=st.integers(1, 40),
+    degree=st.integers(1, 3),
+    page_ns=st.sampled_from((0, 90_000)),
+    station=st.sampled_from((NOTHING, LOG_VOLUME)),
+    file_bytes=st.sampled_from((0, 1 << 16)),
+    restores=st.booleans(),
+    ratio=st.sampled_from((0, 330, 1000)),
+)
 _buffered_spills = st.builds(
-    Demand, kind=st.just(COPY), tables=st.just(0), depth=st.integers(1, 4), block_pages=st.integers(1, 40), station=st.just(LOG_VOLUME),
+    Demand,
+    kind=st.just(COPY),
+    tables=st.just(0),
+    depth=st.integers(1, 4),
+    block_pages=st.integers(1, 40),
+    station=st.just(LOG_VOLUME),
     temp_bytes=st.sampled_from((512, 300_032)),
-)  # fmt: skip
+)
 _demands = st.one_of(
     _demands,
     _scans,

@@ -8,9 +8,13 @@ from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.readers import import_trace
 
 TRACEPOINTS = {
-    "Q": "block_bio_queue", "D": "block_rq_issue", "C": "block_rq_complete", "R": "block_rq_requeue", "X": "block_split",
+    "Q": "block_bio_queue",
+    "D": "block_rq_issue",
+    "C": "block_rq_complete",
+    "R": "block_rq_requeue",
+    "X": "block_split",
     "I": "block_rq_insert",
-}  # fmt: skip
+}
 
 
 class Line(NamedTuple):
@@ -32,7 +36,10 @@ class Line(NamedTuple):
 
     def blkparse(self) -> str:
         seconds, us = divmod(self.time_us, 1_000_000)
-        head = f"{7:3d},{self.minor:<3d} {0:2d} {1:8d} {seconds:5d}.{us * 1000:09d} {self.pid:5d} {self.action:>2s} {self.rwbs:>3s} "
+        head = (
+            f"{7:3d},{self.minor:<3d} {0:2d} {1:8d} {seconds:5d}.{us * 1000:09d} {self.pid:5d} {self.action:>2s}"
+            f" {self.rwbs:>3s} "
+        )
         if self.action == "X":
             return f"{head}{self.sector} / {self.sectors} [{self.comm}]"
         if self.action in "CR":
@@ -55,16 +62,25 @@ class Line(NamedTuple):
     def ftrace(self) -> str:
         seconds, us = divmod(self.time_us, 1_000_000)
         task = f"{self.comm}-{self.pid}"
-        return f"{task:>22s}   [000] d.s1. {seconds:5d}.{us:06d}: {TRACEPOINTS[self.action]}: {self._tracepoint(' be,0,4')}"
+        return (
+            f"{task:>22s}   [000] d.s1. {seconds:5d}.{us:06d}: {TRACEPOINTS[self.action]}:"
+            f" {self._tracepoint(' be,0,4')}"
+        )
 
     def old_ftrace(self) -> str:
         """Without priority, flags and microseconds: kernels before 6.2, trace-cmd with ``-t``."""
         seconds, us = divmod(self.time_us, 1_000_000)
-        return f"{self.comm}-{self.pid} [001] {seconds}.{us:06d}000: {TRACEPOINTS[self.action]}:     {self._tracepoint('')}"
+        return (
+            f"{self.comm}-{self.pid} [001] {seconds}.{us:06d}000: {TRACEPOINTS[self.action]}:    "
+            f" {self._tracepoint('')}"
+        )
 
     def perf(self) -> str:
         seconds, us = divmod(self.time_us, 1_000_000)
-        return f"{self.comm:>16s} {self.pid:5d} [001] {seconds:5d}.{us:06d}:    block:{TRACEPOINTS[self.action]}: {self._tracepoint(' 0x2,0,4')}"
+        return (
+            f"{self.comm:>16s} {self.pid:5d} [001] {seconds:5d}.{us:06d}:    block:{TRACEPOINTS[self.action]}:"
+            f" {self._tracepoint(' 0x2,0,4')}"
+        )
 
     def record(self) -> bytes:
         device, time_ns = 7 << 20 | self.minor, self.time_us * 1000

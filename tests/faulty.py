@@ -145,9 +145,17 @@ def plan(luck: int = 1) -> dict[str, object]:
     """Return the plan of a sweep."""
     words = dict.fromkeys(("tool", "scenario_hash", "scenario"), str(luck))
     return {
-        **words, "schema": sweeps.SCHEMA, "trace": {}, "axes": [], "fixed": {}, "replications": 1, "points": POINTS, "keep": False,
-        "screen": None, "recorded_on": None,
-    }  # fmt: skip
+        **words,
+        "schema": sweeps.SCHEMA,
+        "trace": {},
+        "axes": [],
+        "fixed": {},
+        "replications": 1,
+        "points": POINTS,
+        "keep": False,
+        "screen": None,
+        "recorded_on": None,
+    }
 
 
 def sweep(folder: Path, luck: int, force: bool = False) -> None:
@@ -184,7 +192,9 @@ def made_up_bundle(folder: Path, rows: int = 9) -> Path:
 
 @contextmanager
 def mounted(place: Path, size_bytes: int) -> Iterator[Callable[[str], None]]:
-    """Mount a file system of so many bytes at *place*, and yield what mounts it anew with other options; skips where one may not."""
+    """Mount a file system of so many bytes at *place*, and yield what mounts it anew with other options; skips where
+    one may not.
+    """
     if os.name != "posix" or os.getuid() or not shutil.which("mount"):
         pytest.skip("only root may mount a file system")
     place.mkdir(exist_ok=True)

@@ -21,10 +21,17 @@ def direction(requests: int = 10_000, block_bytes: int = 8192, **more: Any) -> d
     """What one direction did in a second."""
     empty = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
     return {
-        "io_bytes": requests * block_bytes, "io_kbytes": requests * block_bytes // 1024, "bw_bytes": requests * block_bytes,
-        "iops": float(requests), "runtime": 1000 if requests else 0, "total_ios": requests,
-        "slat_ns": empty, "clat_ns": latency_ns(samples=requests) if requests else empty, "lat_ns": empty, **more,
-    }  # fmt: skip
+        "io_bytes": requests * block_bytes,
+        "io_kbytes": requests * block_bytes // 1024,
+        "bw_bytes": requests * block_bytes,
+        "iops": float(requests),
+        "runtime": 1000 if requests else 0,
+        "total_ios": requests,
+        "slat_ns": empty,
+        "clat_ns": latency_ns(samples=requests) if requests else empty,
+        "lat_ns": empty,
+        **more,
+    }
 
 
 def job(options: dict[str, str] | None = None, name: str = "a", group: int = 0, **more: Any) -> dict[str, Any]:

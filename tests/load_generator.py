@@ -1,4 +1,6 @@
-"""A load generator that measures a model: its points as people keep them, as CSV, and as fio's JSON where they are flushed."""
+"""A load generator that measures a model: its points as people keep them, as CSV, and as fio's JSON where they are
+flushed.
+"""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,6 @@
-"""The pairing of blktrace events once more, written to be read: lists instead of hash tables, no streaming, no limits."""
+"""The pairing of blktrace events once more, written to be read: lists instead of hash tables, no
+streaming, no limits.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

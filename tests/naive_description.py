@@ -1,4 +1,6 @@
-"""What a description says of working set, re-reference, depth, timeline and groups, by the book: lists and dictionaries."""
+"""What a description says of working set, re-reference, depth, timeline and groups, by the book: lists and
+dictionaries.
+"""
 
 from collections import Counter, defaultdict
 from itertools import pairwise

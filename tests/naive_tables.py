@@ -1,4 +1,6 @@
-"""Naive readers of the sample traces, one line after the other in plain Python, each with its own idea of the format."""
+"""Naive readers of the sample traces, one line after the other in plain Python, each with its own
+idea of the format.
+"""
 
 import bz2
 import gzip

@@ -1,4 +1,6 @@
-"""A naive twin of differences of PostgreSQL's views: after less before, of CSV files, by the names of their columns alone."""
+"""A naive twin of differences of PostgreSQL's views: after less before, of CSV files, by the names of their columns
+alone.
+"""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -23,35 +25,91 @@ STATEMENTS_18 = STATEMENTS | {
     "workers_planned": "parallel_workers_to_launch", "workers_launched": "parallel_workers_launched",
 }  # fmt: skip
 DATABASE = {
-    "commits": "xact_commit", "rollbacks": "xact_rollback", "pages_hit": "blks_hit", "pages_read": "blks_read",
-    "read_ms": "blk_read_time", "write_ms": "blk_write_time", "rows_returned": "tup_returned", "rows_fetched": "tup_fetched",
-    "rows_inserted": "tup_inserted", "rows_updated": "tup_updated", "rows_deleted": "tup_deleted",
-    "temp_files": "temp_files", "temp_bytes": "temp_bytes", "conflicts": "conflicts", "deadlocks": "deadlocks",
-    "session_ms": "session_time", "active_ms": "active_time", "idle_in_transaction_ms": "idle_in_transaction_time",
-    "sessions": "sessions", "sessions_abandoned": "sessions_abandoned", "sessions_fatal": "sessions_fatal",
+    "commits": "xact_commit",
+    "rollbacks": "xact_rollback",
+    "pages_hit": "blks_hit",
+    "pages_read": "blks_read",
+    "read_ms": "blk_read_time",
+    "write_ms": "blk_write_time",
+    "rows_returned": "tup_returned",
+    "rows_fetched": "tup_fetched",
+    "rows_inserted": "tup_inserted",
+    "rows_updated": "tup_updated",
+    "rows_deleted": "tup_deleted",
+    "temp_files": "temp_files",
+    "temp_bytes": "temp_bytes",
+    "conflicts": "conflicts",
+    "deadlocks": "deadlocks",
+    "session_ms": "session_time",
+    "active_ms": "active_time",
+    "idle_in_transaction_ms": "idle_in_transaction_time",
+    "sessions": "sessions",
+    "sessions_abandoned": "sessions_abandoned",
+    "sessions_fatal": "sessions_fatal",
     "sessions_killed": "sessions_killed",
-}  # fmt: skip
-WAL = {"records": "wal_records", "full_page_images": "wal_fpi", "bytes": "wal_bytes", "buffers_full": "wal_buffers_full",
-       "writes": "wal_write", "flushes": "wal_sync", "write_ms": "wal_write_time", "flush_ms": "wal_sync_time"}  # fmt: skip
+}
+WAL = {
+    "records": "wal_records",
+    "full_page_images": "wal_fpi",
+    "bytes": "wal_bytes",
+    "buffers_full": "wal_buffers_full",
+    "writes": "wal_write",
+    "flushes": "wal_sync",
+    "write_ms": "wal_write_time",
+    "flush_ms": "wal_sync_time",
+}
 WRITER = {"pages_written": "buffers_clean", "rounds_cut_short": "maxwritten_clean", "pages_allocated": "buffers_alloc",
           "sessions_pages_written": "buffers_backend", "sessions_flushes": "buffers_backend_fsync"}  # fmt: skip
 CHECKPOINTS_15 = {"timed": "checkpoints_timed", "requested": "checkpoints_req", "write_ms": "checkpoint_write_time",
                   "flush_ms": "checkpoint_sync_time", "pages_written": "buffers_checkpoint"}  # fmt: skip
-CHECKPOINTS = {"timed": "num_timed", "requested": "num_requested", "done": "num_done", "restart_timed": "restartpoints_timed",
-               "restart_requested": "restartpoints_req", "restart_done": "restartpoints_done", "write_ms": "write_time",
-               "flush_ms": "sync_time", "pages_written": "buffers_written", "other_pages_written": "slru_written"}  # fmt: skip
-IO = {"reads": "reads", "read_ms": "read_time", "writes": "writes", "write_ms": "write_time", "writebacks": "writebacks",
-      "writeback_ms": "writeback_time", "extends": "extends", "extend_ms": "extend_time", "pages_hit": "hits",
-      "evictions": "evictions", "reuses": "reuses", "flushes": "fsyncs", "flush_ms": "fsync_time",
-      "read_bytes": "read_bytes", "written_bytes": "write_bytes", "extended_bytes": "extend_bytes"}  # fmt: skip
+CHECKPOINTS = {
+    "timed": "num_timed",
+    "requested": "num_requested",
+    "done": "num_done",
+    "restart_timed": "restartpoints_timed",
+    "restart_requested": "restartpoints_req",
+    "restart_done": "restartpoints_done",
+    "write_ms": "write_time",
+    "flush_ms": "sync_time",
+    "pages_written": "buffers_written",
+    "other_pages_written": "slru_written",
+}
+IO = {
+    "reads": "reads",
+    "read_ms": "read_time",
+    "writes": "writes",
+    "write_ms": "write_time",
+    "writebacks": "writebacks",
+    "writeback_ms": "writeback_time",
+    "extends": "extends",
+    "extend_ms": "extend_time",
+    "pages_hit": "hits",
+    "evictions": "evictions",
+    "reuses": "reuses",
+    "flushes": "fsyncs",
+    "flush_ms": "fsync_time",
+    "read_bytes": "read_bytes",
+    "written_bytes": "write_bytes",
+    "extended_bytes": "extend_bytes",
+}
 TABLE_PAGES = {"pages_hit": "heap_blks_hit", "pages_read": "heap_blks_read", "index_pages_hit": "idx_blks_hit",
                "index_pages_read": "idx_blks_read", "toast_pages_hit": "toast_blks_hit",
                "toast_pages_read": "toast_blks_read", "toast_index_pages_hit": "tidx_blks_hit",
                "toast_index_pages_read": "tidx_blks_read"}  # fmt: skip
-TABLE = {"sequential_scans": "seq_scan", "sequential_rows": "seq_tup_read", "index_scans": "idx_scan",
-         "index_rows": "idx_tup_fetch", "rows_inserted": "n_tup_ins", "rows_updated": "n_tup_upd",
-         "rows_deleted": "n_tup_del", "rows_hot_updated": "n_tup_hot_upd", "vacuums": "vacuum_count",
-         "autovacuums": "autovacuum_count", "analyzes": "analyze_count", "autoanalyzes": "autoanalyze_count"}  # fmt: skip
+TABLE = {
+    "sequential_scans": "seq_scan",
+    "sequential_rows": "seq_tup_read",
+    "index_scans": "idx_scan",
+    "index_rows": "idx_tup_fetch",
+    "rows_inserted": "n_tup_ins",
+    "rows_updated": "n_tup_upd",
+    "rows_deleted": "n_tup_del",
+    "rows_hot_updated": "n_tup_hot_upd",
+    "vacuums": "vacuum_count",
+    "autovacuums": "autovacuum_count",
+    "analyzes": "analyze_count",
+    "autoanalyzes": "autoanalyze_count",
+}
 INDEX_PAGES = {"pages_hit": "idx_blks_hit", "pages_read": "idx_blks_read"}
 INDEX = {"index_scans": "idx_scan", "index_entries": "idx_tup_read", "index_rows": "idx_tup_fetch"}
 

@@ -78,7 +78,9 @@ def tabs(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 @pytest.fixture
 def open_page(tabs: Tabs) -> Iterator[Open]:
-    """Opens a page offline and anew, all of it drawn; afterwards asserts that nothing complained and nothing went out."""
+    """Opens a page offline and anew, all of it drawn; afterwards asserts that nothing complained
+    and nothing went out.
+    """
     taken: list[Any] = []
     tabs.complaints.clear()
 

@@ -29,13 +29,19 @@ def write_large_trace(target: Path, count: int, per_s: float) -> Path:
             nothing = np.full(rows, -1, np.int64)
             writer.append(
                 Requests(
-                    time_ns=times, op=np.where(kind == 0, READ, WRITE).astype(np.uint8), file=log.astype(np.int32),
+                    time_ns=times,
+                    op=np.where(kind == 0, READ, WRITE).astype(np.uint8),
+                    file=log.astype(np.int32),
                     offset_bytes=np.where(log, np.cumsum(log) % 100_000, generator.integers(0, 2_000_000, rows)) * 8192,
-                    length_bytes=np.full(rows, 8192), stream=np.full(rows, -1, np.int32),
-                    purpose=np.array([DATA_READ, DATA_WRITE, LOG_WRITE], np.uint8)[kind], issue_ns=nothing, command=nothing,
-                    latency_ns=generator.integers(50_000, 500_000, rows), flags=np.zeros(rows, np.uint8),
+                    length_bytes=np.full(rows, 8192),
+                    stream=np.full(rows, -1, np.int32),
+                    purpose=np.array([DATA_READ, DATA_WRITE, LOG_WRITE], np.uint8)[kind],
+                    issue_ns=nothing,
+                    command=nothing,
+                    latency_ns=generator.integers(50_000, 500_000, rows),
+                    flags=np.zeros(rows, np.uint8),
                 )
-            )  # fmt: skip
+            )
         fields["source_format"] = "made up"
     return target
 

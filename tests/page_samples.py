@@ -16,8 +16,13 @@ SECONDS = SPAN_NS / 1e9 / INTERVALS
 
 #: Requests per second of each class; the checkpoint writes only between its first and last second.
 RATES = {
-    "data read": 620.0, "data write": 34.0, "log write": 150.0, "log flush": 150.0, "checkpoint write": 260.0, "flush": 2.0,
-}  # fmt: skip
+    "data read": 620.0,
+    "data write": 34.0,
+    "log write": 150.0,
+    "log flush": 150.0,
+    "checkpoint write": 260.0,
+    "flush": 2.0,
+}
 CHECKPOINT_S = (42.0, 71.0)
 
 #: Recorded requests that went to the device together with another one.
@@ -119,8 +124,9 @@ def _series(
     during = arrivals["checkpoint write"] > 0
     backlog_ns = np.arange(INTERVALS) * SECONDS * 1e9 * 0.17 if saturated else np.zeros(INTERVALS)
     rows: dict[str, list[Any]] = {
-        name: [] for name in ("start_ns", "end_ns", "class", "arrivals", "completions", "bytes", "mean_ns", "p50_ns", "p99_ns")
-    }  # fmt: skip
+        name: []
+        for name in ("start_ns", "end_ns", "class", "arrivals", "completions", "bytes", "mean_ns", "p50_ns", "p99_ns")
+    }
     samples: dict[str, np.ndarray] = {}
     step = SPAN_NS // INTERVALS
     for name, counts in arrivals.items():
@@ -243,21 +249,38 @@ def sample(hardware: Hardware, *, measured: bool = True) -> Result:
         },
         "throughput_shortfall_pct": 17.0 if saturated else 0.0,
         "latency_ns": {name: _summary_of(values, saturated) for name, values in latencies.items()},
-        "measured_latency_ns": {
-            name: {"count": int(arrivals[name].sum()), "mean": ms * 1.3e6, "p50": ms * 1.1e6, "p95": ms * 3e6,
-                   "p99": ms * 4.6e6, "p999": ms * 8e6}
-            for name, ms in DISKS.typical_ms.items()
-        } if measured else {},
+        "measured_latency_ns": (
+            {
+                name: {
+                    "count": int(arrivals[name].sum()),
+                    "mean": ms * 1.3e6,
+                    "p50": ms * 1.1e6,
+                    "p95": ms * 3e6,
+                    "p99": ms * 4.6e6,
+                    "p999": ms * 8e6,
+                }
+                for name, ms in DISKS.typical_ms.items()
+            }
+            if measured
+            else {}
+        ),
         "stations": stations,
         "conservation": {"requests_in": requests, "requests_out": requests, "little": True, "busy": True},
         "assumed": [
-            {"what": f"data: {hardware.description}, command_overhead", "value": "0.2 ms", "source": "datasheet: product manual, rev. C"},
+            {
+                "what": f"data: {hardware.description}, command_overhead",
+                "value": "0.2 ms",
+                "source": "datasheet: product manual, rev. C",
+            },
             {"what": f"data: {hardware.description}, queue_depth", "value": "32", "source": "assumed: 16..64"},
         ],
         "seed": 1,
         "tool_version": "0.1.0",
-    }  # fmt: skip
-    toml = f'[volumes.data]\ndevice = "{hardware.kind}"\ncount = {hardware.stations}\nlayout = "raid10"\n\n[replay]\nmode = "open"\nseed = 1\n'
+    }
+    toml = (
+        f'[volumes.data]\ndevice = "{hardware.kind}"\ncount = {hardware.stations}\nlayout = "raid10"\n\n[replay]\nmode'
+        ' = "open"\nseed = 1\n'
+    )
     return Result(summary, histogram, timeline, station_table, toml)
 
 

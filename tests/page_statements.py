@@ -43,7 +43,9 @@ TEXTS = {
 #: Texts of queries that a page might run, or break at.
 HOSTILE_TEXTS = {
     "script": "</script><script>alert(1)</script><img src=x onerror=alert(2)> SELECT '\"&amp;%{x}'",
-    "right to left": "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1",
+    "right to left": (
+        "SELECT \u202e\u05e9\u05dc\u05d5\u05dd FROM \u0627\u0644\u0639\u0645\u0644\u0627\u0621 \u2028 WHERE a = $1"
+    ),
     "emoji": "SELECT '\U0001f468\u200d\U0001f469\u200d\U0001f467' " * 60,
     "=1+2": "\ud800 broken \x00 bytes",
     "long": "SELECT " + "x" * 1_000_000,
@@ -51,8 +53,15 @@ HOSTILE_TEXTS = {
 
 
 COMMIT_SHARES = {
-    "cpu": 0.05, "cpu queue": 0.05, "data read": 0.0, "eviction": 0.0, "log": 0.9, "lock": 0.0, "temp": 0.0, "copy": 0.0,
-}  # fmt: skip
+    "cpu": 0.05,
+    "cpu queue": 0.05,
+    "data read": 0.0,
+    "eviction": 0.0,
+    "log": 0.9,
+    "lock": 0.0,
+    "temp": 0.0,
+    "copy": 0.0,
+}
 
 
 def _miss_ratio(pool_bytes: int) -> float:
@@ -83,7 +92,8 @@ def _query(
     }
 
 
-#: When checkpoints begin and have written, in seconds; the first ends with that of the samples of requests, the second is under way at the end.
+#: When checkpoints begin and have written, in seconds; the first ends with that of the samples of requests, the second
+#: is under way at the end.
 WRITTEN_S, SECOND_S = 69.5, 112.0
 PAGES, LOG_BYTES = 41_000, 3_200
 
@@ -143,11 +153,13 @@ def _database(transactions: np.ndarray) -> pa.Table:
     start = np.arange(INTERVALS) * step
     at_s = start / 1e9
     phase = [
-        "writing"
-        if CHECKPOINT_S[0] <= at < WRITTEN_S or at >= SECOND_S
-        else "syncing"
-        if WRITTEN_S <= at < CHECKPOINT_S[1]
-        else "none"
+        (
+            "writing"
+            if CHECKPOINT_S[0] <= at < WRITTEN_S or at >= SECOND_S
+            else "syncing"
+            if WRITTEN_S <= at < CHECKPOINT_S[1]
+            else "none"
+        )
         for at in at_s
     ]
     writing = np.array([name == "writing" for name in phase])
@@ -203,40 +215,65 @@ def statement_sample(
         name=name or hardware.name,
         level="statements",
         trace={
-            **summary["trace"], "requests": 0, "statements": int(transactions * 3.05), "transactions": transactions,
-            "inferred": ["Clients were taken from the log."], "source_format": "postgres-statistics", "hash": "77ab01",
+            **summary["trace"],
+            "requests": 0,
+            "statements": int(transactions * 3.05),
+            "transactions": transactions,
+            "inferred": ["Clients were taken from the log."],
+            "source_format": "postgres-statistics",
+            "hash": "77ab01",
         },
         verdict={**summary["verdict"], "cache": "warm", "arrivals": "synthetic"},
         commands=int(transactions * 3.05),
         throughput_per_s={
             **summary["throughput_per_s"],
-            **{key: {"value": one, "low": one, "high": one, "resolved": True, "basis": "completed"} for key, one in rates.items()},
+            **{
+                key: {"value": one, "low": one, "high": one, "resolved": True, "basis": "completed"}
+                for key, one in rates.items()
+            },
         },
         hit_ratio={"pool": 1 - miss_ratio, "os_cache": None},
         latency_ns={
-            **{one: _summary_of(samples[one], saturated) for one in ("transaction", "commit")}, **summary["latency_ns"],
+            **{one: _summary_of(samples[one], saturated) for one in ("transaction", "commit")},
+            **summary["latency_ns"],
         },
         queries=queries,
         commit_breakdown_ns={part: commit_ns * share for part, share in COMMIT_SHARES.items()},
         checkpoints=checkpoints,
         checkpoint_impact=None if saturated else impact,
         log={
-            "flushes": transactions // 2, "commits": transactions, "commits_per_flush": 2.0, "bytes": transactions * LOG_BYTES, "written_bytes": transactions * 8192,
-            "bytes_per_transaction": float(LOG_BYTES), "page_images": transactions // 5, "sync_mean_ns": commit_ns * 0.8,
+            "flushes": transactions // 2,
+            "commits": transactions,
+            "commits_per_flush": 2.0,
+            "bytes": transactions * LOG_BYTES,
+            "written_bytes": transactions * 8192,
+            "bytes_per_transaction": float(LOG_BYTES),
+            "page_images": transactions // 5,
+            "sync_mean_ns": commit_ns * 0.8,
         },
         host={"cores": 8, "core_speed": 1.0, "utilisation": 0.23, "costs_ns": {"read_ns": 9000}},
         engine={"kind": "postgresql", "version": "18", "buffer_pool_bytes": pool_bytes, "frames": pool_bytes // 8192},
         settings_from={
-            "host.cores": "recorded", "host.core_speed": "default: cores are as fast as the recorded ones",
-            "engine.version": "recorded", "engine.buffer_pool": "scenario",
+            "host.cores": "recorded",
+            "host.core_speed": "default: cores are as fast as the recorded ones",
+            "engine.version": "recorded",
+            "engine.buffer_pool": "scenario",
         },
         extrapolated=extrapolated,
         inferred=["Rows that a statement looks up were drawn from the popularity of their table."],
-        caveats=[f"extrapolated: a pool of {size} is more than four times as large or small as the recorded one"] if extrapolated else [],
+        caveats=(
+            [f"extrapolated: a pool of {size} is more than four times as large or small as the recorded one"]
+            if extrapolated
+            else []
+        ),
         replay={
-            "mode": "partly-open", "load": 1.0, "sessions": 16, "transactions": transactions, "counted_ns": {"from": 0, "until": SPAN_NS},
+            "mode": "partly-open",
+            "load": 1.0,
+            "sessions": 16,
+            "transactions": transactions,
+            "counted_ns": {"from": 0, "until": SPAN_NS},
         },
-    )  # fmt: skip
+    )
     toml = below.scenario_toml + f'\n[engine]\nkind = "postgresql"\nbuffer_pool = "{size}"\n'
     return replace(
         below,

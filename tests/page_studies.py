@@ -19,9 +19,23 @@ LOADS = (0.5, 1.0, 2.0, 4.0)
 TRACE = {"name": "shop", "hash": "77ab0123456789abcdef"}
 #: A row holds these keys of a result's summary.
 _KEPT = (
-    "name", "level", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "hit_ratio", "latency_ns",
-    "commit_breakdown_ns", "queries", "checkpoints", "checkpoint_impact", "log", "stations", "extrapolated",
-)  # fmt: skip
+    "name",
+    "level",
+    "verdict",
+    "load",
+    "bottleneck",
+    "throughput_per_s",
+    "throughput_shortfall_pct",
+    "hit_ratio",
+    "latency_ns",
+    "commit_breakdown_ns",
+    "queries",
+    "checkpoints",
+    "checkpoint_impact",
+    "log",
+    "stations",
+    "extrapolated",
+)
 _LATENCY_KEYS = ("mean", "p50", "p95", "p99", "p999")
 
 
@@ -37,12 +51,16 @@ def _sample(hardware: str, pool: int) -> Result:
 def summary_of(hardware: Hardware, pool: int, texts: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What a row says of the recorded load, to be changed at will; *texts* are those of more queries."""
     summary = _sample(hardware.name, pool).summary
-    queries = summary["queries"] | {name: {**summary["queries"]["902"], "text": text} for name, text in (texts or {}).items()}  # fmt: skip
+    queries = summary["queries"] | {
+        name: {**summary["queries"]["902"], "text": text} for name, text in (texts or {}).items()
+    }
     return copy.deepcopy({key: summary[key] for key in _KEPT if key in summary} | {"queries": queries})
 
 
 def scaled(summary: dict[str, Any], load: float, slow: bool) -> dict[str, Any]:
-    """The same at another load: latencies grow with it, and what is slow is saturated at four times the recorded one."""
+    """The same at another load: latencies grow with it, and what is slow is saturated at four
+    times the recorded one.
+    """
     found = copy.deepcopy(summary)
     factor = 1 + 0.2 * load**2
     for figures in (*found["latency_ns"].values(), *found["queries"].values()):
@@ -61,8 +79,13 @@ def scaled(summary: dict[str, Any], load: float, slow: bool) -> dict[str, Any]:
 
 def row(point: int, settings: Mapping[str, str], summary: dict[str, Any], replication: int = 0) -> dict[str, Any]:
     return {
-        "point": point, "replication": replication, "settings": dict(settings), "status": "done", "error": None, "summary": summary,
-    }  # fmt: skip
+        "point": point,
+        "replication": replication,
+        "settings": dict(settings),
+        "status": "done",
+        "error": None,
+        "summary": summary,
+    }
 
 
 def axis(key: str, values: Sequence[str], numbers: Sequence[float] | None, unit: str | None) -> dict[str, Any]:
@@ -93,19 +116,31 @@ def write_sweep(
         for device, hardware in devices.items():
             summary = summary_of(hardware, pool, texts)
             for load in loads:
-                settings = {"engine.buffer_pool": size_text(pool), "volumes.data.device": device, "replay.load": f"{load:g}"}  # fmt: skip
+                settings = {
+                    "engine.buffer_pool": size_text(pool),
+                    "volumes.data.device": device,
+                    "replay.load": f"{load:g}",
+                }
                 if keep:
                     save_result(_sample(hardware.name, pool), target / "results" / f"{len(rows):06d}.result", {})
                 rows.append(row(len(rows), settings, scaled(summary, load, hardware is DISKS)))
     rows[-1] |= {"status": "failed", "error": "volumes.data: 1.2 TB of the trace do not fit", "summary": {}}
     rows[-2] |= {
-        "status": "screened", "summary": {}, "screened": {"by_point": rows[-3]["point"], "why": "no more misses than there."},
-    }  # fmt: skip
+        "status": "screened",
+        "summary": {},
+        "screened": {"by_point": rows[-3]["point"], "why": "no more misses than there."},
+    }
     for one in rows:
         (target / "points" / f"{one['point']:06d}.json").write_text(json.dumps(one))
     document = {
-        "schema": "tiersim.sweep/1", "trace": TRACE, "scenario": "shop-now", "axes": axes, "replications": 1, "points": len(rows), "tool": "0.1.0",
-    }  # fmt: skip
+        "schema": "tiersim.sweep/1",
+        "trace": TRACE,
+        "scenario": "shop-now",
+        "axes": axes,
+        "replications": 1,
+        "points": len(rows),
+        "tool": "0.1.0",
+    }
     (target / "sweep.json").write_text(json.dumps(document))
     return target
 
@@ -124,8 +159,15 @@ def miss_ratio_document(policy: str = "lru", *, error: float | None = 0.004) -> 
         ]
 
     return {
-        "schema": "tiersim.mrc/1", "trace": TRACE, "policy": policy, "method": "shards" if error else "exact", "page_bytes": 8192, "references": 2_000_000,
-        "distinct_pages": 1_200_000, "compulsory_miss_ratio": 0.04, "points": curve(1.0 if policy == "lru" else 0.7),
+        "schema": "tiersim.mrc/1",
+        "trace": TRACE,
+        "policy": policy,
+        "method": "shards" if error else "exact",
+        "page_bytes": 8192,
+        "references": 2_000_000,
+        "distinct_pages": 1_200_000,
+        "compulsory_miss_ratio": 0.04,
+        "points": curve(1.0 if policy == "lru" else 0.7),
         "curves": [
             {"kind": "relation", "name": "orders", "references": 900_000, "points": curve(1.5)},
             {"kind": "query", "name": "SELECT <b>bold</b>", "references": 500_000, "points": curve(0.3)},
@@ -133,7 +175,7 @@ def miss_ratio_document(policy: str = "lru", *, error: float | None = 0.004) -> 
         ],
         "knees": [{"cache_bytes": sizes[8], "miss_ratio": curve(1.0)[8]["miss_ratio"]}],
         "recorded": {"cache_bytes": 1 * GIB, "beyond": "larger than recorded: hits of that cache were never seen"},
-    }  # fmt: skip
+    }
 
 
 def load_document(hardware: Hardware = SSDS, loads: Sequence[float] = (0.25, 0.5, 1, 1.5, 2, 3, 4)) -> dict[str, Any]:
@@ -145,9 +187,14 @@ def load_document(hardware: Hardware = SSDS, loads: Sequence[float] = (0.25, 0.5
             summary["verdict"]["load"] = "saturated"
         points.append(row(place, {"replay.load": f"{load:g}"}, summary))
     return {
-        "schema": "tiersim.load/1", "trace": TRACE, "scenario": "shop-on-ssds", "points": points, "knee": {"load": 2.0, "basis": "p99 doubles"},
-        "largest_sustainable": {"value": 3.2, "low": 3.0, "high": 3.5, "resolved": True, "basis": "bisection"}, "limited_by": "data.drive-1",
-    }  # fmt: skip
+        "schema": "tiersim.load/1",
+        "trace": TRACE,
+        "scenario": "shop-on-ssds",
+        "points": points,
+        "knee": {"load": 2.0, "basis": "p99 doubles"},
+        "largest_sustainable": {"value": 3.2, "low": 3.0, "high": 3.5, "resolved": True, "basis": "bisection"},
+        "limited_by": "data.drive-1",
+    }
 
 
 def size_document(count: int = 24) -> dict[str, Any]:
@@ -165,16 +212,30 @@ def size_document(count: int = 24) -> dict[str, Any]:
         why = [] if meets else [f"p99(transaction) is {p99 / 1e6:.1f} ms, the target is 9 ms"]
         candidates.append(
             {
-                "name": f"{drives} × {device}", "settings": {"volumes.data.device": device, "volumes.data.count": str(drives)},
-                "cost": {"capex": price, "monthly": price / 60, "currency": "USD", "price_date": "2016-03",
-                         "parts": [{"what": device, "count": drives, "each": prices[device], "source": "list price"}]},
-                "power_w": 9.0 * drives, "capacity_bytes": drives * 400 * GIB, "survives_drive_failure": drives % 2 == 0,
-                "endurance_years": {"value": 3.0 * drives, "low": 2.5 * drives, "high": 4.0 * drives, "resolved": True, "basis": "x"},
+                "name": f"{drives} × {device}",
+                "settings": {"volumes.data.device": device, "volumes.data.count": str(drives)},
+                "cost": {
+                    "capex": price,
+                    "monthly": price / 60,
+                    "currency": "USD",
+                    "price_date": "2016-03",
+                    "parts": [{"what": device, "count": drives, "each": prices[device], "source": "list price"}],
+                },
+                "power_w": 9.0 * drives,
+                "capacity_bytes": drives * 400 * GIB,
+                "survives_drive_failure": drives % 2 == 0,
+                "endurance_years": {
+                    "value": 3.0 * drives,
+                    "low": 2.5 * drives,
+                    "high": 4.0 * drives,
+                    "resolved": True,
+                    "basis": "x",
+                },
                 "status": ("meets" if meets else "fails") if simulated else "not simulated",
                 "why": why if simulated else ["a cheaper one of the same drives meets the targets"],
                 "row": row(place, {}, summary) if simulated else None,
             }
-        )  # fmt: skip
+        )
     met = [one for one in candidates if one["status"] == "meets"]
     best = min(met, key=lambda one: one["cost"]["capex"])
     best["status"] = "chosen"
@@ -189,9 +250,14 @@ def size_document(count: int = 24) -> dict[str, Any]:
         )
     ]
     return {
-        "schema": "tiersim.size/1", "trace": TRACE, "targets": [{"text": "p99(transaction) < 9ms", "kind": "latency", "limit": 9e6}],
-        "candidates": candidates, "chosen": best["name"], "simulated": len(tried), "pareto": front,
-    }  # fmt: skip
+        "schema": "tiersim.size/1",
+        "trace": TRACE,
+        "targets": [{"text": "p99(transaction) < 9ms", "kind": "latency", "limit": 9e6}],
+        "candidates": candidates,
+        "chosen": best["name"],
+        "simulated": len(tried),
+        "pareto": front,
+    }
 
 
 def write_document(folder: Path, name: str, document: dict[str, Any]) -> Path:

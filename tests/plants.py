@@ -196,8 +196,8 @@ KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a plant (a device, an array, an array of arrays, volumes of a controller; with a cache, tiers, a host, an instance, a
-    neighbour, or without) and up to 200 commands with many ties.
+    """Draw a plant (a device, an array, an array of arrays, volumes of a controller; with a cache, tiers, a host, an
+    instance, a neighbour, or without) and up to 200 commands with many ties.
     """
     kind = draw(st.sampled_from(KINDS))
     layouts = ["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6", "raid0 of raid10", "raid0 of raid5"]

@@ -50,7 +50,9 @@ _MISSING = f"no PostgreSQL is installed, and {PACKAGE} names none"
 
 
 def versions() -> list[Any]:
-    """What the tests are parametrised with: the newest version, in the long run the others, or one that skips or fails."""
+    """What the tests are parametrised with: the newest version, in the long run the others, or one
+    that skips or fails.
+    """
     *others, newest = sorted(INSTALLED, key=int) or [""]
     return [*(pytest.param(version, marks=pytest.mark.long) for version in others), newest]
 

@@ -17,7 +17,9 @@ def as_csv(rows: Rows, delimiter: str = ",", end: str = "\n") -> str:
         special = text == "" or any(sign in text for sign in (delimiter, '"', "\n", "\r"))
         return '"' + text.replace('"', '""') + '"' if special else text
 
-    return "".join(delimiter.join(line) + end for line in [list(rows[0]), *([value(v) for v in row.values()] for row in rows)])  # fmt: skip
+    return "".join(
+        delimiter.join(line) + end for line in [list(rows[0]), *([value(v) for v in row.values()] for row in rows)]
+    )
 
 
 def as_python_csv(rows: Rows) -> str:
@@ -107,6 +109,6 @@ EXACT: dict[str, Callable[[Rows], str]] = {
 }
 #: psql's forms: null and the empty text are one, and spaces at the ends of values are lost.
 PRINTED: dict[str, Callable[[Rows], str]] = {
-    **{f"aligned, border {border}": (lambda rows, b=border: as_aligned(rows, b)) for border in range(3)},  # type: ignore[misc]
-    **{f"expanded, border {border}": (lambda rows, b=border: as_expanded(rows, b)) for border in range(3)},  # type: ignore[misc]
+    **{f"aligned, border {border}": lambda rows, b=border: as_aligned(rows, b) for border in range(3)},  # type: ignore[misc]
+    **{f"expanded, border {border}": lambda rows, b=border: as_expanded(rows, b) for border in range(3)},  # type: ignore[misc]
 }

@@ -61,7 +61,8 @@ def sweep_rows(
 ) -> None:
     """Walk over the accesses *begin* to *end*, and count what they miss in *missed*, (tables, 3).
 
-    ``share`` is up to where 32 random bits choose a table, ``laws`` those of the tables. The hand of the sweep lies in the first place of ``state.lengths``.
+    ``share`` is up to where 32 random bits choose a table, ``laws`` those of the tables. The hand of the sweep lies in
+    the first place of ``state.lengths``.
     """
     hand = int(state.lengths[0])
     for counter in range(begin, end):
@@ -99,7 +100,8 @@ def walked(
     warm: int,
     accesses: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return accesses and misses of each table, (tables, 3), of a pool of *frames* pages, and each page's usage count at the end, or -1.
+    """Return accesses and misses of each table, (tables, 3), of a pool of *frames* pages, and each page's usage count
+    at the end, or -1.
 
     *weights* are how often each table is accessed. The first *warm* accesses fill the pool and are not counted.
     """

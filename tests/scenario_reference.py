@@ -1,4 +1,6 @@
-"""docs/scenario-reference.md, made of the schema of scenarios; ``python -m tests.scenario_reference`` writes it anew."""
+"""docs/scenario-reference.md, made of the schema of scenarios; ``python -m
+tests.scenario_reference`` writes it anew.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,10 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "scenario-reference.md"
 _TABLES = {
     "HostModel": ("[host]", "[statements](statements.md), [processors](processors.md)"),
     "CostsModel": ("[host.costs]", "[processors](processors.md)"),
-    "EngineModel": ("[engine]", "[statements](statements.md), [pool](pool.md), [log](log.md), [SQL Server](sqlserver.md)"),
+    "EngineModel": (
+        "[engine]",
+        "[statements](statements.md), [pool](pool.md), [log](log.md), [SQL Server](sqlserver.md)",
+    ),
     "ReplicaModel": ("[engine.replica]", "[log](log.md)"),
     "VolumeModel": ("[volumes.NAME]", "[devices](devices.md), [host](host.md), [tiers](tiers.md)"),
     "PoolModel": ("[pools.NAME]", "[devices](devices.md)"),
@@ -22,13 +27,13 @@ _TABLES = {
     "QueueModel": ("[queues.NAME]", "[host](host.md)"),
     "ControllerModel": ("[controllers.NAME]", "[controllers](controllers.md)"),
     "ReplayModel": ("[replay]", "[replay](replay.md), [statements](statements.md)"),
-}  # fmt: skip
+}
 _HEAD = """# Scenario reference
 
 Every key of a scenario file, made of the schema by which files are checked. `tiersim devices schema scenario` prints that schema, by which an editor completes and checks them; an
 example is in [statements](statements.md). A size is written `"16 GiB"`, a duration `"3.4 ms"`, a rate `"204 MB/s"`, each with its unit. An unknown key is refused, with the one that
 was probably meant. From the command line: `--set engine.buffer_pool=64GiB`.
-"""
+"""  # noqa: E501
 _NOTES = {"EngineModel": " Settings that are left out are as they were recorded, unless the table says otherwise."}
 _UNITS = {"16 GiB": "size", "3.4 ms": "duration", "204 MB/s": "rate"}
 

@@ -28,8 +28,16 @@ def trc_value(name: str, value: Value) -> bytes:
         return value.encode("utf-16-le", "surrogatepass")
     if isinstance(value, datetime):
         return struct.pack(
-            "<8H", value.year, value.month, value.isoweekday() % 7, value.day, value.hour, value.minute, value.second, value.microsecond // 1000
-        )  # fmt: skip
+            "<8H",
+            value.year,
+            value.month,
+            value.isoweekday() % 7,
+            value.day,
+            value.hour,
+            value.minute,
+            value.second,
+            value.microsecond // 1000,
+        )
     if isinstance(value, bytes):
         return value
     return struct.pack("<q" if name in _LONG else "<i", value)
@@ -63,11 +71,18 @@ def trc_file(events: Iterable[bytes], **header: Any) -> bytes:
 
 _QUERIES = (
     (
-        "SELECT TOP (50) o.OrderID, o.CustomerID, SUM(l.Amount) AS Total FROM dbo.Orders AS o JOIN dbo.[Order Lines] AS l ON "
-        "l.OrderID = o.OrderID WHERE o.CustomerID = {0} AND o.Region = N'R{0}' GROUP BY o.OrderID, o.CustomerID ORDER BY Total DESC"
+        "SELECT TOP (50) o.OrderID, o.CustomerID, SUM(l.Amount) AS Total FROM dbo.Orders AS o JOIN dbo.[Order Lines] AS"
+        " l ON l.OrderID = o.OrderID WHERE o.CustomerID = {0} AND o.Region = N'R{0}' GROUP BY o.OrderID, o.CustomerID"
+        " ORDER BY Total DESC"
     ),
-    "UPDATE dbo.Accounts SET Balance = Balance - {0}.50, Changed = '2026-11-22T08:00:{1:02d}' WHERE AccountID IN ({0}, {1})",
-    "INSERT INTO dbo.History (AccountID, Amount, Note) VALUES ({0}, -{1}, 'paid by O''Neil {0}'), ({1}, {0}, N'note {1}')",
+    (
+        "UPDATE dbo.Accounts SET Balance = Balance - {0}.50, Changed = '2026-11-22T08:00:{1:02d}' WHERE AccountID IN"
+        " ({0}, {1})"
+    ),
+    (
+        "INSERT INTO dbo.History (AccountID, Amount, Note) VALUES ({0}, -{1}, 'paid by O''Neil {0}'), ({1}, {0}, N'note"
+        " {1}')"
+    ),
     "/* trace {0} */ SELECT Name FROM dbo.Customers WITH (NOLOCK) WHERE CustomerID = {0} -- page {1}",
 )
 
@@ -81,7 +96,9 @@ class Load:
         self._sessions = sessions
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, int | str]]]:
-        """Yield batches and calls: whether ``batch`` or ``rpc``, and what is known of it; times in µs since the load began."""
+        """Yield batches and calls: whether ``batch`` or ``rpc``, and what is known of it; times in µs since the load
+        began.
+        """
         chance, end_us = self._chance, 0
         for number in range(self._count):
             end_us += 1 + int(chance.random() * 400)
@@ -89,9 +106,14 @@ class Load:
             text = _QUERIES[number % len(_QUERIES)].format(number, number % 60)
             session = 51 + int(chance.random() * self._sessions)
             known: dict[str, int | str] = {
-                "session": session, "end_us": end_us, "duration_us": duration_us, "cpu_us": duration_us // 2, "reads": number % 97,
-                "writes": number % 3, "rows": number % 11,
-            }  # fmt: skip
+                "session": session,
+                "end_us": end_us,
+                "duration_us": duration_us,
+                "cpu_us": duration_us // 2,
+                "reads": number % 97,
+                "writes": number % 3,
+                "rows": number % 11,
+            }
             if number % 3 == 0:
                 yield "batch", known | {"text": text}
             elif number % 13 == 1:
@@ -102,7 +124,9 @@ class Load:
                     "rpc",
                     known
                     | {
-                        "text": f"exec sp_executesql N'{quoted}',N'@p0 int,@p1 nvarchar(20)',@p0={number},@p1=N'v{number}'"
+                        "text": (
+                            f"exec sp_executesql N'{quoted}',N'@p0 int,@p1 nvarchar(20)',@p0={number},@p1=N'v{number}'"
+                        )
                     },
                 )
             else:
@@ -124,10 +148,20 @@ def trc_of(load: Iterable[tuple[str, Mapping[str, int | str]]]) -> Iterator[byte
         if session % 8 == 0:
             yield trc_event(starting, TextData=str(known["text"]), SPID=session, StartTime=start)
         yield trc_event(
-            completed, TextData=str(known["text"]), DatabaseName="Shop", LoginName="app", ApplicationName=".Net SqlClient Data Provider",
-            SPID=session, Duration=int(known["duration_us"]), StartTime=start, EndTime=end, Reads=int(known["reads"]),
-            Writes=int(known["writes"]), CPU=int(known["cpu_us"]) // 1000, RowCounts=int(known["rows"]),
-        )  # fmt: skip
+            completed,
+            TextData=str(known["text"]),
+            DatabaseName="Shop",
+            LoginName="app",
+            ApplicationName=".Net SqlClient Data Provider",
+            SPID=session,
+            Duration=int(known["duration_us"]),
+            StartTime=start,
+            EndTime=end,
+            Reads=int(known["reads"]),
+            Writes=int(known["writes"]),
+            CPU=int(known["cpu_us"]) // 1000,
+            RowCounts=int(known["rows"]),
+        )
 
 
 def filetime(moment: datetime) -> int:
@@ -137,9 +171,16 @@ def filetime(moment: datetime) -> int:
 
 #: Types of package0: id, name, bytes.
 _TYPES = {
-    "int16": (0x08, 2), "int32": (0x0C, 4), "uint8": (0x14, 1), "uint16": (0x18, 2), "uint32": (0x1C, 4), "uint64": (0x20, 8),
-    "unicode_string": (0x50, 0), "binary_data": (0x58, 0), "boolean": (0x68, 1),
-}  # fmt: skip
+    "int16": (0x08, 2),
+    "int32": (0x0C, 4),
+    "uint8": (0x14, 1),
+    "uint16": (0x18, 2),
+    "uint32": (0x1C, 4),
+    "uint64": (0x20, 8),
+    "unicode_string": (0x50, 0),
+    "binary_data": (0x58, 0),
+    "boolean": (0x68, 1),
+}
 _RESULTS, _WAITS = (
     {0: "OK", 1: "Error"},
     {1: "LCK_M_X", 66: "PAGEIOLATCH_SH", 178: "WRITELOG", 99: "ASYNC_NETWORK_IO", 124: "SOS_YIELD"},
@@ -156,23 +197,56 @@ _COSTS = (
     ("writes", "uint64"),
 )
 _FILE = (
-    ("mode", "uint32"), ("duration", "uint64"), ("offset", "uint64"), ("size", "uint32"), ("database_id", "uint32"), ("file_id", "uint16"),
+    ("mode", "uint32"),
+    ("duration", "uint64"),
+    ("offset", "uint64"),
+    ("size", "uint32"),
+    ("database_id", "uint32"),
+    ("file_id", "uint16"),
     ("path", "unicode_string"),
-)  # fmt: skip
+)
 #: Events: id, and fields with their types.
 XE: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
-    "rpc_completed": (0x74, (*_COSTS, ("result", "map:result"), ("row_count", "uint64"), ("object_name", "unicode_string"), ("statement", "unicode_string"))),
-    "sql_batch_completed": (0x140, (*_COSTS, ("row_count", "uint64"), ("result", "map:result"), ("batch_text", "unicode_string"))),
-    "sp_statement_completed": (0x100, (*_COSTS, ("nest_level", "uint16"), ("row_count", "uint64"), ("statement", "unicode_string"))),
+    "rpc_completed": (
+        0x74,
+        (
+            *_COSTS,
+            ("result", "map:result"),
+            ("row_count", "uint64"),
+            ("object_name", "unicode_string"),
+            ("statement", "unicode_string"),
+        ),
+    ),
+    "sql_batch_completed": (
+        0x140,
+        (*_COSTS, ("row_count", "uint64"), ("result", "map:result"), ("batch_text", "unicode_string")),
+    ),
+    "sp_statement_completed": (
+        0x100,
+        (*_COSTS, ("nest_level", "uint16"), ("row_count", "uint64"), ("statement", "unicode_string")),
+    ),
     "sql_statement_completed": (0x104, (*_COSTS, ("row_count", "uint64"), ("statement", "unicode_string"))),
     "login": (0x174, (("is_cached", "boolean"),)),
-    "wait_info": (0xC4, (("wait_type", "map:wait_types"), ("opcode", "map:opcode"), ("duration", "uint64"), ("signal_duration", "uint64"))),
+    "wait_info": (
+        0xC4,
+        (
+            ("wait_type", "map:wait_types"),
+            ("opcode", "map:opcode"),
+            ("duration", "uint64"),
+            ("signal_duration", "uint64"),
+        ),
+    ),
     "physical_page_read": (0xD0, (("file_id", "uint16"), ("page_id", "uint32"), ("database_id", "uint32"))),
     "file_read_completed": (0xE0, _FILE),
     "file_write_completed": (0xE4, _FILE),
     "error_reported": (0xF0, (("error_number", "int32"),)),
-}  # fmt: skip
-ACTIONS = {"session_id": (0x08, "uint16"), "client_app_name": (0x24, "unicode_string"), "database_name": (0x28, "unicode_string"), "is_system": (0x2C, "boolean")}  # fmt: skip
+}
+ACTIONS = {
+    "session_id": (0x08, "uint16"),
+    "client_app_name": (0x24, "unicode_string"),
+    "database_name": (0x28, "unicode_string"),
+    "is_system": (0x2C, "boolean"),
+}
 _PACKAGE = 2
 
 
@@ -233,14 +307,24 @@ def xel_block(kind: int, inside: bytes, number: int = 0) -> bytes:
 
 
 def xel_dictionary(
-    *, start: datetime = EPOCH, ticks_per_s: int = 10_000_000, names: Sequence[str] = tuple(XE), descriptions: Mapping[str, str] | None = None
-) -> bytes:  # fmt: skip
+    *,
+    start: datetime = EPOCH,
+    ticks_per_s: int = 10_000_000,
+    names: Sequence[str] = tuple(XE),
+    descriptions: Mapping[str, str] | None = None,
+) -> bytes:
     """Return the dictionary block of a session of events of *names*."""
     types = [_object(0, number, 0x60, name, struct.pack("<B", size)) for name, (number, size) in _TYPES.items()]
     maps = [
-        _object(_PACKAGE, number, 0x30, name, struct.pack("<BH", width, len(words)) + b"".join(struct.pack("<I", v) + _text(w) for v, w in words.items()))
+        _object(
+            _PACKAGE,
+            number,
+            0x30,
+            name,
+            struct.pack("<BH", width, len(words)) + b"".join(struct.pack("<I", v) + _text(w) for v, w in words.items()),
+        )
         for name, (number, width, words) in MAPS.items()
-    ]  # fmt: skip
+    ]
     actions = [_object(_PACKAGE, number, 0x10, name, _key(kind) + bytes(8)) for name, (number, kind) in ACTIONS.items()]
     ticks = filetime(start), ticks_per_s
     packages = _package(0, "package0", *ticks, [[], [], [], types])
@@ -301,9 +385,13 @@ def xel_of(load: Iterable[tuple[str, Mapping[str, int | str]]]) -> Iterator[byte
     """Yield the events of a load as a session of Extended Events has them."""
     for kind, known in load:
         costs = {
-            "cpu_time": known["cpu_us"], "duration": known["duration_us"], "logical_reads": known["reads"], "physical_reads": int(known["reads"]) % 5,
-            "writes": known["writes"], "row_count": known["rows"],
-        }  # fmt: skip
+            "cpu_time": known["cpu_us"],
+            "duration": known["duration_us"],
+            "logical_reads": known["reads"],
+            "physical_reads": int(known["reads"]) % 5,
+            "writes": known["writes"],
+            "row_count": known["rows"],
+        }
         actions = {
             "session_id": known["session"],
             "client_app_name": ".Net SqlClient Data Provider",
@@ -324,14 +412,28 @@ def smallest_files() -> dict[str, list[bytes]]:
     prepared = "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,NULL,N'select 1'"
     trc = trc_file(
         [
-            trc_event("RPC:Completed", TextData=quoted, SPID=51, Duration=900, StartTime=EPOCH, CPU=1, Reads=5, Writes=0),
-            trc_event("SP:StmtCompleted", TextData="select b", SPID=51, Duration=5, NestLevel=2, EndTime=EPOCH, IsSystem=0),
-            trc_event("SP:StmtCompleted", TextData="exec p", SPID=51, Duration=9, NestLevel=1, EndTime=EPOCH, DatabaseName="Shop"),
+            trc_event(
+                "RPC:Completed", TextData=quoted, SPID=51, Duration=900, StartTime=EPOCH, CPU=1, Reads=5, Writes=0
+            ),
+            trc_event(
+                "SP:StmtCompleted", TextData="select b", SPID=51, Duration=5, NestLevel=2, EndTime=EPOCH, IsSystem=0
+            ),
+            trc_event(
+                "SP:StmtCompleted",
+                TextData="exec p",
+                SPID=51,
+                Duration=9,
+                NestLevel=1,
+                EndTime=EPOCH,
+                DatabaseName="Shop",
+            ),
             trc_event("Audit Login", SPID=51, StartTime=EPOCH),
             trc_event("RPC:Completed", TextData=prepared, SPID=51, Duration=900, StartTime=EPOCH),
-            trc_event("RPC:Completed", TextData="exec sp_execute 7,1", SPID=51, Duration=900, StartTime=EPOCH, RowCounts=3),
+            trc_event(
+                "RPC:Completed", TextData="exec sp_execute 7,1", SPID=51, Duration=900, StartTime=EPOCH, RowCounts=3
+            ),
         ]
-    )  # fmt: skip
+    )
     session = {"session_id": 51}
     queries = [
         xel_event("rpc_completed", 10_000, session, statement=quoted, duration=900, cpu_time=16_000, physical_reads=1),
@@ -341,9 +443,19 @@ def smallest_files() -> dict[str, list[bytes]]:
     io = [
         xel_event("wait_info", 10_000, session, wait_type=66, opcode=1, duration=3),
         xel_event("physical_page_read", 10_000, session, file_id=1, page_id=8, database_id=5),
-        xel_event("file_read_completed", 20_000, session, duration=9, offset=8192, size=65536, database_id=5, file_id=1, path="d.mdf"),
+        xel_event(
+            "file_read_completed",
+            20_000,
+            session,
+            duration=9,
+            offset=8192,
+            size=65536,
+            database_id=5,
+            file_id=1,
+            path="d.mdf",
+        ),
         xel_event("sp_statement_completed", 20_000, session, duration=900, nest_level=1, statement="select 1"),
-    ]  # fmt: skip
+    ]
     io_names = ("wait_info", "physical_page_read", "file_read_completed", "sp_statement_completed")
     xels = [
         b"".join(xel_file(events, block_bytes=400, names=names))

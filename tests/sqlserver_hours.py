@@ -1,7 +1,9 @@
-"""An hour of a SQL Server made up: statements one by one as Profiler has them, counters of its files, and the truth behind both.
+"""An hour of a SQL Server made up: statements one by one as Profiler has them, counters of its files, and the truth
+behind both.
 
-Twelve tables with laws of their own share a pool; what it misses is the closed form of LRU-2. Devices answer in one time whatever the load, so how long a statement
-takes is its CPU, its reads and its commit: a closed law, and no simulation. Who reads the bundle sees one database without tables.
+Twelve tables with laws of their own share a pool; what it misses is the closed form of LRU-2. Devices answer in one
+time whatever the load, so how long a statement takes is its CPU, its reads and its commit: a closed law, and no
+simulation. Who reads the bundle sees one database without tables.
 """
 
 import json
@@ -25,7 +27,8 @@ from tiersim.units import NS_PER_S
 
 Column = NDArray[np.int64]
 
-#: How long a read takes, and a write of the log; what a read and a page cost the processors (the engine's table: 22.7 + 3.3 µs, 4 µs a row).
+#: How long a read takes, and a write of the log; what a read and a page cost the processors (the engine's table: 22.7 +
+#: 3.3 µs, 4 µs a row).
 READ_NS, LOG_NS = 500_000, 300_000
 _READ_CPU_NS, _ROW_CPU_NS = 26_000, 4_000
 #: SQL Server's clock for CPU (64 ticks a second).
@@ -34,9 +37,19 @@ _RECORD_BYTES = 380  # of the log, a changed row
 _SCAN_READ_PAGES = 64
 _TABLES = (
     # share of all pages, rows on a page, exponent of Zipf's law
-    (0.30, 40, 0.75), (0.20, 60, 0.9), (0.12, 25, 1.05), (0.10, 80, 0.8), (0.08, 50, 1.1), (0.06, 30, 0.6), (0.05, 100, 0.95), (0.04, 40, 1.0),
-    (0.02, 60, 0.85), (0.015, 20, 1.2), (0.01, 50, 0.7), (0.005, 90, 1.0),
-)  # fmt: skip
+    (0.30, 40, 0.75),
+    (0.20, 60, 0.9),
+    (0.12, 25, 1.05),
+    (0.10, 80, 0.8),
+    (0.08, 50, 1.1),
+    (0.06, 30, 0.6),
+    (0.05, 100, 0.95),
+    (0.04, 40, 1.0),
+    (0.02, 60, 0.85),
+    (0.015, 20, 1.2),
+    (0.01, 50, 0.7),
+    (0.005, 90, 1.0),
+)
 _NAMES = (
     "orders",
     "order_lines",
@@ -63,7 +76,9 @@ _UNIT = (
 
 @dataclass(frozen=True)
 class _Shape:
-    """A query: rows that a call looks up, one and as many more by a law of its own, in which table, and how many it changes."""
+    """A query: rows that a call looks up, one and as many more by a law of its own, in which table, and how many it
+    changes.
+    """
 
     text: str
     kind: str
@@ -129,7 +144,9 @@ def sql_server_hour(
     host: dict[str, Any] | None = None,
     seed: int = 1,
 ) -> Truth:
-    """Write the bundle *folder* of about so many *statements*; with *physical* each says what it missed, as Extended Events do."""
+    """Write the bundle *folder* of about so many *statements*; with *physical* each says what it missed, as Extended
+    Events do.
+    """
     luck = np.random.default_rng(seed)
     shapes = _shapes()
     texts = [*(shape.text for shape in shapes), *_UNIT, SCAN]
@@ -289,19 +306,42 @@ def _files(
     count = float(sum(reads))
     return {
         ("file", "5/1"): {
-            "reads": count, "read_bytes": missed * 8192.0, "read_ms": count * READ_NS / 1e6, "writes": changed / 4.0,
-            "written_bytes": changed * 8192.0, "write_ms": changed / 8.0, "size_bytes": pages * 8192.0, "kind": "data",
-            "path": "D:\\data\\sales.mdf", "database": "sales",
+            "reads": count,
+            "read_bytes": missed * 8192.0,
+            "read_ms": count * READ_NS / 1e6,
+            "writes": changed / 4.0,
+            "written_bytes": changed * 8192.0,
+            "write_ms": changed / 8.0,
+            "size_bytes": pages * 8192.0,
+            "kind": "data",
+            "path": "D:\\data\\sales.mdf",
+            "database": "sales",
         },
         ("file", "5/2"): {
-            "reads": 0.0, "read_bytes": 0.0, "read_ms": 0.0, "writes": float(commits), "written_bytes": written,
-            "write_ms": commits * LOG_NS / 1e6, "size_bytes": float(8 << 30), "kind": "log", "path": "L:\\log\\sales.ldf", "database": "sales",
+            "reads": 0.0,
+            "read_bytes": 0.0,
+            "read_ms": 0.0,
+            "writes": float(commits),
+            "written_bytes": written,
+            "write_ms": commits * LOG_NS / 1e6,
+            "size_bytes": float(8 << 30),
+            "kind": "log",
+            "path": "L:\\log\\sales.ldf",
+            "database": "sales",
         },
         ("file", "2/1"): {
-            "reads": 10.0, "read_bytes": 655_360.0, "read_ms": 5.0, "writes": 12.0, "written_bytes": 786_432.0, "write_ms": 6.0,
-            "size_bytes": float(1 << 30), "kind": "data", "path": "T:\\tempdb.mdf", "database": "tempdb",
+            "reads": 10.0,
+            "read_bytes": 655_360.0,
+            "read_ms": 5.0,
+            "writes": 12.0,
+            "written_bytes": 786_432.0,
+            "write_ms": 6.0,
+            "size_bytes": float(1 << 30),
+            "kind": "data",
+            "path": "T:\\tempdb.mdf",
+            "database": "tempdb",
         },
-    }  # fmt: skip
+    }
 
 
 def _relations(tables: list[AccessedTable], expected: Any) -> _Counters:
@@ -324,9 +364,11 @@ def _write_counters(folder: Path, counters: _Counters, end_ns: int) -> None:
     for time_ns, share in ((0, 0.0), (end_ns, 1.0)):
         values: dict[tuple[str, str], Values] = {
             key: {
-                name: value
-                if isinstance(value, str)
-                else Decimal(round(value if name in gauges else 1000 + share * value))
+                name: (
+                    value
+                    if isinstance(value, str)
+                    else Decimal(round(value if name in gauges else 1000 + share * value))
+                )
                 for name, value in one.items()
             }
             for key, one in counters.items()

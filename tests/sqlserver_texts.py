@@ -80,10 +80,11 @@ def trace_xml(
     """Profiler's "Trace XML File"."""
     space = ' xmlns="http://tempuri.org/TracePersistence.xsd"' if namespace else ""
     head = (
-        '  <Header>\r\n    <TraceProvider name="Microsoft SQL Server" MajorVersion="14" MinorVersion="0" BuildNumber="3391" />\r\n'
-        '    <ServerInformation name="DB1" />\r\n    <ProfilerUI>\r\n      <OrderedColumns>\r\n        <ID>27</ID>\r\n'
-        '      </OrderedColumns>\r\n      <TracedEvents>\r\n        <Event id="12">\r\n          <EventColumn id="1" />\r\n'
-        "        </Event>\r\n      </TracedEvents>\r\n    </ProfilerUI>\r\n  </Header>\r\n"
+        '  <Header>\r\n    <TraceProvider name="Microsoft SQL Server" MajorVersion="14" MinorVersion="0"'
+        ' BuildNumber="3391" />\r\n    <ServerInformation name="DB1" />\r\n    <ProfilerUI>\r\n     '
+        " <OrderedColumns>\r\n        <ID>27</ID>\r\n      </OrderedColumns>\r\n      <TracedEvents>\r\n        <Event"
+        ' id="12">\r\n          <EventColumn id="1" />\r\n        </Event>\r\n      </TracedEvents>\r\n   '
+        " </ProfilerUI>\r\n  </Header>\r\n"
     )
     body = "".join(
         f'    <Event id="{event.event_class}" name={quoteattr(CLASS_NAMES[event.event_class])}>\r\n'
@@ -97,8 +98,8 @@ def trace_xml(
         for event in events
     )
     text = (
-        f'<?xml version="1.0" encoding="{declared}"?>\r\n<TraceData{space}>\r\n{head if header else ""}  <Events>\r\n{body}'
-        "  </Events>\r\n</TraceData>"
+        f'<?xml version="1.0" encoding="{declared}"?>\r\n<TraceData{space}>\r\n{head if header else ""} '
+        f" <Events>\r\n{body}  </Events>\r\n</TraceData>"
     )
     return text.encode(encoding)
 
@@ -128,16 +129,23 @@ def event_data(event: Traced) -> str:
     """One event as ``fn_xe_file_target_read_file`` has it."""
     name, text = _EVENTS[event.event_class]
     numbers = {
-        "cpu_time": event.cpu_ms * 1000, "duration": event.duration_us, "physical_reads": 3, "logical_reads": event.reads,
-        "writes": event.writes, "row_count": event.rows,
-    }  # fmt: skip
+        "cpu_time": event.cpu_ms * 1000,
+        "duration": event.duration_us,
+        "physical_reads": 3,
+        "logical_reads": event.reads,
+        "writes": event.writes,
+        "row_count": event.rows,
+    }
     fields = "".join(
         f'<data name="{name}"><type name="uint64" package="package0"/><value>{value}</value></data>'
         for name, value in numbers.items()
     )
     if text:
         fields += '<data name="result"><type name="result" package="sqlserver"/><value>0</value><text>OK</text></data>'
-        fields += f'<data name="{text}"><type name="unicode_string" package="package0"/><value>{escape(event.text)}</value></data>'
+        fields += (
+            f'<data name="{text}"><type name="unicode_string"'
+            f' package="package0"/><value>{escape(event.text)}</value></data>'
+        )
     else:
         fields = ""
     end = _iso(event.end_ms, "Z")

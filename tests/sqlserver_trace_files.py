@@ -1,4 +1,6 @@
-"""Files that a DBA would have of an hour that was made up: the trace as Profiler's server wrote it, and sys.dm_io_virtual_file_stats before and after."""
+"""Files that a DBA would have of an hour that was made up: the trace as Profiler's server wrote it, and
+sys.dm_io_virtual_file_stats before and after.
+"""
 
 import struct
 from datetime import timedelta
@@ -22,7 +24,9 @@ _FILE_COLUMNS = (
 
 
 def text_of(text: str, kind: str) -> str:
-    """Return a statement with literals of zeros, as its application sends it; those of calls with parameters come as one of them."""
+    """Return a statement with literals of zeros, as its application sends it; those of calls with parameters come as
+    one of them.
+    """
     zeros = "0" * _DIGITS
     if kind != "rpc":
         return text.replace("?", zeros)
@@ -34,9 +38,19 @@ def _template(text: str, kind: str) -> tuple[NDArray[np.uint8], dict[str, int], 
     sent = text_of(text, kind)
     name = "RPC:Completed" if kind == "rpc" else "SQL:BatchCompleted"
     event = trc_event(
-        name, TextData=sent, DatabaseName="sales", LoginName="app", SPID=1, Duration=1, StartTime=EPOCH, EndTime=EPOCH, Reads=1, Writes=0, CPU=1,
+        name,
+        TextData=sent,
+        DatabaseName="sales",
+        LoginName="app",
+        SPID=1,
+        Duration=1,
+        StartTime=EPOCH,
+        EndTime=EPOCH,
+        Reads=1,
+        Writes=0,
+        CPU=1,
         RowCounts=1,
-    )  # fmt: skip
+    )
     places, at = {}, 9
     names = {number: key for key, number in COLUMNS.items()}
     texts_at = 0
@@ -71,7 +85,9 @@ def _put_time(rows: NDArray[np.uint8], at: int, ms: NDArray[np.int64]) -> None:
 
 
 def write_trc(path: Path, bundle: Path) -> None:
-    """Write the statements of a bundle as a trace file: events in the order in which they ended, each with literals of its own."""
+    """Write the statements of a bundle as a trace file: events in the order in which they ended, each with literals of
+    its own.
+    """
     table, queries = read_statements(bundle), read_queries(bundle)
     texts = dict(zip(queries.texts("query"), queries.texts("text"), strict=True))
     columns = table.columns
@@ -97,10 +113,13 @@ def write_trc(path: Path, bundle: Path) -> None:
                 taken = rows[own]
                 block = np.tile(event, (len(own), 1))
                 for name, values, kind in (
-                    ("SPID", spid[columns["session"][taken]], "<i4"), ("Duration", columns["duration_ns"][taken] // 1000, "<i8"),
-                    ("Reads", columns["logical_reads"][taken], "<i8"), ("Writes", columns["writes"][taken], "<i8"),
-                    ("CPU", columns["cpu_ns"][taken] // _NS_PER_MS, "<i4"), ("RowCounts", columns["rows"][taken], "<i8"),
-                ):  # fmt: skip
+                    ("SPID", spid[columns["session"][taken]], "<i4"),
+                    ("Duration", columns["duration_ns"][taken] // 1000, "<i8"),
+                    ("Reads", columns["logical_reads"][taken], "<i8"),
+                    ("Writes", columns["writes"][taken], "<i8"),
+                    ("CPU", columns["cpu_ns"][taken] // _NS_PER_MS, "<i4"),
+                    ("RowCounts", columns["rows"][taken], "<i8"),
+                ):
                     _put(block, places[name], values, kind)
                 _put_time(block, places["StartTime"], columns["time_ns"][taken] // _NS_PER_MS)
                 _put_time(block, places["EndTime"], ends_ns[taken] // _NS_PER_MS)

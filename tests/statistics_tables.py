@@ -16,7 +16,8 @@ def words() -> str:
     """One row for each subject."""
     head = "| subject | entity | counters | gauges | texts |\n|---|---|---|---|---|\n"
     rows = (
-        f"| `{name}` | {subject.entity} | {_list(subject.counters)} | {_list(subject.gauges)} | {_list(subject.texts)} |\n"
+        f"| `{name}` | {subject.entity} | {_list(subject.counters)} | {_list(subject.gauges)} |"
+        f" {_list(subject.texts)} |\n"
         for name, subject in SUBJECTS.items()
     )
     return head + "".join(rows)

@@ -68,7 +68,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def command(arguments: Sequence[str], log: str) -> None:
-    """Run the command line in a process of its own, which says nothing but into *log*; importable by one that is started."""
+    """Run the command line in a process of its own, which says nothing but into *log*; importable by one that is
+    started.
+    """
     with open(log, "a") as said:
         sys.stdout = sys.stderr = said
         sys.argv = ["tiersim", *arguments]

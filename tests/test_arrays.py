@@ -175,7 +175,9 @@ def volume_of(keys: str, tmp_path: Path) -> tuple[NamedScenario, PlantBuilder, i
      (8192, "1 MiB", 1.0), (4096, "31.5 KiB", 1 + 1 / 16)],
 )  # fmt: skip
 def test_partitions_that_are_not_aligned_split_requests(size: int, offset: str, members: float, tmp_path: Path) -> None:
-    """Requests at multiples of their size: each unit's end lies within one of them unless the offset is a multiple too."""
+    """Requests at multiples of their size: each unit's end lies within one of them unless the
+    offset is a multiple too.
+    """
     scenario, builder, station = volume_of(f'count = 4\nlayout = "raid0"\noffset = "{offset}"\n', tmp_path)
     home = place_files(scenario, [FileUse("data", 10**9, False, np.zeros(0, np.int64))])[0]
     offsets = home.place(np.arange(4800) * size)

@@ -1,7 +1,8 @@
 """What PostgreSQL 18's ways to read ahead achieve, against published measurements of random pages on an NVMe drive.
 
-Fitted: the latency of the drive, on reads one by one; the CPU of a read ahead, on io_uring with 128 reads ahead. From the row that is predicted:
-what a page costs that is there. Assumed: 32 parts of the drive that read independently, as the catalogue's drives of that size have.
+Fitted: the latency of the drive, on reads one by one; the CPU of a read ahead, on io_uring with 128 reads ahead. From
+the row that is predicted: what a page costs that is there. Assumed: 32 parts of the drive that read independently, as
+the catalogue's drives of that size have.
 """
 
 import csv
@@ -92,7 +93,8 @@ def test_published_random_scans(measured: list[Measured]) -> None:
     assert len(workers) == 8
     assert max(abs(error) for error in workers.values()) < 0.10
     others = {row: error for row, error in errors.items() if row.method != "worker" or row.depth == 0}
-    # posix_fadvise makes two system calls of each page in the one process, which these numbers cannot tell from its other CPU
+    # posix_fadvise makes two system calls of each page in the one process, which these numbers cannot tell from its
+    # other CPU
     assert {(row.method, row.depth) for row, error in others.items() if abs(error) > 0.15} == {("sync", 128)}
 
 

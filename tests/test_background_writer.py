@@ -39,7 +39,9 @@ def database_of(
         nothing if think_ns is None else np.array(think_ns), np.array(cpu_ns), flags, flags,
     )  # fmt: skip
     host = Host(1, frames, background_writer=writer or BackgroundWriter(), os_cache_pages=os_cache_pages)
-    database = add_database(builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads)  # fmt: skip
+    database = add_database(
+        builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads
+    )
     return builder, database, disk
 
 

@@ -537,7 +537,9 @@ def test_progress_ends_at_the_whole(tmp_path: Path) -> None:
 
 
 def test_the_real_recording_that_is_shipped(tmp_path: Path) -> None:
-    """1,003 records of fio on ext4 on a virtio disk: read-ahead, writes, discards, two flushes, a split and a requeue."""
+    """1,003 records of fio on ext4 on a virtio disk: read-ahead, writes, discards, two flushes, a
+    split and a requeue.
+    """
     rows, bundle = import_paths(tmp_path, DATA / "vda.blktrace.1")
     manifest = bundle.manifest
     assert bundle.file_names == ["254,0"]

@@ -105,7 +105,9 @@ def mean_us(rows: Requests, since: str) -> float:
 
 @pytest.mark.parametrize("capture", [name for name in CAPTURES if "vda" not in name])
 def test_times_are_those_of_btt(tmp_path: Path, capture: str) -> None:
-    """btt leaves flushes out, and those after a write out of its time. (It takes virtio disks for device mapper, so vda is left out here.)"""
+    """btt leaves flushes out, and those after a write out of its time. (It takes virtio disks for device mapper, so vda
+    is left out here.)
+    """
     rows, _ = import_paths(tmp_path, BLKTRACE / capture)
     folder, name = (BLKTRACE / capture).parent, (BLKTRACE / capture).name
     text = (folder / f"btt_{name}.avg").read_text()

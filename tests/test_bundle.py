@@ -1,4 +1,6 @@
-"""Bundles that other Arrow tools write: what can be taken as it is meant is taken, the rest is refused by column and row."""
+"""Bundles that other Arrow tools write: what can be taken as it is meant is taken, the rest is refused by column and
+row.
+"""
 
 from pathlib import Path
 from typing import Any

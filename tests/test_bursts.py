@@ -36,7 +36,9 @@ def run(
     temp: bool = False,
     intervals: int = 8,
 ) -> tuple[Database, int]:
-    """One session that changes pages and commits; *dirty* pages in a row are changed when it begins. Returns what was written, too, in writes."""
+    """One session that changes pages and commits; *dirty* pages in a row are changed when it begins. Returns what was
+    written, too, in writes.
+    """
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", disks, write_ns)
     volume = add_server(builder, "log volume", 1, 10_000)
@@ -82,8 +84,11 @@ def test_there_is_none_without_any_log() -> None:
 @pytest.mark.parametrize(("gathered", "writes"), [(1, 512), (32, 16), (128, 4)])
 def test_pages_side_by_side_are_one_write_up_to_its_limit(gathered: int, writes: int) -> None:
     database, written = run(
-        1.5, BurstCheckpoints(interval_ns=_S, gathered_pages=gathered), dirty=512, demands=(Demand(COMPUTE), Demand(LOG, log_bytes=1)),
-    )  # fmt: skip
+        1.5,
+        BurstCheckpoints(interval_ns=_S, gathered_pages=gathered),
+        dirty=512,
+        demands=(Demand(COMPUTE), Demand(LOG, log_bytes=1)),
+    )
     assert database.checkpointer[0]["written_pages"] == 512
     assert written == writes + 1  # and the flush of the file
     assert database.pool_state[DIRTY_PAGES] == 0
@@ -94,7 +99,9 @@ def test_writes_end_at_pages_that_are_clean() -> None:
     builder = PlantBuilder(1)
     disk, volume = add_server(builder, "disk", 64, 20_000), add_server(builder, "log volume", 1, 10_000)
     one, nothing = np.ones(150, np.uint8), np.zeros(150, np.int64)
-    loads = Statements([150], np.zeros(150, np.int32), np.full(150, OWN, np.uint8), nothing, nothing, np.full(150, 10 * _MS), one, one)  # fmt: skip
+    loads = Statements(
+        [150], np.zeros(150, np.int32), np.full(150, OWN, np.uint8), nothing, nothing, np.full(150, 10 * _MS), one, one
+    )
     host = Host(1, 600, log_station=volume, log=LogBlocks(), checkpoints=BurstCheckpoints(interval_ns=_S), policy=LRU2)
     does = [Demand(COMPUTE), Demand(LOG, log_bytes=1)]
     database = add_database(builder, host, [Relation(3000, (300,), station=disk)], [does], loads)
@@ -108,7 +115,12 @@ def test_writes_end_at_pages_that_are_clean() -> None:
 
 def test_as_many_pages_are_under_way_as_the_target_says_and_it_looks_every_5_ms() -> None:
     """10 pages each 5 ms, on disks that are faster: 600 pages take 300 ms, the last look included."""
-    database, _ = run(2, BurstCheckpoints(interval_ns=_S, gathered_pages=1, most_pages=10), dirty=600, demands=(Demand(COMPUTE), Demand(LOG, log_bytes=1)))  # fmt: skip
+    database, _ = run(
+        2,
+        BurstCheckpoints(interval_ns=_S, gathered_pages=1, most_pages=10),
+        dirty=600,
+        demands=(Demand(COMPUTE), Demand(LOG, log_bytes=1)),
+    )
     row = database.checkpoints[0]
     assert row["written_ns"] - row["start_ns"] == pytest.approx(60 * 5 * _MS, rel=1e-3)
 
@@ -131,7 +143,9 @@ def test_pages_of_a_temporary_database_are_passed_by_and_not_logged() -> None:
 
 def test_an_indirect_checkpoint_goes_round_once_in_its_time() -> None:
     """No page stays changed for longer, and what is written spreads evenly."""
-    database, _ = run(8, IndirectCheckpoints(target_ns=2 * _S), dirty=1000, intervals=9, demands=(*_CALM, Demand(LOG, log_bytes=1)))  # fmt: skip
+    database, _ = run(
+        8, IndirectCheckpoints(target_ns=2 * _S), dirty=1000, intervals=9, demands=(*_CALM, Demand(LOG, log_bytes=1))
+    )
     dirty = database.history[:, 0]
     assert dirty[0] == pytest.approx(500, abs=60)
     assert dirty[1] == pytest.approx(0, abs=60)

@@ -15,8 +15,8 @@ from tiersim.devices.plausible import flash_reasons, hdd_reasons, interface_byte
 from tiersim.errors import ScenarioError
 from tiersim.units import NS_PER_S
 
-#: What is published of each drive; the source of each figure stands in its file. Times in µs of a read alone of so many bytes,
-#: reads a second of so many bytes at random, writes a second of 4 KiB at random for long, MB/s in order.
+#: What is published of each drive; the source of each figure stands in its file. Times in µs of a read alone of so many
+#: bytes, reads a second of so many bytes at random, writes a second of 4 KiB at random for long, MB/s in order.
 PUBLISHED = {
     "crucial-t500-2000": {"reads": (1_180_000, 4096), "read MB/s": 7400, "write MB/s": 7000},
     "fusion-io-iodrive-160-slc": {"read": (117, 16384), "reads": (100_000, 4096), "read MB/s": 700, "write MB/s": 600},
@@ -160,12 +160,17 @@ def test_no_disk_of_the_catalogue_is_excluded_by_physics(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "says"),
     [
-        ("seagate-cheetah-15k7-300", "\nrpm = 15000\n", "\nrpm = 20000\n", "rpm: 20,000 is more than the 15,000 of the fastest disks"),
+        (
+            "seagate-cheetah-15k7-300",
+            "\nrpm = 15000\n",
+            "\nrpm = 20000\n",
+            "rpm: 20,000 is more than the 15,000 of the fastest disks",
+        ),
         ("intel-optane-p4800x-375", "\nprice = 1520\n", "\n", "price_date: a price needs the date that it is of"),
         ("intel-optane-p4800x-375", "\nprice = 1520\n", "\nprice = -1\n", "price"),
         ("intel-x25e-64", "\nreleased = 2008\n", "\nreleased = 208\n", "released"),
     ],
-)  # fmt: skip
+)
 def test_a_file_with_a_mistake_is_refused(tmp_path: Path, name: str, old: str, new: str, says: str) -> None:
     text = (Path(catalogue.__file__).parent / "catalogue" / f"{name}.toml").read_text()
     assert old in text

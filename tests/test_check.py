@@ -49,9 +49,19 @@ def sweep(folder: Path, *, finished: bool = True) -> Path:
 
 
 PLAN = {
-    "schema": "tiersim.sweep/1", "tool": "1", "trace": {}, "scenario": "a", "scenario_hash": "0", "axes": [], "fixed": {},
-    "replications": 1, "points": 2, "keep": True, "screen": None, "recorded_on": None,
-}  # fmt: skip
+    "schema": "tiersim.sweep/1",
+    "tool": "1",
+    "trace": {},
+    "scenario": "a",
+    "scenario_hash": "0",
+    "axes": [],
+    "fixed": {},
+    "replications": 1,
+    "points": 2,
+    "keep": True,
+    "screen": None,
+    "recorded_on": None,
+}
 
 
 def row(number: int) -> dict[str, object]:
@@ -261,7 +271,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         "nothing that can be checked",
     ]
     assert err.splitlines() == [
-        f"tiersim: {bad / 'latency.parquet'}: is damaged (its checksum is not the one that was written); run the replay again",
+        (
+            f"tiersim: {bad / 'latency.parquet'}: is damaged (its checksum is not the one that was written); run the"
+            " replay again"
+        ),
         f"tiersim: {tmp_path / 'nosuch'}: is not there; give the folder of a trace bundle, a result or a sweep",
     ]
     code, out, _ = run(good, bad, "--json")

@@ -21,7 +21,7 @@ LOG = """\
 write=26.300 s, sync=0.100 s, total=26.591 s; sync files=10, longest=0.099 s, average=0.010 s; distance=42350 kB, estimate=135291 kB; \
 lsn=0/1646E360, redo lsn=0/14E76320
 1795319998.161 LOG:  checkpoint starting: wal
-"""
+"""  # noqa: E501
 
 
 def test_throughput_counts_the_ends_of_each_whole_window() -> None:

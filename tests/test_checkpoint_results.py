@@ -43,7 +43,9 @@ def database(**checkpointer: int) -> Database:
 
 
 def course(checkpoints: list[tuple[Any, ...]], *, state: int = IDLE, from_s: int = 0, until_s: int = SECONDS) -> Course:
-    """Transactions and commits of 2 ms inside of CHECKPOINT and 1 ms outside; the checkpoints are those that are given."""
+    """Transactions and commits of 2 ms inside of CHECKPOINT and 1 ms outside; the checkpoints are
+    those that are given.
+    """
     made = database(count=len(checkpoints) - (state != IDLE), state=state)
     for place, row in enumerate(checkpoints):
         made.checkpoints[place] = row
@@ -67,9 +69,19 @@ def test_a_checkpoint_says_when_it_ran_what_it_wrote_and_what_transactions_felt(
     (found,) = checkpoints_of(course([row(40, 59, 60, BY_LOG)]))
     latency_ns = found.pop("latency_ns")
     assert found == {
-        "start_ns": 40 * NS_PER_S, "end_ns": 60 * NS_PER_S, "write_ns": 19 * NS_PER_S, "sync_ns": NS_PER_S, "pages": 500, "written_pages": 480,
-        "writes": 480, "bytes": 480 * 8192, "log_bytes": 7_000_000, "trigger": "log", "dip_pct": pytest.approx(100 * (1 - 5 / 9)), "basis": "simulated",
-    }  # fmt: skip
+        "start_ns": 40 * NS_PER_S,
+        "end_ns": 60 * NS_PER_S,
+        "write_ns": 19 * NS_PER_S,
+        "sync_ns": NS_PER_S,
+        "pages": 500,
+        "written_pages": 480,
+        "writes": 480,
+        "bytes": 480 * 8192,
+        "log_bytes": 7_000_000,
+        "trigger": "log",
+        "dip_pct": pytest.approx(100 * (1 - 5 / 9)),
+        "basis": "simulated",
+    }
     for name in ("transaction", "commit"):
         assert latency_ns[name]["count"] == 100
         assert latency_ns[name]["mean"] == 2 * NS_PER_MS
@@ -124,9 +136,15 @@ def test_the_log_by_flush_and_by_transaction() -> None:
     log["inserted"], log["flushes"], log["commits"], log["images"] = 80_000, 20, 50, 3
     log["written_bytes"], log["sync_ns"] = 163_840, 20 * NS_PER_MS
     assert log_of(made, 40) == {
-        "flushes": 20, "commits": 50, "commits_per_flush": 2.5, "bytes": 80_000, "written_bytes": 163_840, "bytes_per_transaction": 2000,
-        "page_images": 3, "sync_mean_ns": NS_PER_MS,
-    }  # fmt: skip
+        "flushes": 20,
+        "commits": 50,
+        "commits_per_flush": 2.5,
+        "bytes": 80_000,
+        "written_bytes": 163_840,
+        "bytes_per_transaction": 2000,
+        "page_images": 3,
+        "sync_mean_ns": NS_PER_MS,
+    }
     idle = log_of(database(), 0)
     assert (idle["commits_per_flush"], idle["bytes_per_transaction"], idle["sync_mean_ns"]) == (None, None, None)
 

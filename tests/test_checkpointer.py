@@ -34,7 +34,9 @@ def run(
     write_ns: int = 10_000,
     intervals: int = 8,
 ) -> tuple[Database, Plant, int]:
-    """One session that changes a page, any of them, and commits, again and again; all pages are in the pool if it has room."""
+    """One session that changes a page, any of them, and commits, again and again; all pages are in the pool if it has
+    room.
+    """
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 8, write_ns)
     volume = add_server(builder, "log volume", 1, 10_000)
@@ -158,7 +160,9 @@ def test_the_history_tells_of_dirty_pages_and_phases() -> None:
 
 
 def test_a_page_that_others_wrote_is_not_written_again_though_it_was_changed_again() -> None:
-    """A hot table in a pool too small for the rest: what has to go is written by sessions, comes back, and is changed again."""
+    """A hot table in a pool too small for the rest: what has to go is written by sessions, comes back, and is changed
+    again.
+    """
     database, _, _ = run(5_000, Checkpoints(timeout_ns=10 * _S), pages=300, frames=200)
     row = database.checkpoints[0]
     assert row["written_pages"] < 0.4 * row["pages"]  # most have gone and come again before their turn

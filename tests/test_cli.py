@@ -1,4 +1,6 @@
-"""The command line in the hands of somebody who does everything wrong: exit codes, sentences, and nothing left behind."""
+"""The command line in the hands of somebody who does everything wrong: exit codes, sentences, and
+nothing left behind.
+"""
 
 import errno
 import json
@@ -68,7 +70,9 @@ class Said:
 
 
 class Shell:
-    """Runs commands in a folder of their own; a command that fails must leave it, and the temporary folder, as they were."""
+    """Runs commands in a folder of their own; a command that fails must leave it, and the temporary folder, as they
+    were.
+    """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
         self.folder, self.temporary = folder / "work", folder / "temporary"
@@ -172,9 +176,16 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
     assert said.err == "tiersim: open demo/report.html, demo/queries.html and demo/pools.html in a browser\n"
     made = {path.name for path in (shell.folder / "demo").iterdir()}
     assert made == {
-        "pgbench.trace", "report.html", "pcie-flash.result", "updates.trace", "queries.html", "pcie-flash-updates.result",
-        "reads.trace", "pools.html", "pcie-flash-256MiB.result",
-    }  # fmt: skip
+        "pgbench.trace",
+        "report.html",
+        "pcie-flash.result",
+        "updates.trace",
+        "queries.html",
+        "pcie-flash-updates.result",
+        "reads.trace",
+        "pools.html",
+        "pcie-flash-256MiB.result",
+    }
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     first = shell.listing()
     again = shell("demo", "--force", "--all")
@@ -197,9 +208,18 @@ def test_import_says_what_it_found(shell: Shell) -> None:
     document = documented.document()
     assert documented.err == ""
     assert document == {
-        "schema": "tiersim.import/1", "trace": "other", "format": "blktrace", "requests": ROWS, "statements": 0, "snapshots": 0,
-        "unmatched": 0, "dropped": {}, "inferred": document["inferred"], "span_ns": document["span_ns"], "warnings": [],
-    }  # fmt: skip
+        "schema": "tiersim.import/1",
+        "trace": "other",
+        "format": "blktrace",
+        "requests": ROWS,
+        "statements": 0,
+        "snapshots": 0,
+        "unmatched": 0,
+        "dropped": {},
+        "inferred": document["inferred"],
+        "span_ns": document["span_ns"],
+        "warnings": [],
+    }
 
 
 def test_several_files_of_one_recording_and_a_bundle_by_any_name(shell: Shell) -> None:
@@ -396,8 +416,12 @@ RANDOM = np.random.default_rng(1).bytes(5000)
 )
 def test_what_is_no_trace(shell: Shell, command: list[str], name: str, says: str) -> None:
     for file, content in {
-        "empty.blktrace.0": b"", "random": RANDOM, "photo.png": PNG, "notes.txt": b"Dear DBA,\n", "half.parquet": b"PAR1x",
-    }.items():  # fmt: skip
+        "empty.blktrace.0": b"",
+        "random": RANDOM,
+        "photo.png": PNG,
+        "notes.txt": b"Dear DBA,\n",
+        "half.parquet": b"PAR1x",
+    }.items():
         shell.file(file, content)
     pq.write_table(pa.table({"price": [1.0]}), shell.folder / "other.parquet")
     (shell.folder / "folder").mkdir()
@@ -474,8 +498,9 @@ def test_values_that_cannot_be(shell: Shell, changed: dict[str, Any], says: str)
 def test_a_manifest_by_hand(shell: Shell) -> None:
     bundle = plain(shell.folder / "x.trace")
     (bundle / "manifest.json").write_text('{"span_ns": "3 s"}')
-    assert shell.fails("describe", "x.trace") == (
-        "x.trace/manifest.json: span_ns: '3 s' is not a number; remove the key or the file"
+    assert (
+        shell.fails("describe", "x.trace")
+        == "x.trace/manifest.json: span_ns: '3 s' is not a number; remove the key or the file"
     )
 
 
@@ -520,8 +545,9 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
     columns = {name: pa.array([], pa.int64()) for name in ("time_ns", "offset_bytes", "length_bytes")}
     write_requests(shell.folder / "nothing.trace", columns | {"op": pa.array([], pa.string())})
     assert "0 requests" in shell("describe", "nothing.trace").out
-    assert shell.fails("replay", "nothing.trace", "--on", "pcie-flash") == (
-        "nothing.trace: holds no requests; import a recording that does"
+    assert (
+        shell.fails("replay", "nothing.trace", "--on", "pcie-flash")
+        == "nothing.trace: holds no requests; import a recording that does"
     )
 
 
@@ -531,41 +557,94 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[volumes.data]\ndevice = "aws-gp3"\ndevise = ""', "s.toml:3: volumes.data.devise: unknown key 'devise'; did you mean 'device'?"),
-        ('[volumes.data]\ndevice = "aws-gp4"', ("s.toml:2: volumes.data.device: 'aws-gp4' is not a device of the catalogue; "
-         "did you mean 'aws-gp3'?")),
-        ('[volumes.data]\ndevice = "aws-gp3"\nstripe = "64 KB/s"', ("s.toml:3: volumes.data.stripe: '64 KB/s' is not a size; "
-         "write for example '16 GiB'")),
-        ('[volumes.data]\ndevice = "aws-gp3"\nstripe = 64', "s.toml:3: volumes.data.stripe: 64 is a size without a unit"),
-        ('[volumes.data]\ndevice = "aws-gp3"\ncount = 3\nlayout = "raid10"', ("s.toml:1: volumes.data: layout = \"raid10\" needs"
-         " an even count, not 3")),
-        ('[volumes.data]\ndevice = "aws-gp3"\n[placement]\ndefault = "date"', ("s.toml:4: placement.default: 'date' is not one of"
-         " the volumes; did you mean 'data'?")),
-        ('[volumes.data]\ndevice = "aws-gp3"\n\n[placement]\nlogs = "data"', ("s.toml:5: placement.logs: is not default, log, temp, tempdb,"
-         " backup, extension, file:NAME or relation:NAME; did you mean 'log'?")),
-        ('[volumes.a]\ndevice = "aws-gp3"\n[volumes.b]\ndevice = "aws-gp3"', "s.toml:1: placement: several volumes and no"),
-        ('[volumes.data]\ndevice = "mine.toml"', "s.toml:2: volumes.data.device: mine.toml: cannot be read (no such file"),
-        ('[replay]\nseed = 1', "s.toml:1: volumes: the key 'volumes' is required and not there"),
-        ('[volumes.data]\ndevice = "aws-gp3"\ncount = 2\nlayout = "raid5"', ("s.toml:1: volumes.data: layout = \"raid5\" needs"
-         " a count of 3 or more, not 2")),
-        ('[volumes.data]\ndevice = "aws-gp3"\nqueue_depth = 0', "s.toml:3: volumes.data.queue_depth: 0: input should be greater"),
-        ('[volumes.data]\ndevice = "aws-gp3"\ndrive_queue_depth = 4', ("s.toml:3: volumes.data.drive_queue_depth: the volume is"
-         " a single device; write queue_depth")),
-        ('[volumes.data]\ndevice = "aws-gp3"\nmax_request = "1000 B"', ("s.toml:3: volumes.data.max_request: is not a positive"
-         " multiple of 512 bytes")),
-        ('[volumes.data]\ndevice = "aws-gp3"\nmerge = true', ("s.toml:3: volumes.data.merge: joins requests that wait for a"
-         " place in the queue, up to a length; write both, for example queue_depth = 128")),
-        ('[volumes.data]\ndevice = "aws-gp3"\njournal = "orderd"', "s.toml:3: volumes.data.journal: 'orderd': input should be"),
-        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = ["date"]', ("s.toml:5: queues.hba.volumes:"
-         " 'date' is not one of the volumes; did you mean 'data'?")),
-        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\nvolumes = ["data"]', "s.toml:3: queues.hba.depth: the key 'depth' is"),
-        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = []', "s.toml:5: queues.hba.volumes: []: list should"),
-        ('[volumes.data]\ndevice = "aws-gp3"\n[queues.data]\ndepth = 8', "s.toml:3: queues.data: is the name of a volume; choose"),
-        ('[volumes.data\n', "s.toml:1: is not valid TOML"),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\ndevise = ""',
+            "s.toml:3: volumes.data.devise: unknown key 'devise'; did you mean 'device'?",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp4"',
+            "s.toml:2: volumes.data.device: 'aws-gp4' is not a device of the catalogue; did you mean 'aws-gp3'?",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\nstripe = "64 KB/s"',
+            "s.toml:3: volumes.data.stripe: '64 KB/s' is not a size; write for example '16 GiB'",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\nstripe = 64',
+            "s.toml:3: volumes.data.stripe: 64 is a size without a unit",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\ncount = 3\nlayout = "raid10"',
+            's.toml:1: volumes.data: layout = "raid10" needs an even count, not 3',
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n[placement]\ndefault = "date"',
+            "s.toml:4: placement.default: 'date' is not one of the volumes; did you mean 'data'?",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n\n[placement]\nlogs = "data"',
+            (
+                "s.toml:5: placement.logs: is not default, log, temp, tempdb,"
+                " backup, extension, file:NAME or relation:NAME; did you mean 'log'?"
+            ),
+        ),
+        (
+            '[volumes.a]\ndevice = "aws-gp3"\n[volumes.b]\ndevice = "aws-gp3"',
+            "s.toml:1: placement: several volumes and no",
+        ),
+        (
+            '[volumes.data]\ndevice = "mine.toml"',
+            "s.toml:2: volumes.data.device: mine.toml: cannot be read (no such file",
+        ),
+        ("[replay]\nseed = 1", "s.toml:1: volumes: the key 'volumes' is required and not there"),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\ncount = 2\nlayout = "raid5"',
+            's.toml:1: volumes.data: layout = "raid5" needs a count of 3 or more, not 2',
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\nqueue_depth = 0',
+            "s.toml:3: volumes.data.queue_depth: 0: input should be greater",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\ndrive_queue_depth = 4',
+            "s.toml:3: volumes.data.drive_queue_depth: the volume is a single device; write queue_depth",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\nmax_request = "1000 B"',
+            "s.toml:3: volumes.data.max_request: is not a positive multiple of 512 bytes",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\nmerge = true',
+            (
+                "s.toml:3: volumes.data.merge: joins requests that wait for a"
+                " place in the queue, up to a length; write both, for example queue_depth = 128"
+            ),
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\njournal = "orderd"',
+            "s.toml:3: volumes.data.journal: 'orderd': input should be",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = ["date"]',
+            "s.toml:5: queues.hba.volumes: 'date' is not one of the volumes; did you mean 'data'?",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\nvolumes = ["data"]',
+            "s.toml:3: queues.hba.depth: the key 'depth' is",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n[queues.hba]\ndepth = 8\nvolumes = []',
+            "s.toml:5: queues.hba.volumes: []: list should",
+        ),
+        (
+            '[volumes.data]\ndevice = "aws-gp3"\n[queues.data]\ndepth = 8',
+            "s.toml:3: queues.data: is the name of a volume; choose",
+        ),
+        ("[volumes.data\n", "s.toml:1: is not valid TOML"),
         ('\ufeff[volumes.data]\ndevice = "aws-gp3"\ncuont = 1', "s.toml:3: volumes.data.cuont: unknown key"),
         (b"\xff\xfe", "s.toml: byte 0 is not UTF-8 text; save the file as UTF-8"),
     ],
-)  # fmt: skip
+)
 def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -> None:
     plain(shell.folder / "x.trace", rows=2)
     shell.file("s.toml", text)
@@ -621,8 +700,9 @@ def test_an_unknown_scenario(shell: Shell, name: str, says: str) -> None:
 
 
 def test_an_unknown_device(shell: Shell) -> None:
-    assert shell.fails("devices", "show", "aws-gp4") == (
-        "'aws-gp4' is not a device of the catalogue; did you mean 'aws-gp3'?"
+    assert (
+        shell.fails("devices", "show", "aws-gp4")
+        == "'aws-gp4' is not a device of the catalogue; did you mean 'aws-gp3'?"
     )
 
 
@@ -637,8 +717,9 @@ def test_a_trace_larger_than_the_volume(shell: Shell) -> None:
 def test_two_scenarios_of_one_name(shell: Shell) -> None:
     plain(shell.folder / "x.trace", rows=2)
     shell.file("pcie-flash.toml", '[volumes.data]\ndevice = "aws-gp3"\n')
-    assert shell.fails("replay", "x.trace", "--on", "pcie-flash", "--on", "pcie-flash.toml") == (
-        "two scenarios are called 'pcie-flash', and their results would replace each other; rename one of the files"
+    assert (
+        shell.fails("replay", "x.trace", "--on", "pcie-flash", "--on", "pcie-flash.toml")
+        == "two scenarios are called 'pcie-flash', and their results would replace each other; rename one of the files"
     )
 
 
@@ -929,7 +1010,8 @@ def test_statements_and_requests_of_the_same_minutes_are_one_trace(shell: Shell)
 
 def test_literals_stay_only_when_they_are_asked_for(shell: Shell) -> None:
     (shell.folder / "log").write_text(
-        "2026-11-21 01:37:52.102 UTC [25230] LOG:  duration: 5.5 ms  statement: SELECT * FROM people WHERE name = 'Alice'\n"
+        "2026-11-21 01:37:52.102 UTC [25230] LOG:  duration: 5.5 ms  statement: SELECT * FROM people WHERE name ="
+        " 'Alice'\n"
     )
     for option, kept in (("--force", False), ("--keep-literals", True)):
         shell("import", "log", "-o", "log.trace", "--force", option)

@@ -80,23 +80,56 @@ def test_what_is_ordered() -> None:
     [
         ("aws-gp3", "65 TiB", None, None, "size", "65 TiB: AWS EBS gp3 is sold from 1 GiB to 64 TiB"),
         ("aws-gp3", "500 GiB", 80_001, None, "iops", "80,001: AWS EBS gp3 has at most 80,000 IOPS"),
-        ("aws-gp3", "10 GiB", 5001, None, "iops",
-         r"5,001: AWS EBS gp3 of 10 GiB has at most 5,000 IOPS \(500 a GiB\); choose a larger size"),
+        (
+            "aws-gp3",
+            "10 GiB",
+            5001,
+            None,
+            "iops",
+            r"5,001: AWS EBS gp3 of 10 GiB has at most 5,000 IOPS \(500 a GiB\); choose a larger size",
+        ),
         ("aws-gp3", "500 GiB", 2000, None, "iops", "2,000: AWS EBS gp3 has at least 3,000 IOPS"),
-        ("aws-gp3", "500 GiB", 3000, "751 MiB/s", "throughput",
-         r"751 MiB/s: AWS EBS gp3 of 3,000 IOPS has at most 750 MiB/s \(0.25 MiB/s for each\); order more iops"),
+        (
+            "aws-gp3",
+            "500 GiB",
+            3000,
+            "751 MiB/s",
+            "throughput",
+            r"751 MiB/s: AWS EBS gp3 of 3,000 IOPS has at most 750 MiB/s \(0.25 MiB/s for each\); order more iops",
+        ),
         ("aws-gp3", "500 GiB", 80_000, "2001 MiB/s", "throughput", "2001 MiB/s: AWS EBS gp3 has at most 2000 MiB/s"),
         ("aws-gp3", "500 GiB", None, "100 MiB/s", "throughput", "100 MiB/s: AWS EBS gp3 has at least 125 MiB/s"),
         ("aws-gp2", "500 GiB", 3000, None, "iops", "AWS EBS gp2: its iops cannot be ordered; leave it out"),
-        ("aws-gp2", None, None, None, "device", "AWS EBS gp2: its limits follow from its size; write for example size ="),
-        ("aws-io2", "500 GiB", None, None, "device", "AWS EBS io2 Block Express: its iops has to be ordered; write iops"),
+        (
+            "aws-gp2",
+            None,
+            None,
+            None,
+            "device",
+            "AWS EBS gp2: its limits follow from its size; write for example size =",
+        ),
+        (
+            "aws-io2",
+            "500 GiB",
+            None,
+            None,
+            "device",
+            "AWS EBS io2 Block Express: its iops has to be ordered; write iops",
+        ),
         ("aws-io2", "4 GiB", 4001, None, "iops", r"has at most 4,000 IOPS \(1,000 a GiB\)"),
         ("aws-io2", "500 GiB", 10_000, "1 MiB/s", "throughput", "its throughput cannot be ordered"),
         ("azure-ultra", "4 GiB", 99, "1 MB/s", "iops", "at least 100 IOPS"),
-        ("azure-ultra", "4 GiB", 4000, "1001 MB/s", "throughput", "1001 MB/s: Azure Ultra Disk of 4,000 IOPS has at most 1000 MB/s"),
+        (
+            "azure-ultra",
+            "4 GiB",
+            4000,
+            "1001 MB/s",
+            "throughput",
+            "1001 MB/s: Azure Ultra Disk of 4,000 IOPS has at most 1000 MB/s",
+        ),
         ("gcp-hyperdisk-extreme", "64 GiB", 76_801, None, "iops", r"at most 76,800 IOPS \(1,200 a GiB\)"),
     ],
-)  # fmt: skip
+)
 def test_what_the_provider_refuses(
     name: str, size: str | None, iops: int | None, throughput: str | None, key: str, says: str
 ) -> None:
@@ -142,7 +175,10 @@ def test_mistakes_in_an_offer(tmp_path: Path, name: str, old: str, new: str, say
 
 
 def test_orders_in_a_scenario(tmp_path: Path) -> None:
-    text = '[volumes.d]\ndevice = "aws-gp3"\nsize = "500 GiB"\niops = 6000\nthroughput = "250 MiB/s"\ncount = 2\nlayout = "raid0"\n'
+    text = (
+        '[volumes.d]\ndevice = "aws-gp3"\nsize = "500 GiB"\niops = 6000\nthroughput = "250 MiB/s"\ncount = 2\nlayout ='
+        ' "raid0"\n'
+    )
     scenario = scenario_of(tmp_path, text)
     assert scenario.volumes["d"].capacity_bytes == 1000 * GIB
     (tmp_path / "again.toml").write_text(scenario.to_toml())
@@ -152,20 +188,44 @@ def test_orders_in_a_scenario(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[volumes.d]\ndevice = "aws-gp3"\nsize = "10 GiB"\niops = 6000', "own.toml:4: volumes.d.iops: 6,000: AWS EBS gp3 of 10"),
-        ('[volumes.d]\ndevice = "aws-gp2"', "own.toml:2: volumes.d.device: AWS EBS gp2: its limits follow from its size"),
-        ('[volumes.d]\ndevice = "intel-p3700-800"\niops = 6000', "own.toml:3: volumes.d.iops: belongs to cloud volumes"),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\nsize = "10 GiB"\niops = 6000',
+            "own.toml:4: volumes.d.iops: 6,000: AWS EBS gp3 of 10",
+        ),
+        (
+            '[volumes.d]\ndevice = "aws-gp2"',
+            "own.toml:2: volumes.d.device: AWS EBS gp2: its limits follow from its size",
+        ),
+        (
+            '[volumes.d]\ndevice = "intel-p3700-800"\niops = 6000',
+            "own.toml:3: volumes.d.iops: belongs to cloud volumes",
+        ),
         ('[volumes.d]\ndevice = "aws-gp3"\ncredits = 0.5', "own.toml:3: volumes.d.credits: AWS EBS gp3, baseline"),
         ('[volumes.d]\ndevice = "aws-gp2"\nsize = "1 TiB"\ncredits = 0.5', "has no burst credits; leave it out"),
-        ('[volumes.d]\ndevice = "aws-gp2"\nsize = "9 GiB"\ncredits = 1.5', "volumes.d.credits: 1.5: input should be less"),
-        ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\ntype = "aws-r5-large"\niops = 5', "the type has its own limits"),
+        (
+            '[volumes.d]\ndevice = "aws-gp2"\nsize = "9 GiB"\ncredits = 1.5',
+            "volumes.d.credits: 1.5: input should be less",
+        ),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\ntype = "aws-r5-large"\niops = 5',
+            "the type has its own limits",
+        ),
         ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\ntype = "aws-r5-larg"', "did you mean 'aws-r5-large'?"),
-        ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\ncredits = 0.5', "instances.i: has no limits; write type, iops or"),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\ncredits = 0.5',
+            "instances.i: has no limits; write type, iops or",
+        ),
         ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nburst_iops = 9', "burst_iops: needs burst_time"),
-        ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nvolumes = ["e"]', "instances.i.volumes: 'e' is not one of"),
-        ('[volumes.d]\ndevice = "aws-gp3"\n[instances.d]\niops = 5', "instances.d: is the name of a volume; choose another"),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nvolumes = ["e"]',
+            "instances.i.volumes: 'e' is not one of",
+        ),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\n[instances.d]\niops = 5',
+            "instances.d: is the name of a volume; choose another",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_a_scenario(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario_of(tmp_path, text)
@@ -298,9 +358,14 @@ def test_flushes_of_a_volume_whose_guest_keeps_them_are_free() -> None:
 
 @pytest.mark.parametrize(
     ("name", "size", "iops", "throughput"),
-    [("aws-gp3", "500 GiB", 6000, "250 MiB/s"), ("azure-premium-v2", "8 GiB", 4000, "125 MB/s"), ("aws-io2", "20 GiB", 20_000, None),
-     ("gcp-hyperdisk-extreme", "64 GiB", 5000, None), ("azure-ultra", "8 GiB", 8000, "100 MB/s")],
-)  # fmt: skip
+    [
+        ("aws-gp3", "500 GiB", 6000, "250 MiB/s"),
+        ("azure-premium-v2", "8 GiB", 4000, "125 MB/s"),
+        ("aws-io2", "20 GiB", 20_000, None),
+        ("gcp-hyperdisk-extreme", "64 GiB", 5000, None),
+        ("azure-ultra", "8 GiB", 8000, "100 MB/s"),
+    ],
+)
 def test_long_run_rates_equal_the_limits(name: str, size: str, iops: int, throughput: str | None) -> None:
     volume = order(name, size, iops, throughput)
     found = run_volume(volume, commands(np.zeros(10 * iops), 0, READ, 0, 512))
@@ -350,10 +415,15 @@ def summary_of(builder: PlantBuilder, fed: Any) -> dict[str, Any]:
     ("per_s", "load", "credits", "says"),
     [
         (200, "steady", "kept", "no backlog grows"),
-        (1000, "steady", "falling", "burst credits of data fall from 100.0 % to 74.1 % and run out after another 57.1 s"),
+        (
+            1000,
+            "steady",
+            "falling",
+            "burst credits of data fall from 100.0 % to 74.1 % and run out after another 57.1 s",
+        ),
         (3000, "saturated", "ran out", "burst credits of data run out after 20"),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_lives_on_credits_says_so(per_s: int, load: str, credits: str, says: str) -> None:
     builder = PlantBuilder(1)
     add_bucket(builder, small_gp2(latency=800_000), "data")

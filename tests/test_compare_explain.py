@@ -1,4 +1,5 @@
 """``compare`` and ``explain``: real small results and made-up ones; every number is one of the results."""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import json
@@ -125,7 +126,8 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
     summary = load_result(path).summary
     table = shell.file(
         "after.csv",
-        "class,statistic,value,unit\ntransaction,p99,2.5,ms\nquery 7123,mean,900,us\nthroughput,transactions,150,per_s\nnobody,p50,1,s\n",
+        "class,statistic,value,unit\ntransaction,p99,2.5,ms\nquery"
+        " 7123,mean,900,us\nthroughput,transactions,150,per_s\nnobody,p50,1,s\n",
     )
     found = shell("compare", path, "--measured", table, "--json").document()["measured"]
     by_class = {row["class"]: row for row in found["rows"]}
@@ -147,10 +149,16 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
     ("row", "says"),
     [
         (",p99,1,ms", "row 1: has no class"),
-        ("transaction,p98,1,ms", "row 1: 'p98' is not a statistic of transaction; write one of mean, p50, p95, p99, p999; did you mean"),
+        (
+            "transaction,p98,1,ms",
+            "row 1: 'p98' is not a statistic of transaction; write one of mean, p50, p95, p99, p999; did you mean",
+        ),
         ("transaction,p99,1,minutes", "row 1: 'minutes' is not a unit of transaction; write one of ns"),
         ("transaction,p99,1,per_s", "row 1: 'per_s' is not a unit"),
-        ("throughput,p99,1,per_s", "row 1: 'p99' is not a statistic of throughput; write one of requests, statements, transactions"),
+        (
+            "throughput,p99,1,per_s",
+            "row 1: 'p99' is not a statistic of throughput; write one of requests, statements, transactions",
+        ),
         ("transaction,p99,fast,ms", "row 1: the value 'fast' is not a number"),
         ("transaction,p99,,ms", "row 1: the value '' is not a number"),
         ("transaction,p99,-1,ms", "row 1: the value '-1' is not above 0"),
@@ -158,7 +166,7 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
         ("transaction", "row 1: '' is not a statistic"),
         ("", "holds no measured latency"),
     ],
-)  # fmt: skip
+)
 def test_a_table_with_a_mistake(shell: Shell, row: str, says: str) -> None:
     (path,) = saved(shell.folder, disks=statement_sample(DISKS))
     table = shell.file("after.csv", f"class,statistic,value,unit\n{row}\n")
@@ -271,7 +279,9 @@ def test_a_failed_calibration_names_the_class_that_is_furthest_off() -> None:
     summary = statement_sample(DISKS).summary
     summary["verdict"]["calibration"] = "uncalibrated"
     classes = {"a": (True, -30.0), "b": (True, 12.0), "c": (False, 90.0), "d": (True, None)}
-    summary["calibration"] = {"classes": {name: {"decides": one, "error_pct": error} for name, (one, error) in classes.items()}}  # fmt: skip
+    summary["calibration"] = {
+        "classes": {name: {"decides": one, "error_pct": error} for name, (one, error) in classes.items()}
+    }
     assert explanation(summary, None)["measurement"]["furthest_off"] == {"class": "a", "error_pct": -30.0}
 
 

@@ -96,7 +96,9 @@ def test_volumes_are_read_side_by_side() -> None:
 
 @pytest.mark.parametrize(("threads", "expected_ms"), [(1, 40 * 12.8), (2, 20 * 12.8), (4, 10 * (12.8 + 5))])
 def test_threads_bound_the_work_on_buffers(threads: int, expected_ms: float) -> None:
-    """128 pages of 100 us each: 12.8 ms a buffer; with a thread for each of the four they wait for the devices besides."""
+    """128 pages of 100 us each: 12.8 ms a buffer; with a thread for each of the four they wait for
+    the devices besides.
+    """
     done = run(replace(BACKUP_OF_ALL, degree=threads, page_ns=100_000), pages=1 + 40 * MIB // PAGE)
     assert done.done_ns / MS == pytest.approx(expected_ms, rel=0.04)
 

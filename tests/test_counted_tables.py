@@ -1,4 +1,6 @@
-"""Statements, queries and counters in bundles: to the last digit, in order, refused in a sentence where they cannot be read."""
+"""Statements, queries and counters in bundles: to the last digit, in order, refused in a sentence where they cannot be
+read.
+"""
 
 from decimal import Decimal
 from pathlib import Path
@@ -61,7 +63,13 @@ def test_a_bundle_without_counters_has_no_snapshots(tmp_path: Path) -> None:
 
 
 def test_counters_of_another_tool_are_taken_as_they_are_meant(tmp_path: Path) -> None:
-    columns = {"snapshot": [0, 0, 1], "subject": ["log"] * 3, "entity": ["log"] * 3, "counter": ["bytes", "records", "bytes"], "value": [1.5, 2.0, 3.0]}  # fmt: skip
+    columns = {
+        "snapshot": [0, 0, 1],
+        "subject": ["log"] * 3,
+        "entity": ["log"] * 3,
+        "counter": ["bytes", "records", "bytes"],
+        "value": [1.5, 2.0, 3.0],
+    }
     pq.write_table(pa.table(columns), tmp_path / NAME)
     first, second = read_snapshots(tmp_path)
     assert first == Snapshot(None, {LOG: {"bytes": Decimal("1.5"), "records": Decimal(2)}})
@@ -72,11 +80,14 @@ def test_counters_of_another_tool_are_taken_as_they_are_meant(tmp_path: Path) ->
     ("columns", "says"),
     [
         ({"snapshot": [0], "subject": ["log"], "entity": ["log"]}, "the column 'counter' is required"),
-        ({"snapshot": [1, 0], "subject": ["a"] * 2, "entity": ["b"] * 2, "counter": ["c"] * 2, "value": [1, 1]}, "stands behind 1"),
+        (
+            {"snapshot": [1, 0], "subject": ["a"] * 2, "entity": ["b"] * 2, "counter": ["c"] * 2, "value": [1, 1]},
+            "stands behind 1",
+        ),
         ({"snapshot": [0], "subject": [None], "entity": ["b"], "counter": ["c"]}, "'subject' is empty"),
         ({"snapshot": [0], "subject": ["a"], "entity": ["b"], "counter": ["c"], "value": ["many"]}, "another type"),
     ],
-)  # fmt: skip
+)
 def test_counters_that_cannot_be_read_are_refused(tmp_path: Path, columns: dict[str, list[object]], says: str) -> None:
     pq.write_table(pa.table(columns), tmp_path / NAME)
     with pytest.raises(TraceError, match=says):

@@ -176,9 +176,15 @@ def sessions_of(
     count = sessions * statements
     nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
     loads = Statements(
-        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, cpu_ns), flags, flags,
-    )  # fmt: skip
+        [(place + 1) * statements for place in range(sessions)],
+        np.zeros(count, np.int32),
+        np.full(count, OWN, np.uint8),
+        nothing,
+        nothing,
+        np.full(count, cpu_ns),
+        flags,
+        flags,
+    )
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
     host = Host(cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns)
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
@@ -238,15 +244,24 @@ def test_only_statements_that_start_in_time_are_counted() -> None:
 
 
 def test_where_the_time_of_a_statement_went() -> None:
-    """A session on one core that runs at half speed, a disk of 1 ms, a log of 0.2 ms, a pool of one frame that is always dirty."""
+    """A session on one core that runs at half speed, a disk of 1 ms, a log of 0.2 ms, a pool of one frame that is
+    always dirty.
+    """
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 1, 1_000_000)
     log = add_server(builder, "log", 1, 200_000)
     count = 2
     flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
     loads = Statements(
-        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 300_000), flags, flags
-    )  # fmt: skip
+        [count],
+        np.zeros(count, np.int32),
+        np.full(count, OWN, np.uint8),
+        nothing,
+        nothing,
+        np.full(count, 300_000),
+        flags,
+        flags,
+    )
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(LOG, log_bytes=1)]
     costs = Costs(lookup_ns=4000, page_ns=1000, read_ns=20_000, evict_dirty_ns=3000, change_ns=500)
     host = Host(cores=1, frames=1, log_station=log, costs=costs, slowdown=(2000,))
@@ -358,7 +373,9 @@ def test_a_commit_is_a_write_and_then_a_flush() -> None:
 
 
 def test_a_pool_that_fills_reads_aligned_blocks() -> None:
-    """1, 40 and 400 pages in blocks of 8 are 1, 5 and 50 reads; frames for less than a block are filled by single pages."""
+    """1, 40 and 400 pages in blocks of 8 are 1, 5 and 50 reads; frames for less than a block are filled by single
+    pages.
+    """
     database, metrics = sessions_of(1, 5000, 500, 5000, 0.0, ramp_pages=8)
     assert metrics.latency[DATA_READ].sum() == 1 + 5 + 50
     assert metrics.completed_bytes[:, DATA_READ].sum() == 441 * 8192
@@ -394,8 +411,17 @@ def test_a_dirty_page_is_written_before_its_frame_is_used_again() -> None:
 
 def test_costs_are_found_by_their_places() -> None:
     places = [
-        LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
-        EVICT_DIRTY_NS, CHANGE_NS,
-    ]  # fmt: skip
+        LOOKUP_NS,
+        PAGE_NS,
+        SCAN_PAGE_NS,
+        SCAN_ROW_NS,
+        READ_NS,
+        ASYNC_READ_NS,
+        READ_PAGE_NS,
+        SCAN_READ_NS,
+        EVICT_CLEAN_NS,
+        EVICT_DIRTY_NS,
+        CHANGE_NS,
+    ]
     names = "lookup page scan_page scan_row read async_read read_page scan_read evict_clean evict_dirty change"
     assert [Costs._fields[place] for place in places] == [f"{name}_ns" for name in names.split()]

@@ -23,7 +23,9 @@ SHAPES: list[tuple[Layout, int]] = [("raid5", 3), ("raid5", 4), ("raid5", 7), ("
 
 
 def mean_ios(layout: Layout, members: int, failures: int, op: int, lengths: int, step: int) -> tuple[Any, Any]:
-    """Reads and writes of one request as fractions, over all sets of failed members and all places within a turn of the parity."""
+    """Reads and writes of one request as fractions, over all sets of failed members and all places within a turn of the
+    parity.
+    """
     turn = members * (members - PARITIES[layout]) * UNIT
     reads, writes, cases = 0, 0, 0
     for failed in itertools.combinations(range(members), failures):
@@ -65,7 +67,9 @@ def test_a_small_write_to_a_healthy_array(layout: Layout, n: int) -> None:
 
 @pytest.mark.parametrize("n", [4, 5, 7])
 def test_a_small_write_to_raid6_with_two_failures(n: int) -> None:
-    """By what has failed: the data and a parity, the data and another unit, both parities, one and a unit, two units."""
+    """By what has failed: the data and a parity, the data and another unit, both parities, one and
+    a unit, two units.
+    """
     rest = n - 3
     pairs = n * (n - 1) // 2
     two = rest * (rest - 1) // 2
@@ -111,7 +115,9 @@ def test_mirrors(n: int, layout: Layout, copies: int) -> None:
 
 
 def test_a_read_next_to_a_lost_unit_is_one_io_for_each_member() -> None:
-    """RAID 5 of 4, row 0: P on member 3, data on 0 to 2. Member 1 is lost: both others read their own and its part in one."""
+    """RAID 5 of 4, row 0: P on member 3, data on 0 to 2. Member 1 is lost: both others read their own and its part in
+    one.
+    """
     found = ios("raid5", 4, UNIT, READ, UNIT - 8192, 16384, failed=[1])
     assert sorted(found.reads) == [(0, 0, UNIT), (2, 0, 8192), (3, 0, 8192)]
     # rows that follow each other are read in one piece; in row 2 only P is lost, but the others hold data
@@ -146,7 +152,9 @@ def test_reads_restore_what_is_lost(shape: tuple[Layout, int, int], offset: int,
 def test_parity_can_be_computed_from_what_is_read(
     shape: tuple[Layout, int, int], offset: int, length: int, lost: list[int]
 ) -> None:
-    """All data of a byte's row are known afterwards, or the change of each and the old parity; all that is there is written."""
+    """All data of a byte's row are known afterwards, or the change of each and the old parity; all that is there is
+    written.
+    """
     layout, more, unit = shape
     parities = PARITIES[layout]
     members = parities + 2 + more
@@ -218,8 +226,9 @@ def test_what_is_lost_is_refused() -> None:
     assert loss_of("raid10", 8, [0, 2, 5]) is None
     assert loss_of("raid1", 3, [0, 2]) is None
     assert loss_of("raid6", 6, [0, 5]) is None
-    assert loss_of("raid10", 8, [1, 4, 5]) == (
-        'members [4, 5] of layout = "raid10" hold all copies of their data; leave one of them out'
+    assert (
+        loss_of("raid10", 8, [1, 4, 5])
+        == 'members [4, 5] of layout = "raid10" hold all copies of their data; leave one of them out'
     )
     assert loss_of("raid0", 4, [2]) == 'layout = "raid0" has no second copy of what was on [2]; leave failed out'
     assert loss_of("raid5", 5, [0, 1]) == 'layout = "raid5" survives the loss of 1, not of 2; leave others out'

@@ -1,4 +1,6 @@
-"""What statements ask for besides single rows: scans, rows with reads ahead, shared scans, row locks, temp blocks; as closed forms say."""
+"""What statements ask for besides single rows: scans, rows with reads ahead, shared scans, row locks, temp blocks; as
+closed forms say.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,9 +79,15 @@ def run(
     count = sessions * statements
     ones, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
     loads = Statements(
-        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, cpu_ns), ones if begins is None else begins, ones if ends is None else ends,
-    )  # fmt: skip
+        [(place + 1) * statements for place in range(sessions)],
+        np.zeros(count, np.int32),
+        np.full(count, OWN, np.uint8),
+        nothing,
+        nothing,
+        np.full(count, cpu_ns),
+        ones if begins is None else begins,
+        ones if ends is None else ends,
+    )
     relations = [Relation(rows, (1, 8, heap), station=disk), Relation(8, (1,), station=disk)]
     host = replace(host or Host(cores=16, frames=4000), log_station=log, temp_station=log)
     database = add_database(builder, host, relations, [demands], loads)
@@ -232,7 +240,9 @@ LOCKED = (Demand(LOOKUP, table=1), Demand(LOCK, table=1), Demand(COMPUTE), Deman
 
 
 def test_all_sessions_on_one_row_are_one_server() -> None:
-    """The row is kept for 1 ms of CPU, a write and a flush of 0.2 ms each; the log has a place for each, so only the row is scarce."""
+    """The row is kept for 1 ms of CPU, a write and a flush of 0.2 ms each; the log has a place for each, so only the
+    row is scarce.
+    """
     builder = PlantBuilder(3)
     log = add_server(builder, "log", 8, MS // 5)
     count = 8 * 20
@@ -261,7 +271,9 @@ def test_rows_that_differ_do_not_wait_for_each_other() -> None:
 
 
 def test_a_lock_is_kept_until_the_transaction_ends() -> None:
-    """Two sessions of two statements each: the second session gets the row when both statements of the first are over."""
+    """Two sessions of two statements each: the second session gets the row when both statements of
+    the first are over.
+    """
     flags = np.array([1, 0, 1, 0], np.uint8)
     demands = [Demand(LOCK, table=1), Demand(COMPUTE)]
     done = run(demands, sessions=2, statements=2, cpu_ns=MS, begins=flags, ends=1 - flags)

@@ -351,7 +351,9 @@ def test_import_writes_a_device_file_that_is_the_same_drive(folder: Path) -> Non
 @pytest.mark.shared
 @pytest.mark.parametrize("drive", DISKSIM_MS)
 def test_at_its_word_a_drive_answers_as_disksim_does(shared: Path, drive: str) -> None:
-    """Request by request, from the angle at which DiskSim begins; the twin answers as the kernels do (``test_hdd_twin.py``)."""
+    """Request by request, from the angle at which DiskSim begins; the twin answers as the kernels do
+    (``test_hdd_twin.py``).
+    """
     valid = shared / "hdd/valid"
     twin = NaiveDrive(load_drive(valid / f"{drive}.parv", frozenset()), 0)
     rows = [line.split() for line in (valid / f"{drive}.disksim.txt").read_text().splitlines()]

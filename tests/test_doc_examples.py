@@ -1,4 +1,6 @@
-"""Commands and programs that README, docs/commands.md and docs/api.md show are run as they stand there, on recordings of a fraction of a second."""
+"""Commands and programs that README, docs/commands.md and docs/api.md show are run as they stand there, on recordings
+of a fraction of a second.
+"""
 
 import re
 import runpy
@@ -70,7 +72,9 @@ def test_the_commands_of_the_documents_run_one_after_the_other(machine: Path, mo
     assert (machine / "report.html").stat().st_size > 10**6
 
 
-def test_the_program_of_the_interface_runs(machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_the_program_of_the_interface_runs(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(machine)
     for folder in machine.glob("*.result"):
         shutil.rmtree(folder)

@@ -193,7 +193,10 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         "| " + ", ".join(f"{error:+.0f}" for error in pgbench[4:]) + " %: **fails** |",
         f"at most {flash[-2]:.0f} %, one {flash[-1]:.0f} % | {len(flash)} measurements",
         f"{tails[0]:.0f} to {tails[-1]:.0f} % | {len(tails)} |",
-        f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst {max(commits, key=abs):+.0f} %",
+        (
+            f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst"
+            f" {max(commits, key=abs):+.0f} %"
+        ),
         f"at most {max(map(abs, _errors('Response times of seven drives', 'mean', 'tail'))):.1f} % | 7 drives",
         f"at most {max(map(abs, cells)):.1f} % | {len(cells) // 2} cells",
         f"{sum(abs(e) <= 25 for e in cell_tails)} of {len(cell_tails)} within 25 %, worst {min(cell_tails):.0f} %",

@@ -1,4 +1,6 @@
-"""Faults, tried for real: file systems that are full or read-only, files that change while they are read, two writers, too little memory."""
+"""Faults, tried for real: file systems that are full or read-only, files that change while they are read, two writers,
+too little memory.
+"""
 
 import fcntl
 import json
@@ -412,9 +414,10 @@ def many_statements(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_takes_more_than_memory_allows_ends_in_a_sentence(many_statements: Path) -> None:
     ended = run_with("512 MiB", "check", many_statements)
     assert ended.returncode == 1
-    assert ended.stderr == (
-        "tiersim: the 512 MiB of --memory do not suffice; allow more, or ask for less at a time: fewer --workers, a shorter recording, "
-        "--set replay.mode=open, which holds no causes\n"
+    assert (
+        ended.stderr
+        == "tiersim: the 512 MiB of --memory do not suffice; allow more, or ask for less at a time: fewer --workers, a"
+        " shorter recording, --set replay.mode=open, which holds no causes\n"
     )
 
 

@@ -1,4 +1,6 @@
-"""Whole commands that are killed with signal 9 at any moment: nothing at the name, or all of it, and with ``--force`` the old or the new."""
+"""Whole commands that are killed with signal 9 at any moment: nothing at the name, or all of it, and with ``--force``
+the old or the new.
+"""
 
 import multiprocessing
 import os

@@ -45,7 +45,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def moments(folder: Path, kills: int, work: Work, *arguments: object) -> list[int]:
-    """Lines at which to kill, one of each stretch of all lines; among them the last one, when all is done and nothing said."""
+    """Lines at which to kill, one of each stretch of all lines; among them the last one, when all is done and nothing
+    said.
+    """
     all_lines = lines_of(folder / "lines", work, folder, *arguments)
     luck = random.Random(kills)
     ends = sorted({1 + number * all_lines // kills for number in range(kills)} | {all_lines})

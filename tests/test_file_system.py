@@ -93,7 +93,9 @@ def test_flushes_that_come_during_one_share_the_next(together: int) -> None:
 
 
 def test_flushes_at_any_rate_cost_the_device_one_at_a_time() -> None:
-    """A flush each 10 µs for a tenth of a second: the device is asked back to back, each caller waits for one or two."""
+    """A flush each 10 µs for a tenth of a second: the device is asked back to back, each caller
+    waits for one or two.
+    """
     count = 10_000
     found, _ = with_files(0, "none", np.arange(count) * 10_000, FLUSH)
     assert found.plant.stations["finished"][0] == pytest.approx(100, abs=2)

@@ -57,11 +57,14 @@ def test_fio_2_0_says_no_options_and_is_in_microseconds(tmp_path: Path) -> None:
 FIO_2_21 = changed(
     FIO_2_0,
     ("fio-2.0.10", "fio-2.21"),
-    ('"error" : 0,', '"error" : 0,\n"job options" : {"rw" : "randread", "bs" : "8k", "iodepth" : "4", "ioengine" : "libaio"},'),
+    (
+        '"error" : 0,',
+        '"error" : 0,\n"job options" : {"rw" : "randread", "bs" : "8k", "iodepth" : "4", "ioengine" : "libaio"},',
+    ),
     ('  "jobs" : [', '  "global options" : {"direct" : "1", "numjobs" : "1"},\n  "jobs" : ['),
     ('"iops" : 9999,', '"iops" : 9999.900000,'),
     ('"runtime" : 1000,', '"runtime" : 1000,\n"total_ios" : 10000,\n"short_ios" : 0,\n"drop_ios" : 0,'),
-)  # fmt: skip
+)
 
 
 def test_fio_2_21_has_options_and_bytes_in_kib(tmp_path: Path) -> None:

@@ -29,10 +29,22 @@ from tiersim.traces.readers.load_generators import measurements
 
 #: The drive that was "measured".
 KNOWN = start() | {
-    "unloaded_read_ns": 95_000, "sense_ns": 68_000, "fast_page": 0.85, "slow_page": 1.2, "transfer_ns": 8_000, "link_bytes_per_s": 2e9,
-    "dies": 16, "planes": 2, "page_units": 8, "spread": 4, "program_ns": 900_000, "program_units": 24,
-    "write_ns": 14_000, "flush_ns": 700_000, "flush_interval_ns": 20_000,
-}  # fmt: skip
+    "unloaded_read_ns": 95_000,
+    "sense_ns": 68_000,
+    "fast_page": 0.85,
+    "slow_page": 1.2,
+    "transfer_ns": 8_000,
+    "link_bytes_per_s": 2e9,
+    "dies": 16,
+    "planes": 2,
+    "page_units": 8,
+    "spread": 4,
+    "program_ns": 900_000,
+    "program_units": 24,
+    "write_ns": 14_000,
+    "flush_ns": 700_000,
+    "flush_interval_ns": 20_000,
+}
 #: Commands of runs that fill the write buffer.
 LONG = 24_000
 FITTED_TO = [

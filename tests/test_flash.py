@@ -83,7 +83,8 @@ def test_a_sensing_that_has_begun_takes_nobody_in() -> None:
 def test_what_a_die_sensed_last_is_in_its_registers() -> None:
     drive = one_die()
     times = np.arange(6) * MS
-    # two units of a plane, the other plane of the page, another page, the first again; in that page a unit of a later command
+    # two units of a plane, the other plane of the page, another page, the first again; in that page a unit of a later
+    # command
     places = np.array([0, 1, 2, 4, 5, 0])
     from_register = read_ns(drive) - drive.read[0]
     expected = [read_ns(drive), from_register, read_ns(drive), read_ns(drive), from_register, read_ns(drive)]

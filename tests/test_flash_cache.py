@@ -104,7 +104,9 @@ def test_uniform_reads_hit_with_the_share_that_is_cached() -> None:
 
 
 def test_zipf_reads_hit_as_ches_approximation_says() -> None:
-    """Che, Tung, Wang, "Hierarchical Web Caching Systems" (2002): hit ratio sum p (1 - exp(-p T)), where T fills the cache."""
+    """Che, Tung, Wang, "Hierarchical Web Caching Systems" (2002): hit ratio sum p (1 - exp(-p T)), where T fills the
+    cache.
+    """
     count, places, span = 120_000, 500, 5000
     shares = 1 / np.arange(1, span + 1) ** 0.9
     shares /= shares.sum()
@@ -147,7 +149,9 @@ def test_write_back_absorbs_rewrites() -> None:
 
 
 def test_what_is_dirty_beyond_a_tenth_is_written_back_oldest_first() -> None:
-    """Blocks far apart, written once each: all but the last ten of a hundred places are written back, each by itself."""
+    """Blocks far apart, written once each: all but the last ten of a hundred places are written
+    back, each by itself.
+    """
     count = 60
     found = run_cache((apart(count), WRITE, np.arange(count) * 2 * BLOCK, BLOCK), blocks=100, of=200, mode="write-back")
     figures = cache_figures(found.plant, 0)
@@ -163,7 +167,9 @@ def test_what_is_dirty_beyond_a_tenth_is_written_back_oldest_first() -> None:
 
 
 def test_what_is_written_while_it_is_written_back_is_dirty_again() -> None:
-    """One block of ten may be dirty. The second write has the first written back, during which that is written again."""
+    """One block of ten may be dirty. The second write has the first written back, during which
+    that is written again.
+    """
     times, blocks = [0, DISK_NS // 5, DISK_NS // 2, APART_NS], np.array([0, 5, 0, 0])
     fed = (times, [WRITE, WRITE, WRITE, READ], blocks * BLOCK, BLOCK)
     found = run_cache(fed, blocks=10, of=100, mode="write-back")
@@ -250,7 +256,9 @@ def test_a_request_of_very_many_blocks_comes_whole_into_the_cache() -> None:
 
 
 def test_sequential_streams_pass_by() -> None:
-    """Two interleaved streams of 16 blocks with a cutoff of 8: the first 7 of each come into the cache, the rest does not."""
+    """Two interleaved streams of 16 blocks with a cutoff of 8: the first 7 of each come into the cache, the rest does
+    not.
+    """
     blocks = np.stack([np.arange(16), 100 + np.arange(16)], axis=1).ravel()
     found = run_cache((apart(32), READ, blocks * BLOCK, BLOCK), blocks=50, of=200, cutoff=8 * BLOCK)
     assert cache_figures(found.plant, 0)["promoted_bytes"] == 2 * 7 * BLOCK

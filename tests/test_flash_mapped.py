@@ -1,4 +1,6 @@
-"""A flash drive whose map is kept unit by unit: it does what the analytic one does on average, and what that one cannot."""
+"""A flash drive whose map is kept unit by unit: it does what the analytic one does on average, and what that one
+cannot.
+"""
 
 from typing import Any
 

@@ -210,10 +210,32 @@ def test_the_document_of_claims_has_the_keys_that_are_promised() -> None:
     document = report.document([found])
     assert document["schema"] == "tiersim.validate/1"
     first, second = document["claims"]
-    assert {key: first[key] for key in ("id", "claim", "published", "predicted", "low", "high", "tolerance_pct", "fitted", "assumed", "verdict")} == {
-        "id": "G01", "claim": "x", "published": 100, "predicted": 95, "low": 90, "high": 99, "tolerance_pct": 10, "fitted": 1,
-        "assumed": 1, "verdict": "holds",
-    }  # fmt: skip
+    assert {
+        key: first[key]
+        for key in (
+            "id",
+            "claim",
+            "published",
+            "predicted",
+            "low",
+            "high",
+            "tolerance_pct",
+            "fitted",
+            "assumed",
+            "verdict",
+        )
+    } == {
+        "id": "G01",
+        "claim": "x",
+        "published": 100,
+        "predicted": 95,
+        "low": 90,
+        "high": 99,
+        "tolerance_pct": 10,
+        "fitted": 1,
+        "assumed": 1,
+        "verdict": "holds",
+    }
     assert first["error_pct"] == pytest.approx(-5)
     assert first["fitted_on"] == "nothing"
     assert (second["fitted_on"], second["verdict"]) == ("this figure", "underdetermined")

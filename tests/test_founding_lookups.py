@@ -17,11 +17,12 @@ from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS, OWN
 from tiersim.simulator.metrics import new_metrics
 
-#: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for one ahead; 4 a row.
+#: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for
+#: one ahead; 4 a row.
 COSTS = Costs(lookup_ns=4000, read_ns=22_700, async_read_ns=13_200, evict_clean_ns=3300)
 LEAF_PAGES = (64 << 30) // 8192
-#: A seek in the nonclustered index gives the keys of all rows, which lie one behind the other in it. It reads a leaf and most times the page
-#: above that, so that 25 rows take 1.073 reads each, as in the document, once the pool is full.
+#: A seek in the nonclustered index gives the keys of all rows, which lie one behind the other in it. It reads a leaf
+#: and most times the page above that, so that 25 rows take 1.073 reads each, as in the document, once the pool is full.
 SEEK_PAGES, FRAMES = (1, 300, 400_000), 120
 STATEMENTS = 200
 

@@ -86,7 +86,9 @@ def test_a_cut_request_ends_with_its_last_part_however_many_there_are() -> None:
 
 
 def test_waiting_neighbours_travel_together() -> None:
-    """The first goes alone; the next three touch and go as one; they end a nanosecond after the one that carried them."""
+    """The first goes alone; the next three touch and go as one; they end a nanosecond after the
+    one that carried them.
+    """
     fed = ([0, 1, 2, 3], WRITE, np.arange(4) * 8192, 8192)
     found = gated(1, fed, merge_bytes=65536)
     ends = found.latency_ns + np.arange(4)

@@ -1,4 +1,6 @@
-"""Rows of each code by one sort are those that a mask for each finds; tables by their words those that a search for each finds."""
+"""Rows of each code by one sort are those that a mask for each finds; tables by their words those that a search for
+each finds.
+"""
 
 import re
 

@@ -43,9 +43,10 @@ def test_at_any_moment_it_can_be_read(tmp_path: Path) -> None:
         assert opened.manifest.snapshots == number
         assert opened.manifest.host["clock_start_unix_ns"] == ZERO_UNIX_NS
     (warning,) = opened.manifest.warnings
-    assert warning == (
-        "the recording was not ended: it goes on, or was killed; its last snapshot is of 2026-11-18 11:07:00 UTC, 20 s after "
-        "the first"
+    assert (
+        warning
+        == "the recording was not ended: it goes on, or was killed; its last snapshot is of 2026-11-18 11:07:00 UTC, 20"
+        " s after the first"
     )
     assert opened.manifest.span_ns == 20 * 10**9
 

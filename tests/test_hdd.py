@@ -28,7 +28,9 @@ def naive_seek_ns(drive: Hdd, distance: int) -> int:
     return found
 
 
-def naive_service_ns(drive: Hdd, phase_ps: int, cylinder: int, track: int, now: int, offset: int, length: int, write: bool) -> tuple[int, int]:  # fmt: skip
+def naive_service_ns(
+    drive: Hdd, phase_ps: int, cylinder: int, track: int, now: int, offset: int, length: int, write: bool
+) -> tuple[int, int]:
     """Service time and last track, straight from the definition."""
     first, last = offset // 512, (offset + length - 1) // 512
     start_sector = 0
@@ -77,8 +79,15 @@ def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None
     for index in range(count):
         cylinder = track // drive.surfaces
         expected, track = naive_service_ns(
-            drive, phase, cylinder, track, int(times[index]), int(offsets[index]), int(lengths[index]), bool(writes[index])
-        )  # fmt: skip
+            drive,
+            phase,
+            cylinder,
+            track,
+            int(times[index]),
+            int(offsets[index]),
+            int(lengths[index]),
+            bool(writes[index]),
+        )
         assert found.latency_ns[index] == expected
 
 

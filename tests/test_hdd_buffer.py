@@ -60,7 +60,10 @@ def test_how_far_a_drive_reads_ahead(kind: Any, reached: bool) -> None:
 def test_a_track_ends_the_read_ahead_a_segment_goes_on() -> None:
     per_track = hdd().geometry().zones[0].sectors_per_track
     beyond = (per_track + 16) * 512
-    ahead = {kind: latencies(buffered(read_ahead=kind, buffer_segment=2 << 20), [0, 50 * MS], [READ, READ], [0, beyond])[1] for kind in ("track", "segment")}  # fmt: skip
+    ahead = {
+        kind: latencies(buffered(read_ahead=kind, buffer_segment=2 << 20), [0, 50 * MS], [READ, READ], [0, beyond])[1]
+        for kind in ("track", "segment")
+    }
     assert ahead["segment"] == HIT[0] + 16 * BUS
     assert ahead["track"] > OVERHEAD
 

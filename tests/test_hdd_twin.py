@@ -51,7 +51,9 @@ _BUFFERS = st.fixed_dictionaries(
 
 
 def slow_drive(**changes: Any) -> Drive:
-    """A drive of the nineties, whose sectors take as long on the platter as on the bus, and some of whose sectors are bad."""
+    """A drive of the nineties, whose sectors take as long on the platter as on the bus, and some of whose sectors are
+    bad.
+    """
     zones = [
         MeasuredZone(
             first_cylinder=0, sectors_per_track=50, track_skew=6, cylinder_skew=9, runs=[(3, 400), (405, 595)]
@@ -98,7 +100,9 @@ def test_a_drive_answers_as_its_twin(make: Callable[..., Drive], buffer: dict[st
 
 
 def test_a_drive_with_extra_disconnects_waits_for_ten_sectors() -> None:
-    """Over a bus that is slower than the platter, or as fast: the first sectors have to be there, not the first alone."""
+    """Over a bus that is slower than the platter, or as fast: the first sectors have to be there,
+    not the first alone.
+    """
     extra = {"extra_write_disconnect": (640_000, 250_000, 45_000, 430_000, 130_000), "write_segments": None}
     buffer = {"buffer_segments": 2, "buffer_segment": 256 * 512, "interface_rate": 2_500_000, "read_ahead": "none"}
     check(slow_drive(queue_depth=1, **buffer, **extra), 1, 4000, [1, 8, 16, 44, 45, 60], 0.95)

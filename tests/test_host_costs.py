@@ -25,7 +25,9 @@ S = 1_000_000_000
 
 
 def snapshots(processes: dict[str, dict[str, int]] | None, **states: int) -> list[Snapshot]:
-    """Two snapshots, ten seconds apart, of the host's processors and of processes; what is given grew by so many ms in between."""
+    """Two snapshots, ten seconds apart, of the host's processors and of processes; what is given grew by so many ms in
+    between.
+    """
     first: dict[Any, Any] = {("processor", "host"): {f"{name}_ms": Decimal(7) for name in states}}
     last: dict[Any, Any] = {("processor", "host"): {f"{name}_ms": Decimal(7 + ms) for name, ms in states.items()}}
     for name, counters in (processes or {}).items():
@@ -68,7 +70,8 @@ def busy_host(
     others: float = 0.0,
     messages_ns: float = 1 * US,
 ) -> HostTime:
-    """A host of two processors whose transactions cost *transaction_ns*, three quarters of it in sessions, and their reads what is said.
+    """A host of two processors whose transactions cost *transaction_ns*, three quarters of it in sessions, and their
+    reads what is said.
 
     For the messages of a transaction clients and sessions spend *messages_ns* in the kernel, each.
     """
@@ -110,7 +113,9 @@ def test_few_reads_among_many_messages_leave_what_was_known_before() -> None:
 
 
 def test_writes_and_flushes_cost_what_reads_do_and_are_the_transactions() -> None:
-    """Of 2.5 requests of a transaction half a one is a read: its part of the kernel's time is the read's, the rest the transaction's."""
+    """Of 2.5 requests of a transaction half a one is a read: its part of the kernel's time is the read's, the rest the
+    transaction's.
+    """
     host = busy_host(1000, 2.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = costs_of_host(host, 1000, Ios(500, 2500, 2500))
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)

@@ -126,10 +126,16 @@ def test_iostat_as_json() -> None:
     recorded = read_files(DATA / "iostat_d.json")
     assert values(recorded, "device") == {
         "vda": {
-            "reads_per_s": D(0), "writes_per_s": D(57), "flushes_per_s": D(0), "read_bytes_per_s": D(0),
-            "written_bytes_per_s": D(852 * 1024), "write_latency_ms": D("1.67"), "queue_mean": D("0.10"), "busy_share": D("0.008"),
+            "reads_per_s": D(0),
+            "writes_per_s": D(57),
+            "flushes_per_s": D(0),
+            "read_bytes_per_s": D(0),
+            "written_bytes_per_s": D(852 * 1024),
+            "write_latency_ms": D("1.67"),
+            "queue_mean": D("0.10"),
+            "busy_share": D("0.008"),
         }
-    }  # fmt: skip
+    }
     assert said("its reports have no times; let iostat run with -t", recorded.warnings)
 
 
@@ -144,9 +150,14 @@ def test_iostat_of_old_versions_in_any_locale(tmp_path: Path) -> None:
     recorded = read_text(tmp_path, OLD_IOSTAT)
     assert recorded.formats == ["iostat"]
     assert values(recorded, "device")["sda"] == {
-        "reads_per_s": D("2.5"), "writes_per_s": D(4), "read_bytes_per_s": D(80 * 512), "written_bytes_per_s": D(160 * 512),
-        "queue_mean": D("0.05"), "latency_ms": D("7.5"), "busy_share": D("0.0065"),
-    }  # fmt: skip
+        "reads_per_s": D("2.5"),
+        "writes_per_s": D(4),
+        "read_bytes_per_s": D(80 * 512),
+        "written_bytes_per_s": D(160 * 512),
+        "queue_mean": D("0.05"),
+        "latency_ms": D("7.5"),
+        "busy_share": D("0.0065"),
+    }
     assert said("holds one report, which is of the time since the host was started", recorded.warnings)
 
 
@@ -160,18 +171,29 @@ def test_sar_and_sadf_say_the_same() -> None:
     assert [(s.time_ns, s.values) for s in sar.snapshots()] == [(s.time_ns, s.values) for s in sadf.snapshots()]
     assert sar.snapshots()[-1].values == {
         ("processor", "host"): {
-            "user_share": D(0), "nice_share": D(0), "system_share": D("0.01"), "io_wait_share": D(0), "steal_share": D(0),
+            "user_share": D(0),
+            "nice_share": D(0),
+            "system_share": D("0.01"),
+            "io_wait_share": D(0),
+            "steal_share": D(0),
             "idle_share": D("0.99"),
         },
         ("device", "vda"): {
-            "requests_per_s": D(11), "read_bytes_per_s": D(0), "written_bytes_per_s": D(84 * 1024), "queue_mean": D("0.01"),
-            "latency_ms": D("1.27"), "busy_share": D(0),
+            "requests_per_s": D(11),
+            "read_bytes_per_s": D(0),
+            "written_bytes_per_s": D(84 * 1024),
+            "queue_mean": D("0.01"),
+            "latency_ms": D("1.27"),
+            "busy_share": D(0),
         },
         ("device", "all devices"): {
-            "requests_per_s": D(11), "reads_per_s": D(0), "writes_per_s": D(11), "read_bytes_per_s": D(0),
+            "requests_per_s": D(11),
+            "reads_per_s": D(0),
+            "writes_per_s": D(11),
+            "read_bytes_per_s": D(0),
             "written_bytes_per_s": D(168 * 512),
         },
-    }  # fmt: skip
+    }
 
 
 def test_sar_goes_on_after_midnight_and_in_hours_of_twelve(tmp_path: Path) -> None:
@@ -220,11 +242,15 @@ def test_cloudwatch_statistics_of_volumes(tmp_path: Path) -> None:
 
 def test_cloudwatch_metric_data(tmp_path: Path) -> None:
     results = [
-        {"Id": "a", "Label": "vol-0123456789abcdef0 VolumeIdleTime", "Timestamps": ["2026-05-01T10:01:00Z", "2026-05-01T10:00:00Z"],
-         "Values": [45.0, 60.0]},
+        {
+            "Id": "a",
+            "Label": "vol-0123456789abcdef0 VolumeIdleTime",
+            "Timestamps": ["2026-05-01T10:01:00Z", "2026-05-01T10:00:00Z"],
+            "Values": [45.0, 60.0],
+        },
         {"Id": "b", "Label": "CPUUtilization", "Timestamps": ["2026-05-01T10:00:00Z"], "Values": [25.0]},
         {"Id": "c", "Label": "NetworkIn", "Timestamps": ["2026-05-01T10:00:00Z"], "Values": [25.0]},
-    ]  # fmt: skip
+    ]
     recorded = read_text(tmp_path, json.dumps({"MetricDataResults": results}))
     assert values(recorded, "device") == {"vol-0123456789abcdef0": {"busy_share": D("0.25")}}
     assert said("metrics that are not known, and not read: NetworkIn", recorded.warnings)
@@ -245,7 +271,8 @@ def test_cloudwatch_averages_that_are_no_sums_are_not_taken_for_them(tmp_path: P
 
 def test_cloudwatch_table_of_the_console(tmp_path: Path) -> None:
     text = (
-        "Full label,CPUUtilization,ReadLatency\nLabel,CPUUtilization,ReadLatency\nStatistic,Average,Average\nPeriod,300,300\n"
+        "Full label,CPUUtilization,ReadLatency\nLabel,CPUUtilization,ReadLatency\n"
+        "Statistic,Average,Average\nPeriod,300,300\n"
         "2026/05/01 10:00:00,12.5,0.0015\n2026/05/01 10:05:00,13.5,\n"
     )
     recorded = read_text(tmp_path, text)
@@ -263,7 +290,10 @@ AZURE = {
             "timeseries": [
                 {
                     "metadatavalues": [{"name": {"value": "LUN"}, "value": "3"}],
-                    "data": [{"average": 12.5, "timeStamp": "2026-05-01T10:00:00Z"}, {"average": None, "timeStamp": "2026-05-01T10:01:00Z"}],
+                    "data": [
+                        {"average": 12.5, "timeStamp": "2026-05-01T10:00:00Z"},
+                        {"average": None, "timeStamp": "2026-05-01T10:01:00Z"},
+                    ],
                 }
             ],
         },
@@ -272,7 +302,7 @@ AZURE = {
             "timeseries": [{"metadatavalues": [], "data": [{"average": 50, "timeStamp": "2026-05-01T10:00:00Z"}]}],
         },
     ],
-}  # fmt: skip
+}
 
 
 def test_azure_metrics_of_the_command_line(tmp_path: Path) -> None:
@@ -290,9 +320,15 @@ def test_azure_metrics_of_the_command_line(tmp_path: Path) -> None:
 def test_azure_records_and_tables_say_the_same(tmp_path: Path) -> None:
     rows = [("read_iops", 100.5), ("disk_queue_depth", 2), ("cpu_percent", 50)]
     records = [
-        {"time": "2026-05-01T10:00:00Z", "resourceId": "/SUBSCRIPTIONS/SECRET", "metricName": name, "timeGrain": "PT1M", "average": value}
+        {
+            "time": "2026-05-01T10:00:00Z",
+            "resourceId": "/SUBSCRIPTIONS/SECRET",
+            "metricName": name,
+            "timeGrain": "PT1M",
+            "average": value,
+        }
         for name, value in rows
-    ]  # fmt: skip
+    ]
     table = "TimeGenerated [UTC],ResourceId,MetricName,Average,TimeGrain\n" + "".join(
         f'"5/1/2026, 10:00:00.000 AM",/SUBSCRIPTIONS/SECRET,{name},{value},PT1M\n' for name, value in rows
     )
@@ -350,20 +386,50 @@ def test_whatever_is_done_to_a_file_it_is_read_or_refused(
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=3)
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=3)
     | st.sampled_from(["2026-05-01T10:00:00Z", "VolumeReadOps", "read_iops"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["sysstat", "hosts", "statistics", "disk", "avg-cpu", "Label", "Datapoints", "Timestamp", "Sum", "MetricDataResults", "Id",
-             "Timestamps", "Values", "value", "interval", "name", "timeseries", "data", "timeStamp", "average", "records", "time",
-             "metricName", "timeGrain", "metadatavalues"]
-        ),
-        inner,
-        max_size=5,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "sysstat",
+                    "hosts",
+                    "statistics",
+                    "disk",
+                    "avg-cpu",
+                    "Label",
+                    "Datapoints",
+                    "Timestamp",
+                    "Sum",
+                    "MetricDataResults",
+                    "Id",
+                    "Timestamps",
+                    "Values",
+                    "value",
+                    "interval",
+                    "name",
+                    "timeseries",
+                    "data",
+                    "timeStamp",
+                    "average",
+                    "records",
+                    "time",
+                    "metricName",
+                    "timeGrain",
+                    "metadatavalues",
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,6 @@
-"""Files that want more than to be read: bombs, links and names that lead elsewhere, depth without end, types that nobody has."""
+"""Files that want more than to be read: bombs, links and names that lead elsewhere, depth without end, types that
+nobody has.
+"""
 
 import gzip
 import json
@@ -237,8 +239,14 @@ def test_a_table_that_says_it_has_no_end_is_not_begun(recorded: Path, monkeypatc
 def test_a_table_that_unpacks_to_far_more_is_read_in_pieces(tmp_path: Path) -> None:
     """Rows that are more than 500 times smaller as a file."""
     rows = 1 << 20
-    table = pa.table({"time_ns": np.zeros(rows, np.int64), "op": pa.array(["read"]).take(pa.array(np.zeros(rows, np.int8))),
-                      "offset_bytes": np.zeros(rows, np.int64), "length_bytes": np.full(rows, 512)})  # fmt: skip
+    table = pa.table(
+        {
+            "time_ns": np.zeros(rows, np.int64),
+            "op": pa.array(["read"]).take(pa.array(np.zeros(rows, np.int8))),
+            "offset_bytes": np.zeros(rows, np.int64),
+            "length_bytes": np.full(rows, 512),
+        }
+    )
     with write_bundle(tmp_path / "bomb.trace"):
         pass
     path = tmp_path / "bomb.trace" / "requests.parquet"

@@ -43,8 +43,7 @@ def test_no_module_is_long_and_short_ones_have_a_reason(rooms: Rooms) -> None:
 
 def test_a_write_is_seen_by_whatever_name(tmp_path: Path) -> None:
     (tmp_path / "devices").mkdir()
-    (tmp_path / "devices" / "some.py").write_text(
-        """
+    (tmp_path / "devices" / "some.py").write_text("""
 @table_set
 class Inner(NamedTuple):
     count: NDArray[Any]
@@ -65,8 +64,7 @@ def write(o: Outer, i: Inner) -> None:
     row["a"] = other
     o.rows[1]["b"], o.inner.count[0] = 1, 2
     put(o.plain, 1)
-"""
-    )
+""")
     found = look(tmp_path)
     assert set(found.writers) == {"Outer.rows.a", "Outer.rows.b", "Inner.count", "Outer.plain"}
     assert found.unused() == {"devices/some.py:write": {"Inner"}}

@@ -1,4 +1,6 @@
-"""Intervals that are learned from errors: what they are made of, what they hold, and that the documents say what follows from the claims."""
+"""Intervals that are learned from errors: what they are made of, what they hold, and that the documents say what
+follows from the claims.
+"""
 
 import json
 import tomllib
@@ -38,7 +40,8 @@ def five() -> list[Measurement]:
     return [one for number in range(1, 6) for one in measured(f"e{number}", number / 100)]
 
 
-# ------------------------------------------------------------------------------------------------------------ what is learned
+# ------------------------------------------------------------------------------------------------------------ what is
+#   learned
 def test_eighty_percent_of_the_errors_are_within_what_is_learned() -> None:
     learned = learn(five(), "calibrated", "mean")
     assert (learned.beyond, learned.measurements, learned.experiments, learned.figure) == (0.04, 5, 5, "mean")
@@ -77,7 +80,8 @@ def test_a_range_counts_by_its_middle_and_what_lies_within_it_is_not_off() -> No
     assert Measurement("e", "assumed", "mean", log(1.5), low, high).beyond == pytest.approx(log(1.5) - log(1.4))
 
 
-# ----------------------------------------------------------------------------------------------------------- what it is worth
+# ----------------------------------------------------------------------------------------------------------- what it is
+#   worth
 def test_an_experiment_is_judged_by_the_others_alone() -> None:
     known = [one for number in range(1, 7) for one in measured(f"e{number}", number / 100, -number / 50)]
     before = [(one.low, one.high) for one in judge(known) if one.measurement.experiment == "e3"]
@@ -104,7 +108,9 @@ def test_the_score_is_the_width_and_ten_times_what_lies_outside() -> None:
 
 @given(st.lists(st.floats(-1, 1), min_size=5, max_size=12), st.floats(0.1, 10))
 def test_the_best_score_at_the_true_quantiles_is_of_nothing_else(errors: list[float], scale: float) -> None:
-    """Proper: no symmetric interval scores less on the errors themselves than that whose ends 80 % of them do not exceed."""
+    """Proper: no symmetric interval scores less on the errors themselves than that whose ends 80 % of them do not
+    exceed.
+    """
     reach = sorted(abs(scale * error) for error in errors)
 
     def total(end: float) -> float:
@@ -117,7 +123,9 @@ def test_the_best_score_at_the_true_quantiles_is_of_nothing_else(errors: list[fl
 
 def test_of_experiments_alike_eighty_percent_are_held() -> None:
     drawn = np.random.default_rng(7)
-    known = [one for number in range(60) for one in measured(f"e{number}", *(drawn.normal(0, 0.2) + drawn.normal(0, 0.1, 5)))]  # fmt: skip
+    known = [
+        one for number in range(60) for one in measured(f"e{number}", *(drawn.normal(0, 0.2) + drawn.normal(0, 0.1, 5)))
+    ]
     share, low, high = coverage_interval(judge(known), by_experiment=True)
     assert share == pytest.approx(0.8, abs=0.06)
     assert low < 0.8 < high
@@ -137,7 +145,8 @@ def test_the_interval_of_the_coverage_is_the_same_again_and_wider_for_fewer_expe
     assert few[2] - few[1] > 2 * (many[2] - many[1])
 
 
-# -------------------------------------------------------------------------------------------------------- claims and documents
+# -------------------------------------------------------------------------------------------------------- claims and
+#   documents
 def _row(claim: Claim) -> dict[str, str]:
     columns, rows = report.table(Experiment("x", "X", "", "", (claim, Claim("y", "", 1, 1, 1, figure="count"))))
     return dict(zip(columns, rows[0], strict=True))
@@ -207,7 +216,8 @@ def test_a_table_of_errors_is_not_made_of_a_part(tmp_path: Path) -> None:
     assert not (tmp_path / "error.toml").exists()
 
 
-# ------------------------------------------------------------------------------------------------------------ beside results
+# ------------------------------------------------------------------------------------------------------------ beside
+#   results
 @pytest.mark.parametrize(
     ("verdict", "basis"), [("calibrated", "calibrated"), ("uncalibrated", "assumed"), ("none", "assumed")]
 )

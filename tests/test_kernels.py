@@ -1,4 +1,6 @@
-"""Compiled kernels: what they are given and return, both ways of compiling them, and machine code that is kept, found again, and never stale."""
+"""Compiled kernels: what they are given and return, both ways of compiling them, and machine code that is kept, found
+again, and never stale.
+"""
 
 import ast
 import json
@@ -325,8 +327,8 @@ def test_plain_numba_gives_the_same_results(tmp_path: Path) -> None:
 @needs_jit
 def test_a_version_that_was_not_tried_takes_plain_numba_and_says_so_once(tmp_path: Path) -> None:
     code = (
-        "from tiersim.kernel import versions; versions.TESTED['numba'] = ('0.1.0',); "
-        f"{BITS}; from tiersim.random_numbers import random_below; random_below(5, 1, 2, 3, 4); print(versions.plain_numba())"
+        f"from tiersim.kernel import versions; versions.TESTED['numba'] = ('0.1.0',); {BITS}; from"
+        " tiersim.random_numbers import random_below; random_below(5, 1, 2, 3, 4); print(versions.plain_numba())"
     )
     done = python(code, tmp_path)
     assert done.stdout.split() == ["1806996011", "True", "True"]
@@ -346,10 +348,27 @@ PRIVATE = {
     "numba.core.typing.templates.infer_getattr",
     "numba.core.typing.templates.signature",
     # of its objects
-    "._codegen", "._ensure_finalized", "._finalized",
-    ".args", ".call_conv", ".codegen", ".fndesc", ".func", ".func_id", ".func_qualname", ".get_call_template", ".library",
-    ".llvm_func_name", ".maxval", ".overloads", ".resolve_function_type", ".return_user_exc", ".signature", ".targetctx", ".typingctx",
-}  # fmt: skip
+    "._codegen",
+    "._ensure_finalized",
+    "._finalized",
+    ".args",
+    ".call_conv",
+    ".codegen",
+    ".fndesc",
+    ".func",
+    ".func_id",
+    ".func_qualname",
+    ".get_call_template",
+    ".library",
+    ".llvm_func_name",
+    ".maxval",
+    ".overloads",
+    ".resolve_function_type",
+    ".return_user_exc",
+    ".signature",
+    ".targetctx",
+    ".typingctx",
+}
 
 
 def test_the_private_names_of_the_compiler_are_these() -> None:
@@ -371,7 +390,8 @@ def test_the_private_names_of_the_compiler_are_these() -> None:
     assert listed <= used
 
 
-#: Prints which kernels have code that Python calls, how many of each, and which have none, neither their own nor within another.
+#: Prints which kernels have code that Python calls, how many of each, and which have none, neither their own nor within
+#: another.
 COVERED = """
 import json
 from collections import Counter

@@ -56,9 +56,15 @@ def run(
     count = sessions * statements
     flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
     loads = Statements(
-        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, cpu_ns), flags, flags,
-    )  # fmt: skip
+        [(place + 1) * statements for place in range(sessions)],
+        np.zeros(count, np.int32),
+        np.full(count, OWN, np.uint8),
+        nothing,
+        nothing,
+        np.full(count, cpu_ns),
+        flags,
+        flags,
+    )
     host = Host(
         sessions, frames, log_station=volume, log=LogBlocks(), policy=LRU2, lazy_writer=lazy, costs=costs or Costs(),
         extension_station=extension, extension_pages=extension_pages,
@@ -146,7 +152,9 @@ def test_pages_that_left_are_read_back_from_the_extension() -> None:
 
 @needs_jit
 def test_changed_pages_are_not_read_back_from_the_extension() -> None:
-    """Each page that is read is changed: what lies in the extension of it is old, until it has been written and goes again."""
+    """Each page that is read is changed: what lies in the extension of it is old, until it has been written and goes
+    again.
+    """
     clean, reads, _ = run(4000, lazy=LazyWriter(), extension_pages=100)
     place, page = clean.extension_place, clean.extension_page
     held = np.flatnonzero(place)

@@ -57,9 +57,15 @@ def test_reads_behind_writes_wait() -> None:
 
 def test_a_token_bucket_is_as_fast_as_ever_until_it_is_empty() -> None:
     values = {
-        "kind": "token-bucket", "name": "bucket", "capacity": "100 GB", "iops": 10_000, "rate": "1 GB/s", "latency": "1 ms",
-        "refill_interval": "1 ms", "carry_over": "5 ms",
-    }  # fmt: skip
+        "kind": "token-bucket",
+        "name": "bucket",
+        "capacity": "100 GB",
+        "iops": 10_000,
+        "rate": "1 GB/s",
+        "latency": "1 ms",
+        "refill_interval": "1 ms",
+        "carry_over": "5 ms",
+    }
     sources = {key: "assumed: 0 .. 1" for key in values.keys() - {"kind", "name"}}
     curve = load_curve(TokenBucket.model_validate({**values, "sources": sources}))
     assert curve.saturated_per_s == pytest.approx(10_000, rel=0.03)

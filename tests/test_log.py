@@ -35,7 +35,9 @@ def run(
     pages: int = 16,
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Database, Metrics, Plant]:
-    """Let sessions commit one after the other on a log of 0.2 ms for a write and for a flush, with cores for all of them."""
+    """Let sessions commit one after the other on a log of 0.2 ms for a write and for a flush, with cores for all of
+    them.
+    """
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 8, 1_000_000)
     volume = add_server(builder, "log volume", 1, _IO_NS)

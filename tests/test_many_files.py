@@ -1,4 +1,6 @@
-"""Traces of very many files: each has its purpose, its place and its writer as it would alone, and few sentences tell of all."""
+"""Traces of very many files: each has its purpose, its place and its writer as it would alone, and few sentences tell
+of all.
+"""
 
 import numpy as np
 import pytest
@@ -53,9 +55,13 @@ def test_each_file_is_placed_as_it_would_be_alone(packed: bool) -> None:
     luck = np.random.default_rng(2)
     extents = [np.unique(luck.integers(0, 50, 10)) for _ in range(FILES)]
     homes = [
-        Home("data", 0, own, luck.permutation(len(own)) * EXTENT_BYTES) if packed else Home("data", 7 * EXTENT_BYTES * code)
+        (
+            Home("data", 0, own, luck.permutation(len(own)) * EXTENT_BYTES)
+            if packed
+            else Home("data", 7 * EXTENT_BYTES * code)
+        )
         for code, own in enumerate(extents)
-    ]  # fmt: skip
+    ]
     file = luck.integers(0, FILES, 2000).astype(np.int32)
     offset = np.array([luck.choice(extents[code]) for code in file]) * EXTENT_BYTES + luck.integers(0, 100, 2000) * 512
     length = np.where(luck.random(2000) < 0.1, 0, 512)

@@ -74,9 +74,11 @@ def test_changed_bytes(tmp_path: Path, kind: str, data: st.DataObject) -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["mean", "N", "iops", "50"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["mean", "N", "iops", "50"]), inner, max_size=3)
+    ),
     max_leaves=4,
-)  # fmt: skip
+)
 KEYS = ["total_ios", "runtime", "iops", "io_bytes", "io_kbytes", "clat_ns", "lat_ns", "slat_ns", "clat"]
 LATENCY_KEYS = ["mean", "max", "min", "stddev", "N", "percentile", "bins"]
 
@@ -86,10 +88,13 @@ LATENCY_KEYS = ["mean", "max", "min", "stddev", "N", "percentile", "bins"]
     latency=st.dictionaries(st.sampled_from(LATENCY_KEYS), VALUES, max_size=3),
     entry=st.dictionaries(
         st.sampled_from(["read", "sync", "error", "groupid", "jobname", "elapsed", "job_runtime", "iodepth_level"]),
-        VALUES, max_size=3,
+        VALUES,
+        max_size=3,
     ),
-    options=st.dictionaries(st.sampled_from(["rw", "bs", "iodepth", "numjobs", "sync", "rate"]), st.text(max_size=5), max_size=2),
-)  # fmt: skip
+    options=st.dictionaries(
+        st.sampled_from(["rw", "bs", "iodepth", "numjobs", "sync", "rate"]), st.text(max_size=5), max_size=2
+    ),
+)
 @settings(max_examples=300, deadline=None)
 def test_values_of_any_kind_in_any_place(
     parts: dict[str, object], latency: dict[str, object], entry: dict[str, object], options: dict[str, str]

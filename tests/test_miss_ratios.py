@@ -1,4 +1,6 @@
-"""Miss-ratio curves: the same as caches simulated one by one, as closed forms say, and as close from samples as their error says."""
+"""Miss-ratio curves: the same as caches simulated one by one, as closed forms say, and as close from samples as their
+error says.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
@@ -167,7 +169,9 @@ def test_pages_asked_for_alike_hit_in_proportion_to_the_cache() -> None:
 @needs_jit
 @pytest.mark.parametrize("exponent", [0.8, 1.0, 1.2])
 def test_zipf_s_law_is_as_che_says(exponent: float) -> None:
-    """Che, Tung, Wang, IEEE JSAC 20, 2002; its error is below 0.01 for such caches (Fricker, Robert, Roberts, ITC 24, 2012)."""
+    """Che, Tung, Wang, IEEE JSAC 20, 2002; its error is below 0.01 for such caches (Fricker, Robert, Roberts, ITC 24,
+    2012).
+    """
     keys = zipf_keys(1_500_000, 20_000, exponent)
     chance = np.arange(1, 20_001) ** -exponent
     chance /= chance.sum()
@@ -337,7 +341,9 @@ def test_a_small_simulation_is_close(policy: str) -> None:
 
 @needs_jit
 def test_samples_of_most_pages_are_all_of_them() -> None:
-    """Eight samples of 10 % would take four fifths of the time, and SIEVE does not do in a tenth of a cache what it does in all of it."""
+    """Eight samples of 10 % would take four fifths of the time, and SIEVE does not do in a tenth of a cache what it
+    does in all of it.
+    """
     keys, sizes = zipf_keys(20_000, 5000), np.array([1, 10, 100, 1000])
     found, whole = (simulated("sieve", keys, sizes, rate) for rate in (0.1, 1.0))
     assert found.miss_ratio.tolist() == whole.miss_ratio.tolist()

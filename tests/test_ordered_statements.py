@@ -17,8 +17,9 @@ from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statements import read_statements
 
 ROWS = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "rpc", "language"])), max_size=60
-)  # fmt: skip
+    st.tuples(st.integers(0, 9), st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "rpc", "language"])),
+    max_size=60,
+)
 
 
 @settings(max_examples=150, deadline=None)

@@ -36,7 +36,9 @@ def test_installed_wheel_works_away_from_the_checkout(tmp_path: Path) -> None:
     subprocess.run([*install, str(target), str(ROOT)], check=True, capture_output=True)
     code = "import tiersim, tiersim.devices.catalogue as c; print(tiersim.__file__); c.load_device('aws-gp3')"
     environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
     assert done.stdout.strip() == str(target / "tiersim" / "__init__.py")
     assert {path.name for path in target.iterdir() if not path.name.endswith(".dist-info")} <= {"tiersim", "bin"}
 

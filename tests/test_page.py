@@ -1,4 +1,5 @@
 """The report: what is in it, that nothing breaks out of it, and what a browser makes of it."""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import hashlib

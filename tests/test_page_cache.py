@@ -33,7 +33,9 @@ def database_of(
     pages: int, cached: int, statements: int, *, dirties: bool = False, think_ns: list[int] | None = None,
     servers: int = 64, exponent: float = 0.0,
 ) -> tuple[PlantBuilder, Database, int]:  # fmt: skip
-    """One session whose pool holds one page only, so that it goes to the page cache for nearly every one; a disk of 1 ms."""
+    """One session whose pool holds one page only, so that it goes to the page cache for nearly every one; a disk of 1
+    ms.
+    """
     builder = PlantBuilder(2)
     disk = add_server(builder, "disk", servers, MS)
     flags, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
@@ -94,7 +96,9 @@ def test_more_than_a_tenth_of_dirty_pages_is_written_back() -> None:
 
 
 def test_writers_wait_while_a_fifth_is_dirty() -> None:
-    """All pages are there and any write makes another dirty: beyond 20 pages, one more each millisecond for the one disk to write."""
+    """All pages are there and any write makes another dirty: beyond 20 pages, one more each millisecond for the one
+    disk to write.
+    """
     builder, database, disk = database_of(90, 100, 400, dirties=True, servers=1)
     fill = builder.build
 

@@ -1,4 +1,7 @@
-"""The report of results of statements: the log, the pool and checkpoints over time, and what transactions felt of them."""
+"""The report of results of statements: the log, the pool and checkpoints over time, and what
+transactions felt of them.
+"""
+
 # ruff: noqa: F401, F811 - fixtures
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
 """The report of results of statements: queries, where their time goes, latency against the size of the buffer pool."""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import json
@@ -62,9 +63,12 @@ def test_a_tier_is_called_what_its_names_have_in_common() -> None:
 def test_queries_stand_in_the_order_of_their_time(results: list[Result]) -> None:
     payload = page_payload(results, "x")
     time = {
-        name: sum(r.summary["queries"][name]["count"] * sum(r.summary["queries"][name]["breakdown_ns"].values()) for r in results)
+        name: sum(
+            r.summary["queries"][name]["count"] * sum(r.summary["queries"][name]["breakdown_ns"].values())
+            for r in results
+        )
         for name in QUERIES
-    }  # fmt: skip
+    }
     assert [query["id"] for query in payload["queries"]] == sorted(QUERIES, key=lambda name: -time[name])
     assert payload["parts"] == [*SPENT, "outside the queries"]
 
@@ -218,9 +222,15 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
     page = open_page(html)
     assert page.locator(".card").count() == 3
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
-        "p95 of transactions", "mean of transactions", "mean of commits", "Transactions", "Found in the pool", "Buffer pool",
-        "Checkpoints", "Busiest part",
-    ]  # fmt: skip
+        "p95 of transactions",
+        "mean of transactions",
+        "mean of commits",
+        "Transactions",
+        "Found in the pool",
+        "Buffer pool",
+        "Checkpoints",
+        "Busiest part",
+    ]
     hits = 100 * results[0].summary["hit_ratio"]["pool"]
     assert f"Found in the pool {hits:.1f} %" in text(page, ".card >> nth=0")
     assert "95 % of transactions end within" in text(page, "#lead")

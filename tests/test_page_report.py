@@ -1,4 +1,5 @@
 """The report: one scenario against another, checkpoints, state in the address, tables of numbers, paper."""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import csv
@@ -140,8 +141,9 @@ def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
         key = {"p99.9": "p999"}.get(row[1], row[1])
         if purpose:
             assert [row[4], row[5], row[6]] == [
-                "–" if pair[purpose][key][end] is None else f"{pair[purpose][key][end]:g}" for end in ("value", "low", "high")
-            ]  # fmt: skip
+                "–" if pair[purpose][key][end] is None else f"{pair[purpose][key][end]:g}"
+                for end in ("value", "low", "high")
+            ]
     facts = text(page, "#pair-facts")
     assert "A: sas-ssd-x4 B: 15k-raid10" in facts
     assert re.search(r"Busiest part die of data\.drive-\d: \d+ % disk arm of data\.drive-\d+: \d+ %", facts)
@@ -330,11 +332,25 @@ def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
 def test_what_is_known_names_its_sources(open_page: Open) -> None:
     result = sample(CARD)
     result.summary["replay"] = {
-        "mode": "partly-open", "load": 2.0, "load_reached": 2.0, "commands": 1000, "sessions": 18, "inferred_sessions": 4,
-        "late_sessions": 1, "waits_for_issuer": 600, "waits_for_clock": 300, "waits_for_foreground": 100,
-        "think_mean_ns": 1.2e6, "think_p50_ns": 7e5, "writers": 1, "writer_names": ["postgres 12"], "journals": 0,
-        "journal_names": [], "novelty": "yes", "pause_ns": {"mean": 1.2e6},
-    }  # fmt: skip
+        "mode": "partly-open",
+        "load": 2.0,
+        "load_reached": 2.0,
+        "commands": 1000,
+        "sessions": 18,
+        "inferred_sessions": 4,
+        "late_sessions": 1,
+        "waits_for_issuer": 600,
+        "waits_for_clock": 300,
+        "waits_for_foreground": 100,
+        "think_mean_ns": 1.2e6,
+        "think_p50_ns": 7e5,
+        "writers": 1,
+        "writer_names": ["postgres 12"],
+        "journals": 0,
+        "journal_names": [],
+        "novelty": "yes",
+        "pause_ns": {"mean": 1.2e6},
+    }
     result.summary["synthesised"] = [{"what": "addresses", "value": "uniform", "source": "no offsets in the trace"}]
     page = open_page(build_page([result], "x"))
     known = {

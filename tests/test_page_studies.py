@@ -1,4 +1,7 @@
-"""The page of sweeps, miss-ratio curves, load curves and searches: what is chosen moves every chart to the numbers of the files."""
+"""The page of sweeps, miss-ratio curves, load curves and searches: what is chosen moves every chart to the numbers of
+the files.
+"""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import csv
@@ -88,12 +91,15 @@ def test_nothing_is_no_page() -> None:
         ('{"schema": "tiersim.other/1"}', "its schema is 'tiersim.other/1'"),
         ('{"schema": 3}', "its schema is 3"),
         ('{"schema": "tiersim.mrc/1"}', "points: field required"),
-        ('{"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 1, "miss_ratio": 2}]}', "points.0.miss_ratio: input should be less"),
+        (
+            '{"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 1, "miss_ratio": 2}]}',
+            "points.0.miss_ratio: input should be less",
+        ),
         ('{"schema": "tiersim.load/1", "points": [{"status": "gone"}]}', "points.0.status"),
         ('{"schema": "tiersim.size/1", "candidates": [{"name": 3}]}', "candidates.0.name"),
         ("[" * 100_000, "is not JSON or damaged"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_is_named_in_a_sentence(tmp_path: Path, content: str, said: str) -> None:
     file = tmp_path / "x.mrc.json"
     file.write_text(content)
@@ -172,7 +178,8 @@ def _main_line(page: Any, chart: str) -> list[float | None]:
     """Values of the line of the chosen value: the widest one."""
     found: list[float | None] = page.eval_on_selector(
         f"#{chart}",
-        "e => e.data.filter(t => t.yaxis !== 'y2' && t.error_y && t.y).sort((a, b) => (b.line?.width ?? 0) - (a.line?.width ?? 0))[0].y",
+        "e => e.data.filter(t => t.yaxis !== 'y2' && t.error_y && t.y).sort((a, b) => (b.line?.width ?? 0) -"
+        " (a.line?.width ?? 0))[0].y",
     )
     return found
 
@@ -220,7 +227,11 @@ def test_every_slider_moves_every_chart_to_the_numbers_of_the_files(
             assert p99 == []
         else:
             latencies = chosen["summary"]["latency_ns"]
-            expected = [latencies[name]["p99"]["value"] / 1e3 for name in payload_of(html)["studies"]["classes"] if latencies[name]["p99"]["resolved"]]  # fmt: skip
+            expected = [
+                latencies[name]["p99"]["value"] / 1e3
+                for name in payload_of(html)["studies"]["classes"]
+                if latencies[name]["p99"]["resolved"]
+            ]
             assert p99 == pytest.approx(expected, rel=1e-5)
             spent = {one[0]: one[1:] for one in numbers(page, "point-spent")[0][1:]}
             for query in chosen["summary"]["queries"].values():
@@ -271,8 +282,8 @@ def test_whiskers_reach_to_the_ends_of_intervals(files: list[Path], html: str, o
     page.wait_for_timeout(50)
     ends = page.eval_on_selector(
         "#axis-0",
-        "e => { const t = e.data.filter(t => t.error_y && t.y && t.yaxis !== 'y2').sort((a, b) => b.line.width - a.line.width)[0];"
-        " return t.y.map((us, i) => [us - t.error_y.arrayminus[i], us + t.error_y.array[i]]); }",
+        "e => { const t = e.data.filter(t => t.error_y && t.y && t.yaxis !== 'y2').sort((a, b) => b.line.width -"
+        " a.line.width)[0]; return t.y.map((us, i) => [us - t.error_y.arrayminus[i], us + t.error_y.array[i]]); }",
     )
     found = [rows[size_text(pool), list(DEVICES)[1], f"{LOADS[0]:g}"] for pool in POOLS]
     figures = [one["summary"]["latency_ns"]["transaction"]["p99"] for one in found]
@@ -304,7 +315,9 @@ def test_behind_a_recorded_cache_nothing_is_as_recorded(open_page: Open, tmp_pat
     document = miss_ratio_document()
     document["trace"] = {**document["trace"], "hash": None, "requests": 1000, "references": 0}
     document["points"][0]["miss_ratio"] = None
-    page = open_page(page_of([write_document(tmp_path, "shop", document), write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0,))]))  # fmt: skip
+    page = open_page(
+        page_of([write_document(tmp_path, "shop", document), write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0,))])
+    )
     assert "beyond what was recorded: a cache added behind it" in text(page, "figure:has(#mrc) .legend")
     assert page.locator("[id='axis-of-added cache']").count() == 1
     before = text(page, "#mrc-reading")
@@ -494,7 +507,9 @@ def test_checkpoints_of_kept_results_stand_on_a_logarithmic_axis(open_page: Open
     sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), devices={"disks": DISKS, "card": CARD}, keep=True)
     html = page_of([sweep])
     page = open_page(html)
-    time = next(point for point in payload_of(html)["studies"]["sweeps"][0]["points"] if point["at"] == [0, 0, 0])["time"]  # fmt: skip
+    time = next(point for point in payload_of(html)["studies"]["sweeps"][0]["points"] if point["at"] == [0, 0, 0])[
+        "time"
+    ]
     lines = {trace["name"]: trace["y"] for trace in drawn(page, "point-time")}
     assert lines["transaction: mean"] == time["by_class"]["transaction"]["mean_us"]
     assert page.eval_on_selector("#point-time", "e => [e.layout.yaxis.type, e.layout.yaxis2.type]") == ["log", "log"]
@@ -525,7 +540,9 @@ def test_each_kind_of_file_is_a_page_of_its_own(files: list[Path], open_page: Op
 @pytest.mark.browser
 def test_results_stand_below_studies_on_one_page(files: list[Path], open_page: Open, tmp_path: Path) -> None:
     found = open_inputs(files)
-    page = open_page(build_page([sample(DISKS), sample(CARD)], "both", found.studies), "#scenario=pcie-p3700&compare=15k-raid10")  # fmt: skip
+    page = open_page(
+        build_page([sample(DISKS), sample(CARD)], "both", found.studies), "#scenario=pcie-p3700&compare=15k-raid10"
+    )
     assert page.locator("#sweep-section").is_visible()
     assert text(page, "#pair-title") == "pcie-p3700 against 15k-raid10"
     _slide(page, "engine.buffer_pool", 3)
@@ -540,7 +557,9 @@ def test_results_stand_below_studies_on_one_page(files: list[Path], open_page: O
 def test_nothing_sticks_out(html: str, open_page: Open, width: int, scheme: str) -> None:
     page = open_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    plots = page.eval_on_selector_all("#studies .plot", "es => es.map(e => [e.scrollWidth <= e.clientWidth + 1, e.clientHeight > 200])")  # fmt: skip
+    plots = page.eval_on_selector_all(
+        "#studies .plot", "es => es.map(e => [e.scrollWidth <= e.clientWidth + 1, e.clientHeight > 200])"
+    )
     assert len(plots) == 10
     assert all(fits and tall for fits, tall in plots)
 

@@ -1,4 +1,5 @@
 """The page of a trace, and the plots for notebooks: the same numbers in both."""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import json
@@ -26,8 +27,16 @@ from tiersim.traces.readers import import_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;%{x}'\""
 CHARTS = (
-    "rates", "sizes", "latency-cdf", "latency-by-size", "depth-over-time", "depth", "burstiness", "working-set", "re-reference",
-)  # fmt: skip
+    "rates",
+    "sizes",
+    "latency-cdf",
+    "latency-by-size",
+    "depth-over-time",
+    "depth",
+    "burstiness",
+    "working-set",
+    "re-reference",
+)
 ABSENT_ALONE = sorted(description().keys() - {"schema", "trace", "requests", "span_ns"})
 
 

@@ -34,10 +34,17 @@ def pair(found: Predicted, source: Cell = SLOW, target: Cell = FREE) -> Pair:
 
 def experiment(tps: float) -> Experiment:
     """The slow cell and the free one, each from the other."""
-    return judged(CELLS, {("slow", "free"): predicted(tps), ("free", "slow"): predicted(100), ("free", "mild"): predicted(690)} | {
-        (source.name, target.name): predicted(target.figures["tps"])
-        for source in CELLS for target in CELLS if source != target and (source.name, target.name) not in (("slow", "free"), ("free", "slow"), ("free", "mild"))
-    })  # fmt: skip
+    return judged(
+        CELLS,
+        {("slow", "free"): predicted(tps), ("free", "slow"): predicted(100), ("free", "mild"): predicted(690)}
+        | {
+            (source.name, target.name): predicted(target.figures["tps"])
+            for source in CELLS
+            for target in CELLS
+            if source != target
+            and (source.name, target.name) not in (("slow", "free"), ("free", "slow"), ("free", "mild"))
+        },
+    )
 
 
 def test_errors_are_shares_of_what_was_measured() -> None:
@@ -105,7 +112,9 @@ def test_the_document_has_the_predicted_map_and_the_page_the_guesses_too(tmp_pat
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["reads-32-r250", "updates-32-d300", "updates-384-log400", "tpcb-384-free"])
 def test_a_row_of_the_accuracy_document_is_what_is_predicted(name: str, tmp_path: Path) -> None:
-    """From slow storage and fast, a small pool and a large one, a cap of the log; ``tiersim validate pairs`` writes all rows."""
+    """From slow storage and fast, a small pool and a large one, a cap of the log; ``tiersim validate pairs`` writes all
+    rows.
+    """
     matrix(tmp_path)
     cells = cells_of(tmp_path)
     (source,) = [one for one in cells if one.name == name]
@@ -122,7 +131,9 @@ def test_a_row_of_the_accuracy_document_is_what_is_predicted(name: str, tmp_path
 
 
 def documented(source: Cell) -> tuple[list[str], list[str]]:
-    """The labels of what is predicted in the accuracy document, and by how much each is off when it is predicted from *source*."""
+    """The labels of what is predicted in the accuracy document, and by how much each is off when it is predicted from
+    *source*.
+    """
     title = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}[source.load]
     section = DOCUMENT.read_text(encoding="utf-8").partition(f"{title}: predicted transactions/s, off by %:")[2]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]

@@ -62,7 +62,10 @@ def test_retries_behind_a_lag(tmp_path: Path) -> None:
 
 
 def test_what_did_not_happen_is_counted(tmp_path: Path) -> None:
-    lag = "0 1 4621 0 1412881037 912698 3005\n0 2 skipped 0 1412881037 914578 5217\n0 2 skipped 0 1412881037 914578 5217\n"
+    lag = (
+        "0 1 4621 0 1412881037 912698 3005\n0 2 skipped 0 1412881037 914578 5217\n0 2 skipped 0 1412881037 914578"
+        " 5217\n"
+    )
     recorded = read_text(tmp_path, lag)
     assert len(statements(recorded)) == 1
     assert recorded.dropped == {"transactions that pgbench skipped": 2}
@@ -122,11 +125,15 @@ def test_a_compressed_log_that_was_cut_off_is_read_so_far(tmp_path: Path) -> Non
 
 TRANSACTIONS = st.lists(
     st.tuples(
-        st.integers(0, 9), st.integers(1, 10**6), st.integers(0, 10**10), st.integers(0, 3), st.integers(10**9, 4 * 10**9 - 1),
+        st.integers(0, 9),
+        st.integers(1, 10**6),
+        st.integers(0, 10**10),
+        st.integers(0, 3),
+        st.integers(10**9, 4 * 10**9 - 1),
         st.integers(0, 999_999),
     ),
     min_size=1,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,11 +145,14 @@ def test_a_log_becomes_what_it_says(tmp_path_factory: pytest.TempPathFactory, li
     known = texts(recorded)
     again = [
         (
-            int(row["session"].split()[1]), row["transaction"], row["duration_ns"] // US, int(known[row["query"]].split("_")[2]),
+            int(row["session"].split()[1]),
+            row["transaction"],
+            row["duration_ns"] // US,
+            int(known[row["query"]].split("_")[2]),
             *divmod((row["time_ns"] + row["duration_ns"]) // US, 10**6),
         )
         for row in statements(recorded)
-    ]  # fmt: skip
+    ]
     assert sorted(again) == sorted(lines)
 
 
@@ -170,12 +180,21 @@ def test_what_pgbench_prints() -> None:
     recorded = read_files(DATA / "pgbench_rate.out")
     assert values(recorded, "client") == {
         "pgbench_rate.out": {
-            "clients": Decimal(2), "threads": Decimal(2), "seconds": Decimal(2), "transactions": Decimal(67), "failed": Decimal(0),
-            "transactions_per_s": Decimal("34.190250"), "mean_ms": Decimal("1.870"), "stddev_ms": Decimal("0.606"),
-            "lag_mean_ms": Decimal("0.173"), "lag_max_ms": Decimal("0.812"), "scale": Decimal(2),
-            "script": "<builtin: TPC-B (sort of)>", "mode": "simple",
+            "clients": Decimal(2),
+            "threads": Decimal(2),
+            "seconds": Decimal(2),
+            "transactions": Decimal(67),
+            "failed": Decimal(0),
+            "transactions_per_s": Decimal("34.190250"),
+            "mean_ms": Decimal("1.870"),
+            "stddev_ms": Decimal("0.606"),
+            "lag_mean_ms": Decimal("0.173"),
+            "lag_max_ms": Decimal("0.812"),
+            "scale": Decimal(2),
+            "script": "<builtin: TPC-B (sort of)>",
+            "mode": "simple",
         }
-    }  # fmt: skip
+    }
     assert recorded.span_ns == 2 * S
 
 

@@ -1,4 +1,6 @@
-"""pgbench's load without a recording: its tables as PostgreSQL makes them, and rates that one part of the host bounds."""
+"""pgbench's load without a recording: its tables as PostgreSQL makes them, and rates that one part
+of the host bounds.
+"""
 
 import pytest
 
@@ -17,7 +19,9 @@ def per_s(server: Server, script: Script, scale: int, cpu_us: int) -> float:
 
 
 def test_tables_have_the_pages_that_postgresql_gives_them() -> None:
-    """1640 pages of accounts and 276 of their index with the one that describes it at scale 1; 163,935 and 27,423 at 100."""
+    """1640 pages of accounts and 276 of their index with the one that describes it at scale 1; 163,935 and 27,423 at
+    100.
+    """
     accounts, history, tellers, branches = relations(1, 0)
     assert accounts.level_pages == (1, 274, 1640)
     assert relations(100, 0)[0].level_pages[-2:] == (27_323, 163_935)

@@ -8,14 +8,31 @@ from tiersim.devices.plausible import flash_reasons, hdd_reasons, interface_byte
 
 US, MS, MB = 1_000, 1_000_000, 1_000_000
 DRIVE = {
-    "capacity": 960 * 10**9, "cell": "tlc", "read": 50 * US, "program": 600 * US, "erase": 5 * MS, "program_size": 65536, "dies": 32,
-    "channel_rate": 1000 * MB, "link_rate": 6500 * MB, "controller_iops": 900_000, "read_latency": 5 * US,
-    "interface": "NVMe PCIe 4.0 x4", "endurance": 10**15,
-}  # fmt: skip
+    "capacity": 960 * 10**9,
+    "cell": "tlc",
+    "read": 50 * US,
+    "program": 600 * US,
+    "erase": 5 * MS,
+    "program_size": 65536,
+    "dies": 32,
+    "channel_rate": 1000 * MB,
+    "link_rate": 6500 * MB,
+    "controller_iops": 900_000,
+    "read_latency": 5 * US,
+    "interface": "NVMe PCIe 4.0 x4",
+    "endurance": 10**15,
+}
 DISK = {
-    "capacity": 300 * 10**9, "rpm": 15_000, "surfaces": 8, "cylinders": 50_000, "outer_rate": 200 * MB, "inner_rate": 120 * MB,
-    "seek_single_cylinder": 300 * US, "seek_average": 3_500 * US, "seek_full_stroke": 7 * MS,
-}  # fmt: skip
+    "capacity": 300 * 10**9,
+    "rpm": 15_000,
+    "surfaces": 8,
+    "cylinders": 50_000,
+    "outer_rate": 200 * MB,
+    "inner_rate": 120 * MB,
+    "seek_single_cylinder": 300 * US,
+    "seek_average": 3_500 * US,
+    "seek_full_stroke": 7 * MS,
+}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +66,10 @@ def test_a_drive_that_may_be() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"cell": "slc", "read": 2 * US}, "read: 2 µs is below 3 µs: no flash cell is sensed so fast (slc); a write into a buffer may be"),
+        (
+            {"cell": "slc", "read": 2 * US},
+            "read: 2 µs is below 3 µs: no flash cell is sensed so fast (slc); a write into a buffer may be",
+        ),
         ({"read": 10 * US}, "read: 10 µs is below 20 µs"),
         ({"read": (10 * US, 60 * US)}, "read: 10 µs is below 20 µs"),
         ({"cell": "mlc", "read": 10 * US}, "read: 10 µs is below 20 µs"),
@@ -57,14 +77,29 @@ def test_a_drive_that_may_be() -> None:
         ({"program": 20 * US, "read": 25 * US}, "program: 20 µs is below 50 µs"),
         ({"program": 60 * US, "read": 70 * US}, "program: 60 µs is shorter than read = 70 µs"),
         ({"erase": 500 * US}, "erase: 500 µs is shorter than program = 600 µs"),
-        ({"link_rate": 9000 * MB}, "link_rate: 9,000 MB/s is more than interface = 'NVMe PCIe 4.0 x4' carries, 7,877 MB/s"),
-        ({"interface": "SATA 6 Gb/s"}, "link_rate: 6,500 MB/s is more than interface = 'SATA 6 Gb/s' carries, 600 MB/s"),
-        ({"controller_iops": 2_000_000}, "controller_iops: 2,000,000 reads of 4 KiB a second are 8,192 MB/s, more than link_rate = 6,500 MB/s"),
-        ({"endurance": 10**18}, "endurance: 1000 PB are 571 drive writes a day for five years; no drive was rated above 100"),
-        ({"cell": "slc", "read": 3 * US, "read_latency": 0, "channel_rate": 4000 * MB}, "read_latency: with it a read of 4 KiB takes "),
+        (
+            {"link_rate": 9000 * MB},
+            "link_rate: 9,000 MB/s is more than interface = 'NVMe PCIe 4.0 x4' carries, 7,877 MB/s",
+        ),
+        (
+            {"interface": "SATA 6 Gb/s"},
+            "link_rate: 6,500 MB/s is more than interface = 'SATA 6 Gb/s' carries, 600 MB/s",
+        ),
+        (
+            {"controller_iops": 2_000_000},
+            "controller_iops: 2,000,000 reads of 4 KiB a second are 8,192 MB/s, more than link_rate = 6,500 MB/s",
+        ),
+        (
+            {"endurance": 10**18},
+            "endurance: 1000 PB are 571 drive writes a day for five years; no drive was rated above 100",
+        ),
+        (
+            {"cell": "slc", "read": 3 * US, "read_latency": 0, "channel_rate": 4000 * MB},
+            "read_latency: with it a read of 4 KiB takes ",
+        ),
         ({"cell": "3d-xpoint"}, "read: 50 µs is longer than whole reads of 3D XPoint take"),
     ],
-)  # fmt: skip
+)
 def test_what_flash_cannot_be(changed: dict[str, Any], says: str) -> None:
     reasons = flash_reasons({**DRIVE, **changed})
     assert any(reason.startswith(says) for reason in reasons), reasons

@@ -22,7 +22,16 @@ pytestmark = pytest.mark.kernels
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 #: Names in the published counts.
-PUBLISHED = {"fifo": "fifo", "lru": "lru", "sieve": "sieve", "arc": "arc", "2q": "2q", "s3-fifo": "s3fifo", "clock": "clock", "clock-3bit": "clock"}  # fmt: skip
+PUBLISHED = {
+    "fifo": "fifo",
+    "lru": "lru",
+    "sieve": "sieve",
+    "arc": "arc",
+    "2q": "2q",
+    "s3-fifo": "s3fifo",
+    "clock": "clock",
+    "clock-3bit": "clock",
+}
 
 drawn = st.tuples(st.lists(st.integers(0, 12), max_size=80), st.integers(1, 8))
 
@@ -244,9 +253,12 @@ def counted(name: str) -> list[dict[str, str]]:
 def test_misses_are_those_that_libcachesim_counts(policy: str, trace: str) -> None:
     bits = "n-bit-counter=3" if policy == "clock-3bit" else ""
     rows = [
-        row for row in counted("libcachesim_misses.csv")
-        if (row["trace"], row["algo"]) == (trace, PUBLISHED[policy]) and row["params"].startswith(bits) and bool(row["params"]) == bool(bits)
-    ]  # fmt: skip
+        row
+        for row in counted("libcachesim_misses.csv")
+        if (row["trace"], row["algo"]) == (trace, PUBLISHED[policy])
+        and row["params"].startswith(bits)
+        and bool(row["params"]) == bool(bits)
+    ]
     assert len(rows) >= 6
     for row in rows:
         size = int(row["cache_size_objs"])

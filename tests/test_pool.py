@@ -39,7 +39,9 @@ def statements_of(sessions: int, each: int) -> Statements:
     count = sessions * each
     nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
     ends = [(place + 1) * each for place in range(sessions)]
-    return Statements(ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags)  # fmt: skip
+    return Statements(
+        ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags
+    )
 
 
 def pool(host: Host, *relations: Relation, sessions: int = 1, dirties: bool = False, seed: int = 1) -> Database:
@@ -49,7 +51,9 @@ def pool(host: Host, *relations: Relation, sessions: int = 1, dirties: bool = Fa
 
 
 def lru2(references: list[tuple[int, int]], capacity: int, correlated: int, retained: int) -> int:
-    """The paper's procedure, word by word; no two references have the same time, and within the correlated period LRU decides."""
+    """The paper's procedure, word by word; no two references have the same time, and within the correlated period LRU
+    decides.
+    """
     history: dict[int, list[int]] = {}
     used: dict[int, int] = {}
     cached: set[int] = set()
@@ -195,8 +199,7 @@ def test_tables_above_a_quarter_of_the_pool_are_scanned_through_a_ring() -> None
 
 # ---- memory
 
-_RESIDENT = textwrap.dedent(
-    """
+_RESIDENT = textwrap.dedent("""
     import sys
     import numpy as np
     from pathlib import Path
@@ -223,14 +226,15 @@ _RESIDENT = textwrap.dedent(
     made = resident()
     pages = touched(huge, 6_000_000)
     print(made - before, pages, resident() - made)
-    """
-)
+    """)
 
 
 @needs_jit
 @pytest.mark.parametrize("policy", [SWEEP, LRU2])
 def test_a_huge_pool_costs_memory_for_the_pages_that_are_touched(policy: int) -> None:
-    """64 million frames over 20 million pages: what is looked up by page costs 4 bytes for each at most, with LRU-2 28."""
+    """64 million frames over 20 million pages: what is looked up by page costs 4 bytes for each at
+    most, with LRU-2 28.
+    """
     done = subprocess.run([sys.executable, "-c", _RESIDENT, str(policy)], check=True, capture_output=True, text=True)
     at_first, pages, grown = map(int, done.stdout.split())
     assert pages > 500_000
@@ -247,7 +251,9 @@ LAB = Relation(10_000_000, (1, 98, 27_323, 163_935), 1.05)
 
 @needs_jit
 def test_a_warm_pool_misses_what_a_real_one_misses() -> None:
-    """256 MiB, which the popularity of rows was fitted to: what the recorded server missed is known to the third digit."""
+    """256 MiB, which the popularity of rows was fitted to: what the recorded server missed is
+    known to the third digit.
+    """
     found = warm(pool(Host(1, 32_768), LAB))
     assert found.stationary
     assert found.missed[:3].sum() / found.transactions == pytest.approx(0.1664, rel=0.02)

@@ -162,18 +162,39 @@ def test_one_volume_feels_the_load_of_the_other_and_of_the_neighbour(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (POOL.replace('"100 GiB"', '"2 TiB"'), "own.toml:2: pools.san: holds 1.091 TiB, its volumes are 2.02 TiB; make them"),
-        (POOL.replace('pool = "san"\nsize = "20', 'pool = "sam"\nsize = "20'), "volumes.log.pool: 'sam' is not one of the pools; did you mean 'san'?"),
-        (POOL.replace('size = "20 GiB"\n', ""), 'volumes.log.size: of a slice of a pool has to be there, in whole 512 bytes'),
-        (POOL.replace("queue_depth = 4", "count = 4\nlayout = \"raid0\""), "volumes.log.count: the volume lies on a pool; write it under"),
-        (POOL.replace('"seagate-cheetah-15k7-300"', '"aws-gp3"'), "own.toml:3: pools.san.device: a pool is made of drives"),
+        (
+            POOL.replace('"100 GiB"', '"2 TiB"'),
+            "own.toml:2: pools.san: holds 1.091 TiB, its volumes are 2.02 TiB; make them",
+        ),
+        (
+            POOL.replace('pool = "san"\nsize = "20', 'pool = "sam"\nsize = "20'),
+            "volumes.log.pool: 'sam' is not one of the pools; did you mean 'san'?",
+        ),
+        (
+            POOL.replace('size = "20 GiB"\n', ""),
+            "volumes.log.size: of a slice of a pool has to be there, in whole 512 bytes",
+        ),
+        (
+            POOL.replace("queue_depth = 4", 'count = 4\nlayout = "raid0"'),
+            "volumes.log.count: the volume lies on a pool; write it under",
+        ),
+        (
+            POOL.replace('"seagate-cheetah-15k7-300"', '"aws-gp3"'),
+            "own.toml:3: pools.san.device: a pool is made of drives",
+        ),
         (POOL + '[pools.other]\ndevice = "intel-p3700-800"\n', "pools.other: no volume lies on it; write pool ="),
         (POOL + '[pools.san.neighbour]\nsize = "8 KiB"\n', "pools.san.neighbour: asks for nothing; write reads_per_s"),
-        (POOL + '[pools.san.neighbour]\nreads_per_s = 10\nsize = "1000 B"\n', "neighbour.size: is not a multiple of 512"),
-        (POOL + '[queues.san]\ndepth = 4\n', "pools.san: is the name of a queue; choose another"),
-        (POOL + '[volumes.x]\nqueue_depth = 4\n', "volumes.x: the key 'device' is required and not there; a volume on a pool"),
+        (
+            POOL + '[pools.san.neighbour]\nreads_per_s = 10\nsize = "1000 B"\n',
+            "neighbour.size: is not a multiple of 512",
+        ),
+        (POOL + "[queues.san]\ndepth = 4\n", "pools.san: is the name of a queue; choose another"),
+        (
+            POOL + "[volumes.x]\nqueue_depth = 4\n",
+            "volumes.x: the key 'device' is required and not there; a volume on a pool",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_pools(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario_of(tmp_path, text)

@@ -1,4 +1,6 @@
-"""Cells of a real PostgreSQL as an experiment: what is claimed of them, and that what was measured moves no prediction."""
+"""Cells of a real PostgreSQL as an experiment: what is claimed of them, and that what was measured
+moves no prediction.
+"""
 
 from collections import Counter
 from dataclasses import replace

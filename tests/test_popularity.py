@@ -1,4 +1,6 @@
-"""Laws of popularity: drawn as they say, found again from what a pool missed and held, and right about pools of other sizes."""
+"""Laws of popularity: drawn as they say, found again from what a pool missed and held, and right about pools of other
+sizes.
+"""
 
 import json
 from collections.abc import Mapping
@@ -267,7 +269,9 @@ def test_a_pool_that_holds_everything_misses_nothing() -> None:
 @needs_jit
 @pytest.mark.parametrize("exponent", [0.8, 1.05])
 def test_rows_that_move_are_missed_as_where_updates_have_moved_them(exponent: float) -> None:
-    """Updates one after the other: a page that sees its first gives that row away; the sweep is walked over what is asked for afterwards."""
+    """Updates one after the other: a page that sees its first gives that row away; the sweep is walked over what is
+    asked for afterwards.
+    """
     rows, pages, frames = 100_000, 2_000, 400
     luck = np.random.default_rng(7)
     law = zipf(rows, exponent)
@@ -334,7 +338,9 @@ def test_the_exponent_is_found_again_from_what_was_missed(exponent: float) -> No
 
 @pytest.mark.parametrize("off", [0.985, 1.0, 1.01])
 def test_keys_that_are_drawn_evenly_are_taken_so_from_a_small_pool(off: float) -> None:
-    """One per cent fewer misses than evenly drawn keys have would be an exponent of 0.3, and a tenth fewer in a pool five times as large."""
+    """One per cent fewer misses than evenly drawn keys have would be an exponent of 0.3, and a tenth fewer in a pool
+    five times as large.
+    """
     (expected,) = Pool([MADE_UP], 1).expected([Law(0.0)], 800)
     counts = round(off * 400_000 * expected.index_missed), round(off * 400_000 * expected.heap_missed)
     found = fit([replace(MADE_UP, accesses=400_000, index_missed=counts[0], heap_missed=counts[1])], 800)
@@ -432,7 +438,9 @@ def test_two_figures_are_too_few_to_find_a_hot_set_by() -> None:
 @needs_jit
 @pytest.mark.parametrize(("cold", "told"), [(0.4, 0.0), (0.8, 0.8)])
 def test_tables_that_share_a_pool_are_fitted_together(cold: float, told: float) -> None:
-    """Rows by an exponent of 0.4 are missed like evenly drawn ones, within 1 % in the recorded pool and 3 % in larger ones."""
+    """Rows by an exponent of 0.4 are missed like evenly drawn ones, within 1 % in the recorded pool and 3 % in larger
+    ones.
+    """
     tables = [
         AccessedTable("hot", 100_000, 2_000, 400, 300_000, 0, 0),
         AccessedTable("cold", 400_000, 8_000, 0, 100_000, 0, 0, ordered=False),
@@ -486,7 +494,9 @@ def counted(
     pool: Mapping[str, int] = {},
     host: Mapping[str, int] = {},
 ) -> Path:
-    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, and whose *pool* holds pages."""
+    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, and whose
+    *pool* holds pages.
+    """
 
     def values(found: dict[str, int | str], share: int) -> Values:
         counters = SUBJECTS["relation"].counters
@@ -704,7 +714,9 @@ def test_an_update_and_the_look_at_what_it_did_are_one_access(tmp_path: Path) ->
 @pytest.mark.shared
 @pytest.mark.skipif(not OLTP.is_file(), reason="the traces are not beside this checkout")
 def test_pools_of_other_sizes_miss_what_a_trace_s_references_do() -> None:
-    """One hour of a CODASYL database's references (Megiddo and Modha, FAST 2003), which are not independent of each other."""
+    """One hour of a CODASYL database's references (Megiddo and Modha, FAST 2003), which are not independent of each
+    other.
+    """
     text = pa.input_stream(str(OLTP), compression="zstd").read()
     lines = np.array(text.split(), np.int64).reshape(-1, 4)
     references = np.concatenate([np.arange(start, start + count) for start, count in lines[:, :2]])

@@ -1,6 +1,7 @@
 """What runs on Windows, too, calls nothing that only POSIX has; none was at hand, so the sources are looked at.
 
-``make check`` has mypy look at them once more as for Windows: it knows of each name in the standard library where it is.
+``make check`` has mypy look at them once more as for Windows: it knows of each name in the standard library where it
+is.
 """
 
 import ast
@@ -33,20 +34,63 @@ NAMES = {
     "os": {
         *("O_CLOEXEC", "O_DIRECT", "O_DIRECTORY", "O_DSYNC", "O_NOFOLLOW", "O_NONBLOCK", "O_SYNC", "O_TMPFILE"),
         *("WNOHANG", "chown", "chroot", "confstr", "fchmod", "fchown", "fdatasync", "fork", "forkpty", "fstatvfs"),
-        *("getegid", "geteuid", "getgid", "getgroups", "getloadavg", "getpgid", "getpgrp", "getpriority", "getsid", "getuid"),
+        *(
+            "getegid",
+            "geteuid",
+            "getgid",
+            "getgroups",
+            "getloadavg",
+            "getpgid",
+            "getpgrp",
+            "getpriority",
+            "getsid",
+            "getuid",
+        ),
         *("killpg", "lchown", "link", "lockf", "major", "makedev", "minor", "mkfifo", "mknod", "nice", "openpty"),
-        *("posix_fadvise", "posix_fallocate", "posix_spawn", "pread", "preadv", "pwrite", "pwritev", "sched_getaffinity"),
-        *("sched_setaffinity", "sched_yield", "sendfile", "setegid", "seteuid", "setgid", "setpgid", "setpriority", "setsid", "setuid"),
+        *(
+            "posix_fadvise",
+            "posix_fallocate",
+            "posix_spawn",
+            "pread",
+            "preadv",
+            "pwrite",
+            "pwritev",
+            "sched_getaffinity",
+        ),
+        *(
+            "sched_setaffinity",
+            "sched_yield",
+            "sendfile",
+            "setegid",
+            "seteuid",
+            "setgid",
+            "setpgid",
+            "setpriority",
+            "setsid",
+            "setuid",
+        ),
         *("statvfs", "symlink", "sync", "sysconf", "uname", "wait", "wait3", "wait4"),
     },
     "signal": {
-        *("SIGALRM", "SIGCHLD", "SIGCONT", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSTOP", "SIGTSTP", "SIGUSR1", "SIGUSR2"),
+        *(
+            "SIGALRM",
+            "SIGCHLD",
+            "SIGCONT",
+            "SIGHUP",
+            "SIGKILL",
+            "SIGPIPE",
+            "SIGQUIT",
+            "SIGSTOP",
+            "SIGTSTP",
+            "SIGUSR1",
+            "SIGUSR2",
+        ),
         *("alarm", "pause", "pthread_kill", "pthread_sigmask", "setitimer", "sigtimedwait", "sigwait", "sigwaitinfo"),
     },
     "select": {"epoll", "kqueue", "poll"},
     "time": {"clock_gettime", "clock_gettime_ns", "tzset"},
     "socket": {"AF_UNIX"},
-}  # fmt: skip
+}
 PLACES = ("/dev/", "/etc/", "/proc", "/sys/", "/tmp", "/usr/", "/var/")
 
 
@@ -117,8 +161,16 @@ def test_nothing_but_the_linux_recorders_needs_posix() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["import fcntl", "from os import fork", "os.geteuid()", "signal.SIGKILL", "Path('/proc/stat')", "open(name)", "p.read_text()"],
-)  # fmt: skip
+    [
+        "import fcntl",
+        "from os import fork",
+        "os.geteuid()",
+        "signal.SIGKILL",
+        "Path('/proc/stat')",
+        "open(name)",
+        "p.read_text()",
+    ],
+)
 def test_what_is_looked_for_is_found(source: str) -> None:
     tree = ast.parse(source)
     assert [*names_of_posix(tree), *places_of_linux(tree), *texts_without_encoding(tree)]

@@ -1,4 +1,6 @@
-"""Logs of PostgreSQL servers: what becomes of each kind of line, in each of the three ways that a server writes them."""
+"""Logs of PostgreSQL servers: what becomes of each kind of line, in each of the three ways that a
+server writes them.
+"""
 
 import json
 from decimal import Decimal
@@ -24,19 +26,30 @@ AT = "2026-11-21 01:36:17.679 UTC [21240] "
 AT_NS = 1_795_224_977_679_000_000
 
 COMPLETE = {
-    "9.4": "checkpoint complete: wrote 12 buffers (0.1%); 0 transaction log file(s) added, 1 removed, 2 recycled; "
-    "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s",
-    "9.5": "checkpoint complete: wrote 12 buffers (0.1%); 0 transaction log file(s) added, 1 removed, 2 recycled; "
-    "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB",
-    "15": "checkpoint complete: wrote 12 buffers (0.1%); 0 WAL file(s) added, 1 removed, 2 recycled; "
-    "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB",
-    "16": "restartpoint complete: wrote 12 buffers (0.1%); 0 WAL file(s) added, 1 removed, 2 recycled; "
-    "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB; "
-    "lsn=0/1, redo lsn=0/1",
-    "18": "checkpoint complete: wrote 12 buffers (0.1%), wrote 3 SLRU buffers; 0 WAL file(s) added, 1 removed, 2 recycled; "
-    "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB; "
-    "lsn=0/1, redo lsn=0/1",
-}  # fmt: skip
+    "9.4": (
+        "checkpoint complete: wrote 12 buffers (0.1%); 0 transaction log file(s) added, 1 removed, 2 recycled; "
+        "write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s"
+    ),
+    "9.5": (
+        "checkpoint complete: wrote 12 buffers (0.1%); 0 transaction log file(s) added, 1 removed, 2 recycled;"
+        " write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB,"
+        " estimate=32 kB"
+    ),
+    "15": (
+        "checkpoint complete: wrote 12 buffers (0.1%); 0 WAL file(s) added, 1 removed, 2 recycled; write=1.250 s,"
+        " sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB"
+    ),
+    "16": (
+        "restartpoint complete: wrote 12 buffers (0.1%); 0 WAL file(s) added, 1 removed, 2 recycled; write=1.250 s,"
+        " sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s; distance=16 kB, estimate=32 kB;"
+        " lsn=0/1, redo lsn=0/1"
+    ),
+    "18": (
+        "checkpoint complete: wrote 12 buffers (0.1%), wrote 3 SLRU buffers; 0 WAL file(s) added, 1 removed, 2"
+        " recycled; write=1.250 s, sync=0.003 s, total=1.300 s; sync files=4, longest=0.002 s, average=0.001 s;"
+        " distance=16 kB, estimate=32 kB; lsn=0/1, redo lsn=0/1"
+    ),
+}
 
 
 @pytest.mark.parametrize("version", COMPLETE)
@@ -45,10 +58,18 @@ def test_checkpoints_of_every_version(tmp_path: Path, version: str) -> None:
     recorded = read_text(tmp_path, f"{AT}LOG:  {what} starting: wal time\n{AT}LOG:  {COMPLETE[version]}\n")
     (snapshot,) = recorded.snapshots()
     expected: dict[str, Decimal | str] = {
-        "pages": Decimal(12), "log_files_added": Decimal(0), "log_files_removed": Decimal(1), "log_files_recycled": Decimal(2),
-        "write_ms": Decimal(1250), "flush_ms": Decimal(3), "total_ms": Decimal(1300), "files": Decimal(4),
-        "longest_flush_ms": Decimal(2), "average_flush_ms": Decimal(1), "trigger": "wal time",
-    }  # fmt: skip
+        "pages": Decimal(12),
+        "log_files_added": Decimal(0),
+        "log_files_removed": Decimal(1),
+        "log_files_recycled": Decimal(2),
+        "write_ms": Decimal(1250),
+        "flush_ms": Decimal(3),
+        "total_ms": Decimal(1300),
+        "files": Decimal(4),
+        "longest_flush_ms": Decimal(2),
+        "average_flush_ms": Decimal(1),
+        "trigger": "wal time",
+    }
     if version != "9.4":
         expected |= {"distance_bytes": Decimal(16 << 10), "estimate_bytes": Decimal(32 << 10)}
     assert snapshot.time_ns == AT_NS
@@ -91,9 +112,16 @@ def test_a_log_of_postgresql_18() -> None:
     rows = {known[row["query"]]: row for row in statements(recorded)[:-2]}
     sort = next(row for text, row in rows.items() if "offset" in text)
     assert {name: sort[name] for name in sort if name not in ("time_ns", "session", "query", "kind")} == {
-        "duration_ns": 500_813_000, "logical_reads": 129 + 3258, "physical_reads": 3258, "writes": 581, "rows": 199_995,
-        "temp_bytes": (9229 + 9812) * 8192, "log_bytes": 39_450, "parallel": 2, "io_wait_ns": 247_455_000 + 5_458_000 + 21_157_000 + 37_058_000,
-    }  # fmt: skip
+        "duration_ns": 500_813_000,
+        "logical_reads": 129 + 3258,
+        "physical_reads": 3258,
+        "writes": 581,
+        "rows": 199_995,
+        "temp_bytes": (9229 + 9812) * 8192,
+        "log_bytes": 39_450,
+        "parallel": 2,
+        "io_wait_ns": 247_455_000 + 5_458_000 + 21_157_000 + 37_058_000,
+    }
     updates = [row for row in statements(recorded) if known[row["query"]] == "update x set bid = ?"]
     assert [row["rows"] for row in updates] == [200_000, 200_000]
     assert (updates[0]["logical_reads"], updates[0]["physical_reads"], updates[0]["writes"]) == (
@@ -214,8 +242,14 @@ PLAN = {
     },
 }  # fmt: skip
 COUNTS = {
-    "rows": 10, "logical_reads": 33, "physical_reads": 22, "writes": 33, "temp_bytes": 11 * 8192, "log_bytes": 700, "parallel": 3,
-}  # fmt: skip
+    "rows": 10,
+    "logical_reads": 33,
+    "physical_reads": 22,
+    "writes": 33,
+    "temp_bytes": 11 * 8192,
+    "log_bytes": 700,
+    "parallel": 3,
+}
 
 
 @pytest.mark.parametrize(

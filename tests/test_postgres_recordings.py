@@ -103,10 +103,10 @@ def test_pool_of_a_cell_is_all_of_its_pages(scratch: Path) -> None:
     *_, after = read_snapshots(scratch / f"{cell.name}.trace")
     pool = {entity: values["pages"] for (subject, entity), values in after.values.items() if subject == "pool"}
     rows = list(rows_of(file_of(cell, "pg_buffercache_usage", "after")))
-    assert pool == {
-        f"{'public.' if row['relname'].startswith('pgbench') else ''}{row['relname']}/{row['usagecount']}/{'dirty' if row['isdirty'] == 't' else 'clean'}": int(
-            row["count"]
-        )
-        for row in rows
-    }
+    expected = {}
+    for row in rows:
+        schema = "public." if row["relname"].startswith("pgbench") else ""
+        state = "dirty" if row["isdirty"] == "t" else "clean"
+        expected[f"{schema}{row['relname']}/{row['usagecount']}/{state}"] = int(row["count"])
+    assert pool == expected
     assert sum(int(row["count"]) for row in rows) == 65536

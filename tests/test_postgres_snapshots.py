@@ -178,7 +178,13 @@ def test_what_watch_prints_is_a_series(tmp_path: Path) -> None:
 def activity(*, own: bool) -> dict[str, str | None]:
     row: dict[str, str | None] = dict.fromkeys(COLUMNS["pg_stat_activity"][1].split(), "")
     text = "COPY (select * from pg_stat_activity) TO STDOUT" if own else "select 'secret'"
-    return row | {"pid": "1", "state": "active", "query": text, "query_start": "2026-11-21 10:00:07+00", "backend_type": "client backend"}  # fmt: skip
+    return row | {
+        "pid": "1",
+        "state": "active",
+        "query": text,
+        "query_start": "2026-11-21 10:00:07+00",
+        "backend_type": "client backend",
+    }
 
 
 def test_the_session_that_read_the_activity_tells_the_time_if_nothing_else_does(tmp_path: Path) -> None:
@@ -245,7 +251,11 @@ def test_a_restart_between_snapshots_is_told(tmp_path: Path) -> None:
 
 
 def test_queries_that_the_role_may_not_see_are_counted(tmp_path: Path) -> None:
-    rows = [statement(5), statement(6, 8, query="<insufficient privilege>"), statement(2, query="<insufficient privilege>", queryid=0) | {"queryid": None}]  # fmt: skip
+    rows = [
+        statement(5),
+        statement(6, 8, query="<insufficient privilege>"),
+        statement(2, query="<insufficient privilege>", queryid=0) | {"queryid": None},
+    ]
     manifest, (snapshot,) = imported(tmp_path, {"x.csv": as_csv(rows)})
     assert manifest.dropped == {"queries that the recording role may not see": 2}
     assert {entity for _, entity in snapshot.values} == {"5/10/t/7", "5/10/t/8"}
@@ -263,7 +273,11 @@ def test_literals_and_secrets_stay_where_they_were(tmp_path: Path) -> None:
     settings_rows: Rows = [{"name": "primary_conninfo", "setting": f"password={secret}", "unit": None},
                            {"name": "shared_buffers", "setting": "100", "unit": "8kB"}]  # fmt: skip
     stats: Rows = [{"tablename": "t", "attname": "c", "correlation": "0.5", "most_common_vals": secret}]
-    sessions = activity(own=True) | {"query": f"select '{secret}' from pg_stat_activity", "application_name": secret, "client_addr": secret}  # fmt: skip
+    sessions = activity(own=True) | {
+        "query": f"select '{secret}' from pg_stat_activity",
+        "application_name": secret,
+        "client_addr": secret,
+    }
     imported(tmp_path, {
         "a.csv": as_csv([statement(1, query=f"select * from t where a = '{secret}' -- {secret}")]),
         "b.csv": as_csv(settings_rows), "c.csv": as_csv(stats), "d.csv": as_csv([sessions]),

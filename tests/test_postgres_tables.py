@@ -23,7 +23,9 @@ def rows_of(text: str) -> list[list[Row | None]]:
 
 
 def sample(*, empty: bool) -> list[Row]:
-    """The rows that every sample holds, printed by psql 15 itself; *empty*: with the empty text, which psql prints as null."""
+    """The rows that every sample holds, printed by psql 15 itself; *empty*: with the empty text, which psql prints as
+    null.
+    """
     lines = (SAMPLES / "row_to_json.json").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line, parse_int=str, parse_float=str) for line in lines]
     return [{name.lower(): value if empty else value or None for name, value in row.items()} for row in rows]
@@ -129,11 +131,31 @@ def test_no_text_breaks_it(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a,b\n" + '"' * 300_001, 'a,b\n"' + 'x""\n' * 200_000, "a|b\n" + "x\n" * 400_000, "{" * 400_000, '{"a":\n' * 100_000,
-     " a | b\n---+---\n" + " x+|+\n" * 100_000, "-[ RECORD 1 ]\n" + "a | +\n" + "  | +\n" * 100_000, "-" * 1_000_000, "+-" * 400_000,
-     "a,b\n" + '"\n' * 200_000],
-    ids=["quotes", "doubled quotes", "unaligned", "braces", "nested", "goes on", "expanded", "rule", "rules", "odd quotes"],
-)  # fmt: skip
+    [
+        "a,b\n" + '"' * 300_001,
+        'a,b\n"' + 'x""\n' * 200_000,
+        "a|b\n" + "x\n" * 400_000,
+        "{" * 400_000,
+        '{"a":\n' * 100_000,
+        " a | b\n---+---\n" + " x+|+\n" * 100_000,
+        "-[ RECORD 1 ]\n" + "a | +\n" + "  | +\n" * 100_000,
+        "-" * 1_000_000,
+        "+-" * 400_000,
+        "a,b\n" + '"\n' * 200_000,
+    ],
+    ids=[
+        "quotes",
+        "doubled quotes",
+        "unaligned",
+        "braces",
+        "nested",
+        "goes on",
+        "expanded",
+        "rule",
+        "rules",
+        "odd quotes",
+    ],
+)
 def test_hostile_texts_take_no_longer_than_their_length(text: str) -> None:
     begun = time.perf_counter()
     for table in tables_of(text):

@@ -137,9 +137,27 @@ def test_sessions_are_counted_by_what_they_wait_for() -> None:
     columns = COLUMNS["pg_stat_activity"][1]
     states = [("active", "IO", "DataFileRead", "2026-11-21 01:00:00+00"), ("active", "IO", "DataFileRead", None),
               ("idle", "Client", "ClientRead", None), ("active", None, None, None)]  # fmt: skip
-    rows = [numbered(columns, state=state, wait_event_type=kind, wait_event=event, xact_start=start, backend_type="client backend")
-            for state, kind, event, start in states]  # fmt: skip
-    rows.append(numbered(columns, state=None, wait_event_type="Activity", wait_event="WalWriterMain", xact_start=None, backend_type="walwriter"))  # fmt: skip
+    rows = [
+        numbered(
+            columns,
+            state=state,
+            wait_event_type=kind,
+            wait_event=event,
+            xact_start=start,
+            backend_type="client backend",
+        )
+        for state, kind, event, start in states
+    ]
+    rows.append(
+        numbered(
+            columns,
+            state=None,
+            wait_event_type="Activity",
+            wait_event="WalWriterMain",
+            xact_start=None,
+            backend_type="walwriter",
+        )
+    )
     found = {entity: values for (_, entity), values in values_of("pg_stat_activity", rows).items()}
     assert found == {
         "active/IO/DataFileRead": {"sessions": 2, "in_transaction": 1},

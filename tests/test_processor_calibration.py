@@ -1,4 +1,6 @@
-"""What statements cost the processors: found again where it is known, and good enough to predict a real server at other sizes and speeds."""
+"""What statements cost the processors: found again where it is known, and good enough to predict a real server at other
+sizes and speeds.
+"""
 
 from dataclasses import dataclass
 

@@ -19,7 +19,10 @@ from tiersim.traces.query_text import LONGEST, fingerprint, skeleton, without_li
         ("insert into t values (1)", "insert into t values (?)"),
         ("select E'it\\'s', $tag$ body $tag$, N'x', B'01', 0xFF, 1.5e-3, .5", "select ?, ?, ?, ?, ?, ?, ?"),
         ("where a = -5 and b - 5 > +3", "where a = ? and b - ? > ?"),
-        ("select a::int, b->>'k' from \"My Table\" where [Odd Name] = @p1", 'select a::int, b ->> ? from "My Table" where [Odd Name] = ?'),
+        (
+            "select a::int, b->>'k' from \"My Table\" where [Odd Name] = @p1",
+            'select a::int, b ->> ? from "My Table" where [Odd Name] = ?',
+        ),
         ("SELECT count(*) FROM t WHERE x = ANY(ARRAY[1,2,3])", "SELECT count(*) FROM t WHERE x = ANY (ARRAY[?])"),
         ("SET application_name TO 'me'; SELECT 1", "SET application_name TO ?; SELECT ?"),
         ("set app.token = hunter2", "set app.token = ?"),
@@ -30,7 +33,7 @@ from tiersim.traces.query_text import LONGEST, fingerprint, skeleton, without_li
         ("DO $$ hunter2", "DO ?"),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_literals_go_and_the_rest_stays(text: str, kept: str) -> None:
     assert without_literals(text) == kept
 
@@ -73,7 +76,36 @@ def test_any_text_is_taken_and_a_text_without_literals_has_the_same_fingerprint(
     assert without_literals(without_literals(text)) == without_literals(text)
 
 
-_PIECES = st.sampled_from(["a", "t1", " ", "'", "''", "1", "23", ".", "-", "(", ",", ")", "in", "=", "$1", "E'", "@p", ":n", "::", ";", "set", "x", "é", "0x1F", "1e5", "_"])  # fmt: skip
+_PIECES = st.sampled_from(
+    [
+        "a",
+        "t1",
+        " ",
+        "'",
+        "''",
+        "1",
+        "23",
+        ".",
+        "-",
+        "(",
+        ",",
+        ")",
+        "in",
+        "=",
+        "$1",
+        "E'",
+        "@p",
+        ":n",
+        "::",
+        ";",
+        "set",
+        "x",
+        "é",
+        "0x1F",
+        "1e5",
+        "_",
+    ]
+)
 
 
 @settings(max_examples=400)

@@ -74,7 +74,9 @@ def test_exponential_service_has_the_right_mean_and_spread() -> None:
 
 @pytest.mark.parametrize("drives", [1, 16])
 def test_a_stripe_of_drives_answers_requests_that_it_does_not_split_as_one_drive_does(drives: int) -> None:
-    """Poisson arrivals that are spread at random are Poisson at each drive: each is an M/G/1 queue (Pollaczek and Khinchine)."""
+    """Poisson arrivals that are spread at random are Poisson at each drive: each is an M/G/1 queue (Pollaczek and
+    Khinchine).
+    """
     drive = hdd(scheduler="fcfs", buffer_segments=None, buffer_segment=None)
     count = 40_000 * drives
     offsets = np.random.default_rng(5).integers(0, drives * (drive.capacity // 65536), count) * 65536

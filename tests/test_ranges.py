@@ -34,11 +34,13 @@ def recorded(law: Law, frames: int, *, counts: bool = True) -> Fitted:
     """What is fitted to a pool of *frames* pages, by usage counts, too, or by misses alone."""
     (expected,) = Pool([TABLE], 5).expected([law], frames)
     held: dict[str, Any] = {
-        "index_held": tuple(map(round, expected.index_held.tolist())), "heap_held": tuple(map(round, expected.heap_held.tolist())),
-    }  # fmt: skip
+        "index_held": tuple(map(round, expected.index_held.tolist())),
+        "heap_held": tuple(map(round, expected.heap_held.tolist())),
+    }
     missed: dict[str, Any] = {
-        "index_missed": round(TABLE.accesses * expected.index_missed), "heap_missed": round(TABLE.accesses * expected.heap_missed),
-    }  # fmt: skip
+        "index_missed": round(TABLE.accesses * expected.index_missed),
+        "heap_missed": round(TABLE.accesses * expected.heap_missed),
+    }
     return fit([replace(TABLE, **missed, **(held if counts else {}))], frames)
 
 
@@ -93,8 +95,9 @@ def ranged(load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_read
     def run(_: NamedScenario, __: Load, one: ProcessorCosts) -> Result:
         demand = one.client_ns / 20_000 * (1 - share_of_reads) + one.costs.read_ns / 25_000 * share_of_reads
         summary = {
-            "throughput_per_s": {"transactions": {"value": 1000 / demand}}, "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
-        }  # fmt: skip
+            "throughput_per_s": {"transactions": {"value": 1000 / demand}},
+            "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
+        }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
     found: dict[str, Any] = with_range(

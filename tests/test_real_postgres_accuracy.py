@@ -109,8 +109,8 @@ def test_misses_have_to_be_near_in_every_cell() -> None:
 
 def test_the_table_names_the_cell_and_its_errors() -> None:
     (row,) = table([compared(replace(KNOWN, transactions_per_s=440, misses=0.45))])[2:]
-    assert row == (
-        "| updates, 64 MiB, 300/s | 400 | 440 | +10.0% | 20 | 20 | +0.0% | 90 | 90 | +0.0% "
+    assert (
+        row == "| updates, 64 MiB, 300/s | 400 | 440 | +10.0% | 20 | 20 | +0.0% | 90 | 90 | +0.0% "
         "| 20.0% | 20.0% | +0.0 | 0.500 | 0.450 | -10.0% |"
     )
 
@@ -123,11 +123,22 @@ def test_the_document_says_the_same() -> None:
 
 def test_runs_are_kept_small(tmp_path: Path) -> None:
     result = {
-        "cell": {"name": "updates-64-300-1", "script": "updates", "settings": {"shared_buffers": "64MB"}, "iops": 300, "run_s": 120.0},
-        "since_checkpoint_s": 6.5, "device_latency_ns": 60_000, "transactions": 48_000, "transactions_per_s": 400, "mean_ms": 20,
-        "quantiles_ms": {"0.5": 1, "0.95": 90, "0.99": 100}, "slow_share": 0.2,
+        "cell": {
+            "name": "updates-64-300-1",
+            "script": "updates",
+            "settings": {"shared_buffers": "64MB"},
+            "iops": 300,
+            "run_s": 120.0,
+        },
+        "since_checkpoint_s": 6.5,
+        "device_latency_ns": 60_000,
+        "transactions": 48_000,
+        "transactions_per_s": 400,
+        "mean_ms": 20,
+        "quantiles_ms": {"0.5": 1, "0.95": 90, "0.99": 100},
+        "slow_share": 0.2,
         "counted": {"client backend/relation/normal.reads": 24_000},
-    }  # fmt: skip
+    }
     (tmp_path / "out" / "updates-64-300-1").mkdir(parents=True)
     (tmp_path / "out" / "updates-64-300-1" / "result.json").write_text(json.dumps(result))
     results = keep_runs(tmp_path / "out", tmp_path / "results")

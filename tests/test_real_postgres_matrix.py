@@ -37,9 +37,21 @@ def cell(
 
 def pair(error: float, **changes: Any) -> Pair:
     same: dict[str, Any] = {
-        "load": "reads", "kinds": "free to mild", "pools": "same", "unchanged": 0.5, "scaled": 0.4, "misses": 0.01, "p95": 0.1, "held": True,
-        "calibrated": True, "spread": 0.0, "factor": 1.2, "underdetermined": False, "mean": 0.05, "slow": 0.0,
-    }  # fmt: skip
+        "load": "reads",
+        "kinds": "free to mild",
+        "pools": "same",
+        "unchanged": 0.5,
+        "scaled": 0.4,
+        "misses": 0.01,
+        "p95": 0.1,
+        "held": True,
+        "calibrated": True,
+        "spread": 0.0,
+        "factor": 1.2,
+        "underdetermined": False,
+        "mean": 0.05,
+        "slow": 0.0,
+    }
     return Pair(error=error, **(same | changes))
 
 

@@ -106,7 +106,9 @@ def state(device: Path) -> dict[str, str]:
 
 
 def traced(device: Path) -> bool:
-    """Whether the device is being traced, by the tracer or by tracepoints, of which one is the last that is switched on."""
+    """Whether the device is being traced, by the tracer or by tracepoints, of which one is the last that is switched
+    on.
+    """
     enabled = Path(f"/sys/block/{device.name}/trace/enable").read_text().strip() == "1"
     with mounted() as tracing:
         if enabled and (tracing / "tracing_on").read_text().strip() == "1":

@@ -1,4 +1,7 @@
-"""What a recorder of PostgreSQL says is what the server counted; what it must not do it does not do. On real servers."""
+"""What a recorder of PostgreSQL says is what the server counted; what it must not do it does not
+do. On real servers.
+"""
+
 # ruff: noqa: F401, F811 - fixtures
 
 import json
@@ -94,8 +97,8 @@ def secrets_in(target: Path) -> list[str]:
 
 
 _QUERY = (
-    "SELECT query, sum(calls), sum(shared_blks_hit), sum(shared_blks_read), sum(shared_blks_dirtied), sum(wal_records), "
-    "sum(wal_bytes) FROM pg_stat_statements WHERE query LIKE '%pgbench_%' GROUP BY query"
+    "SELECT query, sum(calls), sum(shared_blks_hit), sum(shared_blks_read), sum(shared_blks_dirtied), sum(wal_records),"
+    " sum(wal_bytes) FROM pg_stat_statements WHERE query LIKE '%pgbench_%' GROUP BY query"
 )
 _COUNTERS = ("calls", "pages_hit", "pages_read", "pages_dirtied", "log_records", "log_bytes")
 
@@ -180,9 +183,24 @@ def test_it_asks_little_of_the_server(
 ) -> None:
     recorder = Recorder(tmp_path / "r.trace", server.dsn).begun()
     bench = subprocess.Popen(
-        ["pgbench", "-h", str(server.folder), "-p", str(server.port), "-U", "admin", "-n", "-c", "2", "-T", "26", "postgres"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            "pgbench",
+            "-h",
+            str(server.folder),
+            "-p",
+            str(server.port),
+            "-U",
+            "admin",
+            "-n",
+            "-c",
+            "2",
+            "-T",
+            "26",
+            "postgres",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(25)
     used = server.cpu_ns()
     bench.wait(timeout=30)
@@ -210,7 +228,9 @@ def test_killed_it_leaves_a_bundle_that_says_where_it_ends(server: PostgresServe
     last = pq.read_table(max((recorder.target / PARTS).glob("*.parquet")), columns=["snapshot"])
     assert bundle.manifest.snapshots in (len(snapshots), len(snapshots) - len(last["snapshot"].unique()))
     assert f"{bundle.manifest.span_ns / 1e9:.0f} s after the first" in sentence
-    texts = dict(zip(read_queries(recorder.target).texts("entity"), read_queries(recorder.target).texts("text"), strict=True))  # fmt: skip
+    texts = dict(
+        zip(read_queries(recorder.target).texts("entity"), read_queries(recorder.target).texts("text"), strict=True)
+    )
     calls = [
         change.grown["calls"]
         for entity, change in found_in(recorder.target).of("query").items()
@@ -232,8 +252,10 @@ def test_a_server_that_stops_ends_the_recording_in_a_sentence(
         server.start()
     assert code == 1
     assert "Traceback" not in err
-    assert err.splitlines()[-1] == (
-        f"tiersim: the server ended the connection before the recording was over; it ends there, and {recorder.target} holds it"
+    assert (
+        err.splitlines()[-1]
+        == "tiersim: the server ended the connection before the recording was over; it ends there, and"
+        f" {recorder.target} holds it"
     )
     assert any("ended the connection" in sentence for sentence in Bundle(recorder.target).manifest.warnings)
     assert len(list(read_snapshots(recorder.target))) >= 2
@@ -331,7 +353,9 @@ def test_no_literal_and_no_password_is_kept(server: PostgresServer, tmp_path: Pa
     server.sql("ALTER ROLE nobody_special PASSWORD 'planted-password'")
     server.sql("SET application_name = 'planted-literal'")
     named = server.dsn + " application_name=planted-name"
-    asleep = subprocess.Popen(["psql", "-X", "-d", named, "-c", "SELECT pg_sleep(4), 'planted-literal'"], stdout=subprocess.DEVNULL)  # fmt: skip
+    asleep = subprocess.Popen(
+        ["psql", "-X", "-d", named, "-c", "SELECT pg_sleep(4), 'planted-literal'"], stdout=subprocess.DEVNULL
+    )
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1", "--sample", "0.3").begun()
     time.sleep(1.2)
     whole = secrets_in(recorder.target)
@@ -386,7 +410,9 @@ def test_what_is_taken_by_hand_says_the_same(server: PostgresServer, tmp_path: P
     import_trace([tmp_path / "before", tmp_path / "after"], tmp_path / "NAME.trace")
 
     live, imported = found_in(recorder.target), found_in(tmp_path / "NAME.trace")
-    texts = dict(zip(read_queries(recorder.target).texts("entity"), read_queries(recorder.target).texts("text"), strict=True))  # fmt: skip
+    texts = dict(
+        zip(read_queries(recorder.target).texts("entity"), read_queries(recorder.target).texts("text"), strict=True)
+    )
     bench = [entity for entity in live.of("query") if "pgbench_" in (texts[entity] or "")]
     assert len(bench) >= 5
     for entity in bench:

@@ -40,9 +40,12 @@ def of(found: Processes, kind: str) -> dict[str, Decimal | str]:
 
 def test_children_of_the_server_are_told_apart_and_load_generators_are_known(tmp_path: Path) -> None:
     titles = {
-        11: "postgres: checkpointer ", 12: "postgres: main: background writer", 13: "postgres: shop shop [local] SELECT",
-        14: "postgres: walwriter ", 15: "postgres: io worker 0",
-    }  # fmt: skip
+        11: "postgres: checkpointer ",
+        12: "postgres: main: background writer",
+        13: "postgres: shop shop [local] SELECT",
+        14: "postgres: walwriter ",
+        15: "postgres: io worker 0",
+    }
     for number, title in titles.items():
         process(tmp_path, number, "postgres", parent=10, title=title, cpu_ns=S)
     process(tmp_path, 20, "pgbench", parent=1, cpu_ns=S, threads=2)

@@ -91,7 +91,19 @@ def test_a_value_that_is_none_costs_its_view_and_nothing_else() -> None:
 
 
 def test_times_are_the_servers_to_the_microsecond() -> None:
-    server = Scripted(pg_stat_activity=lambda moment: [{"unix_s": "1795000000.123457", "count": "3", "state": "idle", "wait_event_type": None, "wait_event": None, "backend_type": "client backend", "in_transaction": "1"}])  # fmt: skip
+    server = Scripted(
+        pg_stat_activity=lambda moment: [
+            {
+                "unix_s": "1795000000.123457",
+                "count": "3",
+                "state": "idle",
+                "wait_event_type": None,
+                "wait_event": None,
+                "backend_type": "client backend",
+                "in_transaction": "1",
+            }
+        ]
+    )
     sample = Snapshots(cast(Server, server), with_pool=False).sample()
     assert sample is not None
     assert sample.time_ns == 1_795_000_000_123_457_000

@@ -15,16 +15,34 @@ from tiersim.traces.recorders.sqlserver import VIEWS, Plan, View, file_name, scr
 
 #: What a server says in columns that are no numbers, as sqlcmd prints it.
 _TEXTS = {
-    "captured_at": "2026-11-22 08:{minute}:00.1234567 +01:00", "sqlserver_start_time": "2026-11-20 06:59:43.210",
-    "creation_time": "2026-11-20 07:00:00.123", "product_version": "15.0.4322.2", "type_desc": "LOG",
-    "database_name": '"shop, old"', "physical_name": '"E:\\log ""1"", x.ldf"', "query_hash": "0x1F0B2C3D4E5F6071",
-    "plan_handle": "0x0600", "sql_handle": "0x0200", "dbid": "NULL", "is_modified": "1",
-    "statement_text": '"(@1 int)select a, ""b""\r\nfrom t where c = @1 and d = \'x, y\'"', "wait_type": "WRITELOG",
-    "object_name": "SQLServer:Databases", "counter_name": "Log Bytes Flushed/sec", "instance_name": '"_Total"',
-    "schema_name": '"dbo"', "table_name": '"orders, old"', "index_name": '"IX ""1"""', "name": '"max server memory (MB)"',
-    "recovery_model_desc": "FULL", "index_id": "2", "partition_number": "1", "object_id": "5", "database_id": "7",
+    "captured_at": "2026-11-22 08:{minute}:00.1234567 +01:00",
+    "sqlserver_start_time": "2026-11-20 06:59:43.210",
+    "creation_time": "2026-11-20 07:00:00.123",
+    "product_version": "15.0.4322.2",
+    "type_desc": "LOG",
+    "database_name": '"shop, old"',
+    "physical_name": '"E:\\log ""1"", x.ldf"',
+    "query_hash": "0x1F0B2C3D4E5F6071",
+    "plan_handle": "0x0600",
+    "sql_handle": "0x0200",
+    "dbid": "NULL",
+    "is_modified": "1",
+    "statement_text": '"(@1 int)select a, ""b""\r\nfrom t where c = @1 and d = \'x, y\'"',
+    "wait_type": "WRITELOG",
+    "object_name": "SQLServer:Databases",
+    "counter_name": "Log Bytes Flushed/sec",
+    "instance_name": '"_Total"',
+    "schema_name": '"dbo"',
+    "table_name": '"orders, old"',
+    "index_name": '"IX ""1"""',
+    "name": '"max server memory (MB)"',
+    "recovery_model_desc": "FULL",
+    "index_id": "2",
+    "partition_number": "1",
+    "object_id": "5",
+    "database_id": "7",
     "file_id": "2",
-}  # fmt: skip
+}
 
 
 def printed(view: View, moment: str) -> str:

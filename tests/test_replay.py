@@ -175,8 +175,12 @@ def test_a_result_says_what_it_is_and_conserves(trace: Path) -> None:
     summary = replay(survey(Bundle(trace)), load_scenario("sas-ssd-raid10")).summary
     assert summary["schema"] == "tiersim.result/1"
     assert summary["verdict"] == {
-        "load": "steady", "calibration": "none", "cache": "not modelled", "locks": "not modelled", "arrivals": "inferred",
-    }  # fmt: skip
+        "load": "steady",
+        "calibration": "none",
+        "cache": "not modelled",
+        "locks": "not modelled",
+        "arrivals": "inferred",
+    }
     assert summary["conservation"] == {
         "requests_in": 20_000, "requests_out": 20_000, "accounted_for": True, "little": True, "busy": True,
     }  # fmt: skip

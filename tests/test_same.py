@@ -24,8 +24,12 @@ def test_every_number_has_a_name_and_no_text_has() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(np.arange(40), np.arange(40, dtype=np.int32)), (np.array([0.5], np.float32), [0.5]), (pa.table({"a": [1]}), pa.table({"a": pa.array([1], "int8")}))],
-)  # fmt: skip
+    [
+        (np.arange(40), np.arange(40, dtype=np.int32)),
+        (np.array([0.5], np.float32), [0.5]),
+        (pa.table({"a": [1]}), pa.table({"a": pa.array([1], "int8")})),
+    ],
+)
 def test_the_width_of_a_number_does_not_matter(one: object, other: object) -> None:
     assert list(named(one).values()) == list(named(other).values())
 
@@ -46,7 +50,8 @@ def test_the_last_bit_does(one: object, other: object) -> None:
 def test_names_of_the_base_become_those_of_here(tmp_path: Path) -> None:
     path = tmp_path / "renamed.toml"
     path.write_text(
-        'gone = ["run\\\\.old\\\\..*"]\nnew = ["run\\\\.own"]\n[renamed]\n"run\\\\.pool\\\\.(\\\\d+)" = "run.frames.\\\\1"\n'
+        'gone = ["run\\\\.old\\\\..*"]\nnew = ["run\\\\.own"]\n[renamed]\n"run\\\\.pool\\\\.(\\\\d+)" ='
+        ' "run.frames.\\\\1"\n'
     )
     names = read_names(path)
     assert names.of_base("run.pool.3") == "run.frames.3"
@@ -67,7 +72,8 @@ def test_lines_of_kernels_are_those_of_their_statements(tmp_path: Path) -> None:
     (tmp_path / "devices").mkdir()
     path = tmp_path / "devices" / "one.py"
     path.write_text(
-        'def plain():\n    return 1\n\n\n@kernel\ndef of_tables(a):\n    """Say."""\n    if a:\n        return 1\n    return 2\n'
+        'def plain():\n    return 1\n\n\n@kernel\ndef of_tables(a):\n    """Say."""\n    if a:\n        return 1\n   '
+        " return 2\n"
     )
     lines = kernel_lines(tmp_path)
     assert lines == {path: {8, 9, 10}}

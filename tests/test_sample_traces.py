@@ -55,9 +55,16 @@ REFERENCES = {
     **{f"traces/lirs/{name}.trace.gz": "lirs" for name in LIRS},
 }
 #: Files of other kinds that lie beside them, which nothing may take.
-OTHERS = ("traces/arc/README_repo.md", "traces/windows_etw/LICENSE", "hdd/valid/atlas_III.disksim.txt", "hdd/maxtor300g.seek",
-          "blktrace/fio_loop0/lat_clat.1.log", "hdd/spec_15k_drives.csv", "blktrace/fio_loop0/fio.json",
-          "traces/rocksdb_optane/sample_trace.tar.xz")  # fmt: skip
+OTHERS = (
+    "traces/arc/README_repo.md",
+    "traces/windows_etw/LICENSE",
+    "hdd/valid/atlas_III.disksim.txt",
+    "hdd/maxtor300g.seek",
+    "blktrace/fio_loop0/lat_clat.1.log",
+    "hdd/spec_15k_drives.csv",
+    "blktrace/fio_loop0/fio.json",
+    "traces/rocksdb_optane/sample_trace.tar.xz",
+)
 
 
 def unpacked(path: Path, most: int = -1) -> bytes:

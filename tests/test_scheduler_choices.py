@@ -12,7 +12,7 @@ _TRACE = """# tracer: nop
          postgres-12     [000] d..2. 10.000020: sched_switch: prev_comm=postgres prev_pid=12 prev_prio=120 prev_state=R+ ==> next_comm=postgres next_pid=11 next_prio=120
          postgres-11     [000] d..2. 10.000030: sched_switch: prev_comm=postgres prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=postgres next_pid=12 next_prio=120
          postgres-12     [000] d..2. 10.000040: sched_switch: prev_comm=postgres prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=pgbench next_pid=13 next_prio=120
-"""
+"""  # noqa: E501
 
 
 def test_the_place_of_the_chosen_one_is_that_among_those_that_wait_for_its_processor() -> None:

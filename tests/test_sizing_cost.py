@@ -236,9 +236,13 @@ def test_licences_need_cores(tmp_path: Path) -> None:
 def test_memory_keeps_the_shares_of_the_scenario(tmp_path: Path) -> None:
     base = tmp_path / "base.toml"
     base.write_text(
-        f'[host]\nmemory = "128 GiB"\n[engine]\nbuffer_pool = "32 GiB"\nos_cache = "64 GiB"\n[volumes.data]\ndevice = "{SSD}"\n'
+        '[host]\nmemory = "128 GiB"\n[engine]\nbuffer_pool = "32 GiB"\nos_cache = "64 GiB"\n[volumes.data]\ndevice ='
+        f' "{SSD}"\n'
     )
-    text = f'price_date = "2026"\n[memory]\nprice_per_gib = 8\n[[candidates]]\ndevice = "{SSD}"\nmemory = ["64 GiB", "256 GiB"]\n'
+    text = (
+        f'price_date = "2026"\n[memory]\nprice_per_gib = 8\n[[candidates]]\ndevice = "{SSD}"\nmemory = ["64 GiB", "256'
+        ' GiB"]\n'
+    )
     small, large = listed(tmp_path, text, str(base))
     assert [one.settings["engine.buffer_pool"] for one in (small, large)] == [f"{16 << 10} MiB", f"{64 << 10} MiB"]
     assert [one.settings["engine.os_cache"] for one in (small, large)] == [f"{32 << 10} MiB", f"{128 << 10} MiB"]

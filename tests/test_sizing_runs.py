@@ -1,4 +1,6 @@
-"""Loads and sizes with real runs: against queues with closed forms, against exhaustive search, on the founding document's arrays, by the command line."""
+"""Loads and sizes with real runs: against queues with closed forms, against exhaustive search, on the founding
+document's arrays, by the command line.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The search for the cheapest: the answer of an exhaustive search by few runs, and what happens where more is not better."""
+"""The search for the cheapest: the answer of an exhaustive search by few runs, and what happens where more is not
+better.
+"""
 
 import math
 from collections.abc import Callable
@@ -37,7 +39,9 @@ class Landscape:
 
 
 def landscape(seed: int, families: int, memories: int, limit: float, *, costs_vary: bool) -> Landscape:
-    """Families with prices and speeds of their own, in each of which latency falls with drives and memory in a way of its own."""
+    """Families with prices and speeds of their own, in each of which latency falls with drives and memory in a way of
+    its own.
+    """
     draw = np.random.default_rng(seed)
     counts = CANDIDATES // (families * memories)
     made = Landscape([], [], [])

@@ -34,8 +34,10 @@ def batch(
 
 def test_a_batch_and_its_statements_are_counted_once() -> None:
     recorded = recorded_of(
-        batch("select b", 1, 2, what=What.STATEMENT), batch("select a", 0, 5), batch("select c", 9, 1, what=What.PROCEDURE_STATEMENT)
-    )  # fmt: skip
+        batch("select b", 1, 2, what=What.STATEMENT),
+        batch("select a", 0, 5),
+        batch("select c", 9, 1, what=What.PROCEDURE_STATEMENT),
+    )
     (row,) = statements(recorded)
     assert (row["time_ns"], row["duration_ns"], texts(recorded)[row["query"]]) == (S, 5 * MS, "select a")
     assert recorded.dropped == {"statements inside batches and calls that were recorded, too": 2}
@@ -90,8 +92,10 @@ def test_a_session_ends_where_its_connection_is_given_to_somebody_else(end: Even
 def test_prepared_statements_are_what_was_prepared() -> None:
     prepare = "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,N'@P0 int',N'select a from t where b=@P0',1"
     recorded = recorded_of(
-        batch(prepare, what=What.RPC), batch("exec sp_execute 7,2", 1, what=What.RPC), batch("exec sp_execute 7,2", 2, session=52, what=What.RPC)
-    )  # fmt: skip
+        batch(prepare, what=What.RPC),
+        batch("exec sp_execute 7,2", 1, what=What.RPC),
+        batch("exec sp_execute 7,2", 2, session=52, what=What.RPC),
+    )
     first, second, other = statements(recorded)
     assert first["query"] == second["query"]
     assert "query" not in other
@@ -101,11 +105,17 @@ def test_prepared_statements_are_what_was_prepared() -> None:
 
 def test_waits_and_page_reads_are_those_of_the_execution_that_ends_next() -> None:
     recorded = recorded_of(
-        Event(What.WAIT, session=51, duration_ns=300, wait=Wait.IO), Event(What.WAIT, session=51, duration_ns=200, wait=Wait.LOG),
-        Event(What.WAIT, session=52, duration_ns=900, wait=Wait.LOCK), Event(What.WAIT, duration_ns=900, wait=Wait.LOCK),
-        Event(What.PAGE_READ, session=51), Event(What.PAGE_READ, session=51), Event(What.PAGE_READ),
-        batch(at_ms=0), batch(at_ms=1), batch(at_ms=2, session=52, physical_reads=9),
-    )  # fmt: skip
+        Event(What.WAIT, session=51, duration_ns=300, wait=Wait.IO),
+        Event(What.WAIT, session=51, duration_ns=200, wait=Wait.LOG),
+        Event(What.WAIT, session=52, duration_ns=900, wait=Wait.LOCK),
+        Event(What.WAIT, duration_ns=900, wait=Wait.LOCK),
+        Event(What.PAGE_READ, session=51),
+        Event(What.PAGE_READ, session=51),
+        Event(What.PAGE_READ),
+        batch(at_ms=0),
+        batch(at_ms=1),
+        batch(at_ms=2, session=52, physical_reads=9),
+    )
     rows = statements(recorded)
     assert [(row["io_wait_ns"], row["log_wait_ns"], row["lock_wait_ns"]) for row in rows] == [
         (300, 200, 0),

@@ -1,4 +1,6 @@
-"""SQL Server: from statements one by one and counters of files to runs that agree with the recording; the truth behind a bundle is known."""
+"""SQL Server: from statements one by one and counters of files to runs that agree with the recording; the truth behind
+a bundle is known.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -263,7 +265,9 @@ def test_the_log_gets_the_bytes_that_its_file_got(tmp_path: Path) -> None:
 
 
 def engine(tmp_path: Path, text: str = "", version: str = "14", **host: object) -> Settings:
-    """Return the settings of the recorded hardware with *text* under [engine], as a server of that version was recorded."""
+    """Return the settings of the recorded hardware with *text* under [engine], as a server of that version was
+    recorded.
+    """
     known = load().manifest
     recorded = replace(known, host={**known.host, "version": version, **host})
     return settings_of(sql_server_scenario(tmp_path, engine=text), load().path, recorded, None)

@@ -1,4 +1,6 @@
-"""Texts of SQL Server are told apart without their literals, by a kernel as by the readable way, and calls run what is inside them."""
+"""Texts of SQL Server are told apart without their literals, by a kernel as by the readable way, and calls run what is
+inside them.
+"""
 
 import itertools
 
@@ -51,7 +53,13 @@ def key(text: str) -> int:
     [
         (f"exec sp_executesql N'{QUOTED}',N'@p int',@p=3", QUERY, "rpc", None, None),
         (f"EXECUTE sys.sp_executesql @stmt = N'{QUOTED}'", QUERY, "rpc", None, None),
-        (f"declare @p1 int\r\nset @p1=7\r\nexec sp_prepexec @p1 output,N'@P0 int',N'{QUOTED}',1\r\nselect @p1", QUERY, "rpc", 7, None),
+        (
+            f"declare @p1 int\r\nset @p1=7\r\nexec sp_prepexec @p1 output,N'@P0 int',N'{QUOTED}',1\r\nselect @p1",
+            QUERY,
+            "rpc",
+            7,
+            None,
+        ),
         ("exec sp_execute 7,1,N'x'", None, "rpc", None, 7),
         ("exec sp_cursorfetch 180150003,2,0,128", None, "rpc", None, 180150003),
         ("declare @p1 int\nset @p1=NULL\nexec sp_prepexec @p1 output,NULL,N'select 1'", "select 1", "rpc", None, None),
@@ -61,7 +69,7 @@ def key(text: str) -> int:
         ("exec sp_reset_connection ", None, "utility", None, None),
         ("", "", "rpc", None, None),
     ],
-)  # fmt: skip
+)
 def test_a_call_runs_what_is_inside_it(
     text: str, inner: str | None, kind: str, prepares: int | None, runs: int | None
 ) -> None:
@@ -75,13 +83,17 @@ def test_a_call_runs_what_is_inside_it(
     [
         (QUERY, PLAIN, -1),
         (f"exec sp_executesql N'{QUOTED}',N'@p int',@p=3", INNER, -1),
-        (f"declare @p1 int\r\nset @p1=7\r\nexec sp_prepexec @p1 output,N'@P0 int',N'{QUOTED}',1\r\nselect @p1", PREPARED, 7),
+        (
+            f"declare @p1 int\r\nset @p1=7\r\nexec sp_prepexec @p1 output,N'@P0 int',N'{QUOTED}',1\r\nselect @p1",
+            PREPARED,
+            7,
+        ),
         (f"declare @p1 int\r\nset @p1=7\r\nexec sp_prepexec @p1 output,NULL,N'{QUOTED}'", PREPARED, 7),
         ("exec sp_execute 7,1,N'x'", HANDLE, 7),
         ("exec sp_reset_connection", RESET, -1),
         ("exec [dbo].[Shop] @a=1", PLAIN, -1),
     ],
-)  # fmt: skip
+)
 def test_common_calls_stay_on_the_fast_path(text: str, shape: int, number: int) -> None:
     ((told, _, handle),) = found([text])
     assert (told, handle) == (shape, number)

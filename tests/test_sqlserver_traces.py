@@ -78,8 +78,12 @@ def test_trace_files_are_the_same_executions_as_their_xml(tmp_path: Path) -> Non
         start, end = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (event.start_ms, event.end_ms))
         is_timed = event.event_class != 14
         columns = {
-            "CPU": event.cpu_ms, "Reads": event.reads, "Writes": event.writes, "RowCounts": event.rows, "SPID": event.spid,
-        }  # fmt: skip
+            "CPU": event.cpu_ms,
+            "Reads": event.reads,
+            "Writes": event.writes,
+            "RowCounts": event.rows,
+            "SPID": event.spid,
+        }
         events.append(
             trc_event(
                 names[event.event_class],
@@ -167,7 +171,10 @@ def test_waits_are_ms_where_queries_are_microseconds(tmp_path: Path) -> None:
 
 
 def test_a_ring_says_what_it_has_lost(tmp_path: Path) -> None:
-    ring = '<RingBufferTarget truncated="1" processingTime="0" totalEventsProcessed="100" eventCount="8" droppedCount="5" memoryUsed="1">'
+    ring = (
+        '<RingBufferTarget truncated="1" processingTime="0" totalEventsProcessed="100" eventCount="8" droppedCount="5"'
+        ' memoryUsed="1">'
+    )
     recorded = read_text(tmp_path, ring + event_series() + "</RingBufferTarget>")
     assert recorded.dropped == {
         "events that the ring had no place for any more": 92,
@@ -178,7 +185,10 @@ def test_a_ring_says_what_it_has_lost(tmp_path: Path) -> None:
 
 
 def test_reads_and_writes_of_files_are_counted_as_left_out(tmp_path: Path) -> None:
-    read = '<event name="file_read_completed" package="sqlserver" timestamp="2026-11-22T07:00:00.885Z"><data name="size"><value>8192</value></data></event>'
+    read = (
+        '<event name="file_read_completed" package="sqlserver" timestamp="2026-11-22T07:00:00.885Z"><data'
+        ' name="size"><value>8192</value></data></event>'
+    )
     recorded = read_text(tmp_path, event_series() + read)
     assert recorded.dropped == {"reads and writes of files, which are read from .xel files alone": 1}
 
@@ -213,7 +223,10 @@ def test_characters_that_xml_has_not_are_no_damage(tmp_path: Path) -> None:
 
 def test_what_is_nested_deeply_or_very_long_costs_its_event_and_no_memory(tmp_path: Path) -> None:
     deep = '<event name="rpc_completed" package="sqlserver" timestamp="2026-11-22T07:00:00Z">' + "<a>" * 200_000
-    long = f'<event name="rpc_completed" package="x" timestamp="2026-11-22T07:00:00Z"><data name="statement"><value>{"x" * 2_000_000}'
+    long = (
+        '<event name="rpc_completed" package="x" timestamp="2026-11-22T07:00:00Z"><data'
+        f' name="statement"><value>{"x" * 2_000_000}'
+    )
     never = '<event name="' + "x" * (LONGEST_ELEMENT + (1 << 20))
     text = event_series() + deep + "</a>" * 200_000 + "</event>" + long + "</value></data></event>" + event_series()
     recorded = read_text(tmp_path, text)

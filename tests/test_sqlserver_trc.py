@@ -1,4 +1,6 @@
-"""Trace files of SQL Server are read to the last byte, in any number and order, and whatever is left of damaged ones."""
+"""Trace files of SQL Server are read to the last byte, in any number and order, and whatever is
+left of damaged ones.
+"""
 
 import csv
 import gzip
@@ -101,7 +103,8 @@ def test_a_real_file_becomes_its_statements() -> None:
         expected = [row for row in csv.DictReader(file) if row["EventName"] == "SP:StmtCompleted"]
     rows = statements(recorded)
     assert len(rows) == len(expected) == 1_679
-    # each thing that took time is counted once: what others called is not taken twice; of a few the caller did not complete
+    # each thing that took time is counted once: what others called is not taken twice; of a few the caller did not
+    # complete
     outermost_ns = sum(int(row["Duration"]) for row in expected if row["NestLevel"] == "1") * US
     assert outermost_ns <= sum(row["duration_ns"] for row in rows) < 1.003 * outermost_ns
     assert sum(int(row["Duration"]) for row in expected) * US > 1.2 * outermost_ns
@@ -117,21 +120,37 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         trc_file(
             [
                 completed(
-                    "select a from t where b = 'x'", CPU=15, Reads=7, Writes=2, RowCounts=3, TransactionID=99, StartTime=start, DatabaseName="Shop",
-                    LoginName="app", BinaryData=b"\0" * 300, EventSequence=5,
+                    "select a from t where b = 'x'",
+                    CPU=15,
+                    Reads=7,
+                    Writes=2,
+                    RowCounts=3,
+                    TransactionID=99,
+                    StartTime=start,
+                    DatabaseName="Shop",
+                    LoginName="app",
+                    BinaryData=b"\0" * 300,
+                    EventSequence=5,
                 ),
                 trc_event("RPC:Completed", TextData="exec p 1", Duration=5, EndTime=start, SPID=52),
                 trc_event("Trace Stop", StartTime=start),
             ],
             server="HOST\\SQL",
         ),
-    )  # fmt: skip
+    )
     second, first = statements(recorded)
     assert first.pop("query") in texts(recorded)
     assert first == {
-        "time_ns": EPOCH_NS + 123 * MS, "duration_ns": 900 * US, "cpu_ns": 15 * MS, "session": "51.1", "transaction": 99, "kind": "language",
-        "logical_reads": 7, "writes": 2, "rows": 3,
-    }  # fmt: skip
+        "time_ns": EPOCH_NS + 123 * MS,
+        "duration_ns": 900 * US,
+        "cpu_ns": 15 * MS,
+        "session": "51.1",
+        "transaction": 99,
+        "kind": "language",
+        "logical_reads": 7,
+        "writes": 2,
+        "rows": 3,
+    }
     assert second["time_ns"] == EPOCH_NS + 123 * MS - 5 * US
     assert second["kind"] == "rpc"
     assert [(query["text"], query.get("database")) for query in recorded.queries.values()] == [
@@ -155,9 +174,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=300)
 EVENTS = st.lists(
-    st.tuples(st.sampled_from(sorted(CLASSES)), st.dictionaries(st.sampled_from(["TextData", "HostName"]), TEXTS), st.integers(0, 2**62 - 1), st.integers(-(2**31), 2**31 - 1)),
+    st.tuples(
+        st.sampled_from(sorted(CLASSES)),
+        st.dictionaries(st.sampled_from(["TextData", "HostName"]), TEXTS),
+        st.integers(0, 2**62 - 1),
+        st.integers(-(2**31), 2**31 - 1),
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)
@@ -167,9 +191,10 @@ def test_every_column_comes_back(events: list[tuple[str, dict[str, str], int, in
     kinds = {"TextData": PLACE, "HostName": PLACE, "Duration": NUMBER, "SPID": NUMBER, "LoginName": PLACE}
     found, counts = scanned(data + entry(0xFFFC, b"\0" * 10), kinds)
     expected = [
-        {"EventClass": CLASSES[name], "Duration": long, "SPID": short} | {k: v.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") for k, v in strings.items()}
+        {"EventClass": CLASSES[name], "Duration": long, "SPID": short}
+        | {k: v.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") for k, v in strings.items()}
         for name, strings, long, short in events
-    ]  # fmt: skip
+    ]
     assert found == expected
     assert counts[LOST_BYTES] == 0
 

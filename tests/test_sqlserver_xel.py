@@ -1,4 +1,6 @@
-"""Extended Events files of SQL Server are read by their own dictionaries, to the last byte, and whatever is left of damaged ones."""
+"""Extended Events files of SQL Server are read by their own dictionaries, to the last byte, and whatever is left of
+damaged ones.
+"""
 
 import json
 import struct
@@ -182,19 +184,44 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     recorded = read(
         tmp_path,
         file_of(
-            xel_event("sql_batch_completed", 30_000, SESSION | {"database_name": "Shop"}, batch_text="select a where b=1", duration=900, cpu_time=16_000, logical_reads=7, physical_reads=3, writes=2, row_count=4),
-            xel_event("rpc_completed", 20_000, {"session_id": 52}, statement="exec sp_executesql N'select b from c where d=''x'''", duration=5, object_name="sp_executesql"),
+            xel_event(
+                "sql_batch_completed",
+                30_000,
+                SESSION | {"database_name": "Shop"},
+                batch_text="select a where b=1",
+                duration=900,
+                cpu_time=16_000,
+                logical_reads=7,
+                physical_reads=3,
+                writes=2,
+                row_count=4,
+            ),
+            xel_event(
+                "rpc_completed",
+                20_000,
+                {"session_id": 52},
+                statement="exec sp_executesql N'select b from c where d=''x'''",
+                duration=5,
+                object_name="sp_executesql",
+            ),
             xel_event("error_reported", 20_000, {"session_id": 52}, error_number=-5),
         ),
-    )  # fmt: skip
+    )
     first, second = statements(recorded)
     assert texts(recorded)[first["query"]] == "select b from c where d = ?"
     assert first["kind"] == "rpc"
     second.pop("query")
     assert second == {
-        "time_ns": EPOCH_NS + 3 * MS - 900 * US, "duration_ns": 900 * US, "cpu_ns": 16 * MS, "session": "51.1", "kind": "language",
-        "logical_reads": 7, "physical_reads": 3, "writes": 2, "rows": 4,
-    }  # fmt: skip
+        "time_ns": EPOCH_NS + 3 * MS - 900 * US,
+        "duration_ns": 900 * US,
+        "cpu_ns": 16 * MS,
+        "session": "51.1",
+        "kind": "language",
+        "logical_reads": 7,
+        "physical_reads": 3,
+        "writes": 2,
+        "rows": 4,
+    }
     assert recorded.dropped == {"events that are not imported": 1}
     assert {query.get("database") for query in recorded.queries.values()} == {"Shop", None}
 

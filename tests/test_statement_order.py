@@ -1,4 +1,6 @@
-"""In which order the statements of a transaction run: as a script has them, as they were first seen, else by what they change."""
+"""In which order the statements of a transaction run: as a script has them, as they were first seen, else by what they
+change.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -164,7 +164,9 @@ def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
 
 
 def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: Path) -> None:
-    """Nobody counted it in a commit, so it is in what the clients took outside of executions, and a run has it again."""
+    """Nobody counted it in a commit, so it is in what the clients took outside of executions, and
+    a run has it again.
+    """
     assert load.commit_wait_ns == 1_500_000  # 75 ms in 50 flushes, which is more than all commits took
     made = scenario(tmp_path, "replay.cache_state=cold")
     think_ns, plain_ns = (
@@ -338,12 +340,18 @@ def test_checkpoints_are_in_the_result(load: Load, tmp_path: Path) -> None:
 def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:
     return tuple(
         {
-            "time_ns": 1000 * number, "duration_ns": 500_000, "cpu_ns": 50_000, "session": f"s{number % 3}", "kind": "rpc",
-            "query": named(load, "UPDATE" if number % 2 else "branches"), "logical_reads": 3, "physical_reads": 1,
+            "time_ns": 1000 * number,
+            "duration_ns": 500_000,
+            "cpu_ns": 50_000,
+            "session": f"s{number % 3}",
+            "kind": "rpc",
+            "query": named(load, "UPDATE" if number % 2 else "branches"),
+            "logical_reads": 3,
+            "physical_reads": 1,
             "log_bytes": 100 if number % 2 else 0,
         }
         for number in range(90)
-    )  # fmt: skip
+    )
 
 
 def test_statements_that_were_recorded_one_by_one_need_no_synthesis(load: Load, tmp_path: Path) -> None:

@@ -107,8 +107,20 @@ def sweep_command(trace: Path, target: Path, address: str) -> list[str]:
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
     command = "import sys; from tiersim.cli.main import main; sys.argv[0] = 'tiersim'; main()"
     return [
-        sys.executable, "-c", command, "sweep", str(trace), "--on", "pcie-flash", *settings, "--keep", "-o", str(target), "--cluster", address,
-    ]  # fmt: skip
+        sys.executable,
+        "-c",
+        command,
+        "sweep",
+        str(trace),
+        "--on",
+        "pcie-flash",
+        *settings,
+        "--keep",
+        "-o",
+        str(target),
+        "--cluster",
+        address,
+    ]
 
 
 @needs_dask

@@ -81,7 +81,8 @@ def test_killed_at_random_moments_it_ends_bit_by_bit_the_same(trace: Path, tmp_p
     killed_at = []
     for kill in range(KILLS):
         process = sweeper.begin(target, workers=1 + kill % 3)
-        # some are killed while they read the trace, the others when they have done a few points more, or in the middle of one
+        # some are killed while they read the trace, the others when they have done a few points more, or in the middle
+        # of one
         more, until = points(target) + luck.randrange(0, 4), time.monotonic() + PATIENCE_S
         while points(target) < min(more, POINTS - 2) and process.is_alive() and time.monotonic() < until:
             time.sleep(0.001)

@@ -264,9 +264,19 @@ def test_only_pools_under_statements_are_screened(trace: Path, counted: Path) ->
 
 def test_a_screened_point_says_which_one_stands_for_it(counted: Path, tmp_path: Path) -> None:
     said = sweep(
-        counted, "--on", "pcie-flash", "--set", "host.cores=2", "--set", "engine.buffer_pool=32MiB..64MiB", "--screen", 0.01,
-        "-o", tmp_path / "s.sweep", "--json",
-    )  # fmt: skip
+        counted,
+        "--on",
+        "pcie-flash",
+        "--set",
+        "host.cores=2",
+        "--set",
+        "engine.buffer_pool=32MiB..64MiB",
+        "--screen",
+        0.01,
+        "-o",
+        tmp_path / "s.sweep",
+        "--json",
+    )
     rows = json.loads(said.stdout)["rows"]
     assert [row["status"] for row in rows] == ["done", "screened"]
     assert rows[1]["screened"]["by_point"] == 0

@@ -65,12 +65,27 @@ def pair(tmp_path: Path, values: Mapping[tuple[str, str], Values], seconds: int 
     data=st.data(),
 )
 def test_what_was_counted_comes_out_exactly(
-    tmp_path_factory: pytest.TempPathFactory, before: int, calls: int, seed: int, reads: float, dirtied: int, log_bytes: int,
-    images: int, data: st.DataObject,
-) -> None:  # fmt: skip
-    more = {"pages_hit": data.draw(st.integers(0, 5000)), "pages_dirtied": dirtied, "pages_written": data.draw(st.integers(0, 9)),
-            "rows": data.draw(st.integers(0, 5000)), "log_bytes": log_bytes, "log_full_page_images": images,
-            "log_records": images + 3, "temp_pages_read": 3, "temp_pages_written": 4}  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    before: int,
+    calls: int,
+    seed: int,
+    reads: float,
+    dirtied: int,
+    log_bytes: int,
+    images: int,
+    data: st.DataObject,
+) -> None:
+    more = {
+        "pages_hit": data.draw(st.integers(0, 5000)),
+        "pages_dirtied": dirtied,
+        "pages_written": data.draw(st.integers(0, 9)),
+        "rows": data.draw(st.integers(0, 5000)),
+        "log_bytes": log_bytes,
+        "log_full_page_images": images,
+        "log_records": images + 3,
+        "temp_pages_read": 3,
+        "temp_pages_written": 4,
+    }
     now = executions(calls, seed, reads=reads, **more)
     first: dict[tuple[str, str], Values] = {TWO: simple(1), **TIMED}
     whole = now
@@ -439,10 +454,17 @@ def test_commits_wait_for_the_log_only_if_its_flushes_fit_into_their_time(
 
 def test_the_statements_of_the_recording_and_those_inside_functions_are_left_out(tmp_path: Path) -> None:
     values: dict[tuple[str, str], Values] = {
-        ONE: simple(10), ("query", "1/10/f/99"): simple(70), ("query", "1/10/t/5"): simple(3), ("query", "1/10/t/6"): simple(4),
-    }  # fmt: skip
-    texts = {ONE[1]: "SELECT pg_stat FROM t WHERE a = ?", "1/10/t/5": "COPY (SELECT * FROM pg_stat_statements) TO STDOUT",
-             "1/10/t/6": "select pg_relation_size(?)", "1/10/f/99": "SELECT a FROM b"}  # fmt: skip
+        ONE: simple(10),
+        ("query", "1/10/f/99"): simple(70),
+        ("query", "1/10/t/5"): simple(3),
+        ("query", "1/10/t/6"): simple(4),
+    }
+    texts = {
+        ONE[1]: "SELECT pg_stat FROM t WHERE a = ?",
+        "1/10/t/5": "COPY (SELECT * FROM pg_stat_statements) TO STDOUT",
+        "1/10/t/6": "select pg_relation_size(?)",
+        "1/10/f/99": "SELECT a FROM b",
+    }
     made = synthesised(pair(tmp_path, {**values, ONE: simple(10)}, texts={**texts, ONE[1]: "SELECT a FROM t"}), 1)
     assert [query.entity for query in made.queries] == [ONE[1]]
     assert any(sentence.startswith("7 executions that took statistics") for sentence in made.inferred)

@@ -73,7 +73,9 @@ def test_misses_are_spread_as_a_draw_without_replacement_is() -> None:
 
 
 def hamilton(total: int, weights: list[int], most: list[int]) -> list[int]:
-    """What each gets, in fractions: those that would get more than they take get that, and the others share the rest."""
+    """What each gets, in fractions: those that would get more than they take get that, and the
+    others share the rest.
+    """
     shares: dict[int, Fraction] = {}
     while True:
         free = [index for index in range(len(weights)) if index not in shares]

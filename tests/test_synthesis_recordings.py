@@ -1,4 +1,6 @@
-"""Executions synthesised from recordings of PostgreSQL 15 and 18, against what their files say, read here a second time."""
+"""Executions synthesised from recordings of PostgreSQL 15 and 18, against what their files say, read here a second
+time.
+"""
 
 import csv
 import re

@@ -1,4 +1,6 @@
-"""Formats of one request a line or record: what hand-written files become, how they are told apart, what damage does."""
+"""Formats of one request a line or record: what hand-written files become, how they are told
+apart, what damage does.
+"""
 
 import gzip
 import hashlib
@@ -90,46 +92,105 @@ OPENCAS = "t_ns,latency_ns,op,lba_512,nsectors,ioclass\n0,83797,W,8,8,19\n35081,
 CLOUD = "version,time,op,size,lbn\n1,100,2a,512,8\n1,100,28,4096,16\n1,101,12,36,0\n1,101,35,0,0\n"
 
 TEXTS = {
-    "fio-iolog": (FIO_3, [
-        Row(0, "read", "/a/data", 8192, 4096), Row(2_000, "write", "/a/log", 0, 512), Row(5_000, "flush", "/a/log", 0, 0),
-        Row(10_000, "flush", "/a/log", 0, 0), Row(11_000, "discard", "/a/data", 0, 65536)]),
-    "fio-iolog 2": (FIO_2, [
-        Row(0, "read", "data", 0, 4096), Row(1_500_000, "write", "data", 4096, 4096), Row(2 * MS, "flush", "data", 0, 0)]),
-    "blkreplay": (BLKREPLAY, [
-        Row(0, "write", "data", 16 * 512, 8 * 512), Row(600 * MS, "write", "data", 32 * 512, 1024, 2 * MS),
-        Row(750 * MS + 1, "read", "data", 24 * 512, 1024, MS)]),
-    "disksim": (DISKSIM, [
-        Row(0, "read", "device 0", 8192, 4096), Row(1_750_000, "write", "device 1", 16384, 2048),
-        Row(2_000_001, "read", "device 1", 32768, 2048)]),
+    "fio-iolog": (
+        FIO_3,
+        [
+            Row(0, "read", "/a/data", 8192, 4096),
+            Row(2_000, "write", "/a/log", 0, 512),
+            Row(5_000, "flush", "/a/log", 0, 0),
+            Row(10_000, "flush", "/a/log", 0, 0),
+            Row(11_000, "discard", "/a/data", 0, 65536),
+        ],
+    ),
+    "fio-iolog 2": (
+        FIO_2,
+        [
+            Row(0, "read", "data", 0, 4096),
+            Row(1_500_000, "write", "data", 4096, 4096),
+            Row(2 * MS, "flush", "data", 0, 0),
+        ],
+    ),
+    "blkreplay": (
+        BLKREPLAY,
+        [
+            Row(0, "write", "data", 16 * 512, 8 * 512),
+            Row(600 * MS, "write", "data", 32 * 512, 1024, 2 * MS),
+            Row(750 * MS + 1, "read", "data", 24 * 512, 1024, MS),
+        ],
+    ),
+    "disksim": (
+        DISKSIM,
+        [
+            Row(0, "read", "device 0", 8192, 4096),
+            Row(1_750_000, "write", "device 1", 16384, 2048),
+            Row(2_000_001, "read", "device 1", 32768, 2048),
+        ],
+    ),
     "mqsim": (MQSIM, [Row(0, "read", "device 0", 8192, 4096), Row(2_500_000, "write", "device 1", 16384, 2048)]),
-    "disksim-validate": (VALIDATE, [
-        Row(0, "read", "data", 51200, 1024, 1_500_500), Row(21_500_500, "write", "data", 102400, 2048, 500_000),
-        Row(22_100_500, "read", "data", 153600, 1024, 1_000)]),
-    "etw": (ETW_US, [
-        Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "sqlservr.exe"),
-        Row(199_900, "write", "disk 1", 8192, 512, 100_000, "System"),
-        Row(399_900, "flush", "disk 1", 0, 0, 50_000, "System")]),
-    "etw in German": (ETW_DE, [
-        Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.1.exe"),
-        Row(199_900, "write", "disk 1", 8192, 512, 100_000, "System")]),
-    "etw in German, quoted": (ETW_QUOTED_DE, [
-        Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.exe"),
-        Row(1000 * S + 199_900, "write", "disk 1", 8192, 512, 100_000, "System")]),
-    "msr": (MSR, [Row(0, "read", "src1 disk 0", 8192, 4096, 10_000), Row(1_000, "write", "src1 disk 1", 0, 512, 2_000)]),
-    "systor17": (SYSTOR, [
-        Row(0, "write", "lun 3", 4096, 512), Row(1_000, "read", "lun 0", 8192, 4096, 6_475_000)]),
-    "tencent": (TENCENT, [
-        Row(0, "read", "volume 1063", 24 * 512, 1024), Row(S, "write", "volume 1058", 8192, 4096),
-        Row(S, "read", "volume 1058", 16384, 4096)]),
-    "alibaba": (ALIBABA, [
-        Row(0, "read", "device 725", 3598610432, 8192), Row(223_000, "write", "device 419", 8792731648, 16384)]),
-    "spc": (SPC, [
-        Row(0, "write", "asu 0", 20941264 * 512, 8192), Row(2_335_000, "read", "asu 0", 20939840 * 512, 8192),
-        Row(460_026_000, "write", "asu 1", 3436288 * 512, 15872)]),
-    "opencas": (OPENCAS, [Row(0, "write", "data", 4096, 4096, 83797), Row(35081, "discard", "data", 8192, 4096, 95069)]),
-    "cloudphysics-csv": (CLOUD, [
-        Row(0, "write", "data", 4096, 512), Row(0, "read", "data", 8192, 4096), Row(S, "flush", "data", 0, 0)]),
-}  # fmt: skip
+    "disksim-validate": (
+        VALIDATE,
+        [
+            Row(0, "read", "data", 51200, 1024, 1_500_500),
+            Row(21_500_500, "write", "data", 102400, 2048, 500_000),
+            Row(22_100_500, "read", "data", 153600, 1024, 1_000),
+        ],
+    ),
+    "etw": (
+        ETW_US,
+        [
+            Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "sqlservr.exe"),
+            Row(199_900, "write", "disk 1", 8192, 512, 100_000, "System"),
+            Row(399_900, "flush", "disk 1", 0, 0, 50_000, "System"),
+        ],
+    ),
+    "etw in German": (
+        ETW_DE,
+        [
+            Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.1.exe"),
+            Row(199_900, "write", "disk 1", 8192, 512, 100_000, "System"),
+        ],
+    ),
+    "etw in German, quoted": (
+        ETW_QUOTED_DE,
+        [
+            Row(0, "read", "disk 0", 4096, 1048576, 1_500_100, "a.exe"),
+            Row(1000 * S + 199_900, "write", "disk 1", 8192, 512, 100_000, "System"),
+        ],
+    ),
+    "msr": (
+        MSR,
+        [Row(0, "read", "src1 disk 0", 8192, 4096, 10_000), Row(1_000, "write", "src1 disk 1", 0, 512, 2_000)],
+    ),
+    "systor17": (SYSTOR, [Row(0, "write", "lun 3", 4096, 512), Row(1_000, "read", "lun 0", 8192, 4096, 6_475_000)]),
+    "tencent": (
+        TENCENT,
+        [
+            Row(0, "read", "volume 1063", 24 * 512, 1024),
+            Row(S, "write", "volume 1058", 8192, 4096),
+            Row(S, "read", "volume 1058", 16384, 4096),
+        ],
+    ),
+    "alibaba": (
+        ALIBABA,
+        [Row(0, "read", "device 725", 3598610432, 8192), Row(223_000, "write", "device 419", 8792731648, 16384)],
+    ),
+    "spc": (
+        SPC,
+        [
+            Row(0, "write", "asu 0", 20941264 * 512, 8192),
+            Row(2_335_000, "read", "asu 0", 20939840 * 512, 8192),
+            Row(460_026_000, "write", "asu 1", 3436288 * 512, 15872),
+        ],
+    ),
+    "opencas": (
+        OPENCAS,
+        [Row(0, "write", "data", 4096, 4096, 83797), Row(35081, "discard", "data", 8192, 4096, 95069)],
+    ),
+    "cloudphysics-csv": (
+        CLOUD,
+        [Row(0, "write", "data", 4096, 512), Row(0, "read", "data", 8192, 4096), Row(S, "flush", "data", 0, 0)],
+    ),
+}
 #: Formats without a heading, whose lines alone tell them.
 BARE = ("disksim", "mqsim", "disksim-validate", "msr", "tencent", "alibaba", "spc")
 

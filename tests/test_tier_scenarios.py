@@ -96,35 +96,94 @@ def test_the_result_says_how_much_the_cache_took(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (DATA + FLASH + 'caches = "date"', "s.toml:5: volumes.flash.caches: 'date' is not one of the volumes; did you mean 'data'?"),
-        (DATA + FLASH + 'caches = "flash"', "volumes.flash.caches: 'flash' caches another volume; name a volume that is devices"),
-        (POOL + '[volumes.more]\ndevice = "intel-p3700-800"\ncaches = "pool"', "volumes.more.caches: 'pool' is made of tiers; name"),
-        (CACHED + '[volumes.more]\ndevice = "intel-p3700-800"\ncaches = "data"', "'data' belongs to 'flash'; a volume has one"),
-        (DATA + FLASH + 'cache_mode = "read"', "s.toml:5: volumes.flash.cache_mode: goes with caches, and that is not there"),
-        (CACHED + 'cache_mode = "around"', "s.toml:6: volumes.flash.cache_mode: 'around': input should be 'read' or 'write-back'"),
-        (CACHED + 'cache_block = "1000 B"', "s.toml:6: volumes.flash.cache_block: is not a positive multiple of 512 bytes"),
+        (
+            DATA + FLASH + 'caches = "date"',
+            "s.toml:5: volumes.flash.caches: 'date' is not one of the volumes; did you mean 'data'?",
+        ),
+        (
+            DATA + FLASH + 'caches = "flash"',
+            "volumes.flash.caches: 'flash' caches another volume; name a volume that is devices",
+        ),
+        (
+            POOL + '[volumes.more]\ndevice = "intel-p3700-800"\ncaches = "pool"',
+            "volumes.more.caches: 'pool' is made of tiers; name",
+        ),
+        (
+            CACHED + '[volumes.more]\ndevice = "intel-p3700-800"\ncaches = "data"',
+            "'data' belongs to 'flash'; a volume has one",
+        ),
+        (
+            DATA + FLASH + 'cache_mode = "read"',
+            "s.toml:5: volumes.flash.cache_mode: goes with caches, and that is not there",
+        ),
+        (
+            CACHED + 'cache_mode = "around"',
+            "s.toml:6: volumes.flash.cache_mode: 'around': input should be 'read' or 'write-back'",
+        ),
+        (
+            CACHED + 'cache_block = "1000 B"',
+            "s.toml:6: volumes.flash.cache_block: is not a positive multiple of 512 bytes",
+        ),
         (CACHED + 'cache_block = "1 TB"', "volumes.flash.cache_block: is larger than the volume; write less"),
-        (CACHED + 'cache_block = "512 B"', "volumes.flash.cache_block: makes more blocks than the table of them can hold"),
-        (CACHED + 'journal = "ordered"', "s.toml:6: volumes.flash.journal: belongs to the volume that is cached, 'data'; write it"),
-        (CACHED + '[placement]\ndefault = "flash"', ("s.toml:7: placement.default: 'flash' caches 'data' and takes no requests of"
-         " its own; write 'data'")),
-        (CACHED + '[queues.hba]\ndepth = 8\nvolumes = ["flash"]', "s.toml:8: queues.hba.volumes: 'flash' caches 'data' and takes no"),
-        ('[volumes.r]\ndevice = "recorded"\n' + FLASH + 'caches = "r"', "volumes.flash.caches: 'r' is device = \"recorded\", of which"),
-        (DATA + FLASH + '[volumes.pool]\ntiers = ["flash", "date"]', "s.toml:6: volumes.pool.tiers: 'date' is not one of the volumes"),
-        (DATA + '[volumes.pool]\ntiers = ["data", "data"]', "volumes.pool.tiers: 'data' belongs to 'pool'; a volume has one"),
-        (DATA + '[volumes.pool]\ntiers = ["data"]', "s.toml:4: volumes.pool.tiers: ['data']: list should have at least 2 items"),
-        (POOL + '[placement]\ndefault = "data"', "placement.default: 'data' is a tier of 'pool' and takes no requests of its own"),
-        (POOL + 'stripe = "32 KiB"', "s.toml:7: volumes.pool.stripe: belongs to the volumes that are its tiers; write it there"),
-        (DATA + 'journal = "ordered"\n' + POOL.removeprefix(DATA), "s.toml:3: volumes.data.journal: belongs to the volume with"),
+        (
+            CACHED + 'cache_block = "512 B"',
+            "volumes.flash.cache_block: makes more blocks than the table of them can hold",
+        ),
+        (
+            CACHED + 'journal = "ordered"',
+            "s.toml:6: volumes.flash.journal: belongs to the volume that is cached, 'data'; write it",
+        ),
+        (
+            CACHED + '[placement]\ndefault = "flash"',
+            "s.toml:7: placement.default: 'flash' caches 'data' and takes no requests of its own; write 'data'",
+        ),
+        (
+            CACHED + '[queues.hba]\ndepth = 8\nvolumes = ["flash"]',
+            "s.toml:8: queues.hba.volumes: 'flash' caches 'data' and takes no",
+        ),
+        (
+            '[volumes.r]\ndevice = "recorded"\n' + FLASH + 'caches = "r"',
+            "volumes.flash.caches: 'r' is device = \"recorded\", of which",
+        ),
+        (
+            DATA + FLASH + '[volumes.pool]\ntiers = ["flash", "date"]',
+            "s.toml:6: volumes.pool.tiers: 'date' is not one of the volumes",
+        ),
+        (
+            DATA + '[volumes.pool]\ntiers = ["data", "data"]',
+            "volumes.pool.tiers: 'data' belongs to 'pool'; a volume has one",
+        ),
+        (
+            DATA + '[volumes.pool]\ntiers = ["data"]',
+            "s.toml:4: volumes.pool.tiers: ['data']: list should have at least 2 items",
+        ),
+        (
+            POOL + '[placement]\ndefault = "data"',
+            "placement.default: 'data' is a tier of 'pool' and takes no requests of its own",
+        ),
+        (
+            POOL + 'stripe = "32 KiB"',
+            "s.toml:7: volumes.pool.stripe: belongs to the volumes that are its tiers; write it there",
+        ),
+        (
+            DATA + 'journal = "ordered"\n' + POOL.removeprefix(DATA),
+            "s.toml:3: volumes.data.journal: belongs to the volume with",
+        ),
         (POOL + 'extent = "1000 KiB"', "s.toml:7: volumes.pool.extent: is not a positive multiple of 1 MiB"),
         (POOL + 'extent = "400 GiB"', "volumes.pool.extent: is larger than the tier 'data'; write less"),
         (POOL + 'migration_rate = "40 MB"', "s.toml:7: volumes.pool.migration_rate: '40 MB' is not a data rate"),
-        (POOL + 'device = "aws-gp3"', "s.toml:7: volumes.pool.device: a volume has either a device, or two volumes as tiers"),
-        (POOL + 'caches = "data"', "s.toml:7: volumes.pool.caches: a volume that is made of tiers cannot cache; name one"),
+        (
+            POOL + 'device = "aws-gp3"',
+            "s.toml:7: volumes.pool.device: a volume has either a device, or two volumes as tiers",
+        ),
+        (
+            POOL + 'caches = "data"',
+            "s.toml:7: volumes.pool.caches: a volume that is made of tiers cannot cache; name one",
+        ),
         ("[volumes.d]\nqueue_depth = 2", "s.toml:1: volumes.d: the key 'device' is required and not there"),
         (DATA + 'extent = "1 GiB"', "s.toml:3: volumes.data.extent: goes with tiers, and that is not there"),
     ],
-)  # fmt: skip
+)
 def test_a_scenario_with_a_mistake(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "s.toml").write_text(text)
     with pytest.raises(ScenarioError) as error:

@@ -228,7 +228,9 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
 
 @pytest.mark.parametrize(("slower", "verdict"), [(1.04, "steady"), (1.2, "behind"), (3.0, "behind")])
 def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, verdict: str) -> None:
-    """They end with the recording, or a pause sooner; what they did in its time says how long all of it would have taken."""
+    """They end with the recording, or a pause sooner; what they did in its time says how long all of it would have
+    taken.
+    """
     span_ns = 100_000_000_000
     metrics = new_metrics(len(CATEGORIES), 1, RESOURCES, 241, -(-span_ns // 240))
     metrics.completions[:240, 0] = metrics.arrivals[:240, 0] = round(100 / slower)

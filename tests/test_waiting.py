@@ -1,4 +1,6 @@
-"""Replay that keeps causes: against queueing networks that have exact solutions, against recordings, against its own rules."""
+"""Replay that keeps causes: against queueing networks that have exact solutions, against recordings, against its own
+rules.
+"""
 
 import gzip
 from collections.abc import Sequence
@@ -147,7 +149,9 @@ def test_a_pause_ends_a_visit_and_lets_a_late_stream_catch_up(tmp_path: Path) ->
 
 
 def test_on_the_recorded_latencies_every_request_starts_when_it_did(tmp_path: Path) -> None:
-    """Sessions of one thread with a constant latency, and a writer that keeps their pace: the recording itself comes out."""
+    """Sessions of one thread with a constant latency, and a writer that keeps their pace: the recording itself comes
+    out.
+    """
     sessions = closed_recording(5, 300, 81_920, 700_000.0)
     writes = np.sort(np.random.default_rng(4).integers(0, 2 * 10**8, 500))
     rows = rows_of(
@@ -190,10 +194,13 @@ def test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded(tmp_pat
     """One write each 100 µs, of 250 µs: three at a time, on slower disks, too."""
     sessions = closed_recording(1, 100, 80_000, 20_000)
     rows = rows_of(
-        np.concatenate([sessions["time_ns"], np.arange(300) * 100_000]), np.repeat([80_000, 250_000], [100, 300]),
-        np.repeat([0, 1], [100, 300]), op=np.repeat([READ, WRITE], [100, 300]), flags=np.repeat([FLAG_SYNC, 0], [100, 300]),
+        np.concatenate([sessions["time_ns"], np.arange(300) * 100_000]),
+        np.repeat([80_000, 250_000], [100, 300]),
+        np.repeat([0, 1], [100, 300]),
+        op=np.repeat([READ, WRITE], [100, 300]),
+        flags=np.repeat([FLAG_SYNC, 0], [100, 300]),
         offset_bytes=np.random.default_rng(1).integers(0, 10**6, 400) * 8192,
-    )  # fmt: skip
+    )
     path = write_recording(tmp_path, rows, streams=["backend 1", "checkpointer"])
     result = run(path, "15k-raid10", writers="clock")
     assert result.summary["replay"]["writers"] == 1
@@ -244,7 +251,9 @@ def test_a_faster_run_has_a_higher_throughput(tmp_path: Path) -> None:
 
 
 def test_clients_that_are_given_ask_one_thing_at_a_time(tmp_path: Path) -> None:
-    """A recording without latencies: nobody knows who waited for what, until somebody says how many clients there are."""
+    """A recording without latencies: nobody knows who waited for what, until somebody says how
+    many clients there are.
+    """
     path = write_recording(tmp_path, rows_of(np.arange(3000) * 10**6, -1, offset_bytes=np.arange(3000) * 81920))
     with pytest.raises(ScenarioError, match="latencies of 0 % of its requests; write clients"):
         run(path, "aws-gp3", mode="closed")
@@ -324,7 +333,9 @@ def import_shared(folder: Path, sources: Sequence[Path]) -> Path:
 def test_a_limit_on_reads_costs_what_it_cost(
     shared: Path, tmp_path: Path, load: str, fast_tps: float, limited_tps: float
 ) -> None:
-    """pgbench on a fast device and with 400 reads a second: the shortfall in transactions, from the fast recording alone."""
+    """pgbench on a fast device and with 400 reads a second: the shortfall in transactions, from the fast recording
+    alone.
+    """
     source = shared / f"postgres/ab/{load}_fast_1/tracefs_stream.bin.gz"
     path = import_shared(tmp_path, [source])
     limited = scenario('[volumes.data]\ndevice = "reads.toml"\n', tmp_path)

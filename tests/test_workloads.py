@@ -51,7 +51,7 @@ device = "other.toml"
 [placement]
 default = "data"
 {placement}
-"""
+"""  # noqa: E501
 
 
 def run(
@@ -80,7 +80,9 @@ def took_ms(summary: Mapping[str, Any], statement: str) -> float:
 
 
 def test_a_backup_and_its_restore_pass_their_window(tmp_path: Path) -> None:
-    """40 buffers full, 4 at a time, 3 ms to read and 2 ms to write each: ten rounds of 5 ms. That of the other relation holds 100 pages."""
+    """40 buffers full, 4 at a time, 3 ms to read and 2 ms to write each: ten rounds of 5 ms. That of the other relation
+    holds 100 pages.
+    """
     text = """
 [relations.large]
 pages = 4992
@@ -159,7 +161,9 @@ think = "700 ms"
 def test_what_is_run_does_not_depend_on_passes_that_nobody_comes_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients who think have the passes that they may come to; rows are drawn, and the pool is warmed, as if they had all that are planned."""
+    """Clients who think have the passes that they may come to; rows are drawn, and the pool is warmed, as if they had
+    all that are planned.
+    """
     laid: list[int] = []
     found = []
 
@@ -179,7 +183,9 @@ def test_what_is_run_does_not_depend_on_passes_that_nobody_comes_to(
 
 
 def test_no_client_runs_out_of_the_passes_that_it_may_come_to(tmp_path: Path) -> None:
-    """Statements take next to no time, so passes begin just behind their thinking times: at 0, 250, 500 and 750 ms, and none at 1 s."""
+    """Statements take next to no time, so passes begin just behind their thinking times: at 0, 250, 500 and 750 ms, and
+    none at 1 s.
+    """
     text = """
 [statements.work]
 does = [{ compute = "0 ms" }]
@@ -192,7 +198,9 @@ think = "250 ms"
 
 
 def test_clients_go_round_until_the_duration_is_over(tmp_path: Path) -> None:
-    """Four clients with 1 ms of CPU and 9 ms of thinking: 100 a second each; there are far more passes than they begin with."""
+    """Four clients with 1 ms of CPU and 9 ms of thinking: 100 a second each; there are far more passes than they begin
+    with.
+    """
     text = """
 [statements.work]
 does = [{ compute = "1 ms" }]

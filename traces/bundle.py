@@ -29,7 +29,8 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "uint8": pa.uint8(), "text": _TEXT}
 ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) for c in REQUEST_COLUMNS])
 
-# Half the size and half the time of Parquet's defaults: counters are stored as differences, columns of few values as codes.
+# Half the size and half the time of Parquet's defaults: counters are stored as differences, columns of few values as
+# codes.
 _DELTA_COLUMNS = ("time_ns", "offset_bytes", "issue_ns", "command", "latency_ns")
 #: Larger values are mistakes, and sums of smaller ones fit int64.
 MOST = 1 << 60
@@ -195,7 +196,8 @@ def _nullable(values: NDArray[Any], null: int = NOT_MEASURED) -> pa.Array:
 def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[RequestWriter, dict[str, Any]]]:
     """Yield a writer and the manifest fields to fill; the bundle appears at *target* only when the block ends well.
 
-    ``requests``, ``references`` and ``span_ns`` are filled in from the rows. Raises OutputError, see :func:`tiersim.files.whole_folder`.
+    ``requests``, ``references`` and ``span_ns`` are filled in from the rows. Raises OutputError, see
+    :func:`tiersim.files.whole_folder`.
     """
     with whole_folder(target, force=force) as folder:
         writer = RequestWriter(folder / "requests.parquet")
@@ -211,7 +213,8 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of the bundle in *folder*, with checksums of all files once it has ended, replacing one that is there.
+    """Write the manifest of the bundle in *folder*, with checksums of all files once it has ended, replacing one that
+    is there.
 
     Raises OutputError.
     """
@@ -229,7 +232,9 @@ class Bundle:
     """A trace bundle opened for reading; whatever wrote it, what comes out has the types of :class:`Requests`."""
 
     def __init__(self, path: Path, table: Path | None = None) -> None:
-        """Open the bundle folder at *path*; raises TraceError when it is not one. Its requests may lie in a *table* elsewhere."""
+        """Open the bundle folder at *path*; raises TraceError when it is not one. Its requests may lie in a *table*
+        elsewhere.
+        """
         self.path = path
         self._table_path = table or part_of(path, "requests.parquet")
         try:
@@ -253,8 +258,8 @@ class Bundle:
             raise TraceError(f"{self.path}: holds page references and no requests; use it with cache studies")
         if (self.manifest.statements or self.manifest.snapshots) and not self.rows:
             raise TraceError(
-                f"{self.path}: holds statements and counters and no requests; record the block device too (tiersim record "
-                "blktrace) and import both together"
+                f"{self.path}: holds statements and counters and no requests; record the block device too (tiersim"
+                " record blktrace) and import both together"
             )
 
     def requests(self) -> Requests:

@@ -23,7 +23,9 @@ _AGAIN = "import the recording again"
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length by name: int64 with NOT_KNOWN (-1) for null, texts as int32 codes into ``words`` (-1: null)."""
+    """Columns of equal length by name: int64 with NOT_KNOWN (-1) for null, texts as int32 codes into ``words`` (-1:
+    null).
+    """
 
     columns: Mapping[str, NDArray[Any]]
     words: Mapping[str, Sequence[str]]
@@ -147,6 +149,7 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
             raise
         except (pa.ArrowException, ValueError):
             raise TraceError(
-                f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without loss"
+                f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without"
+                " loss"
             ) from None
     return Table(arrays, words)

@@ -1,4 +1,5 @@
-"""The words of ``statistics.parquet``: what is counted, under which names, in which units, whatever the source calls it.
+"""The words of ``statistics.parquet``: what is counted, under which names, in which units, whatever the source calls
+it.
 
 A source's own names are known to its reader alone. ``docs/statistics.md`` is this module for people.
 """
@@ -31,11 +32,11 @@ SUBJECTS: Mapping[str, Subject] = {
     "query": Subject(
         "database/user/toplevel/query identifier of the source",
         _words(
-            "calls exec_ms plans plan_ms rows pages_hit pages_read pages_dirtied pages_written local_pages_hit "
-            "local_pages_read local_pages_dirtied local_pages_written temp_pages_read temp_pages_written read_ms write_ms "
-            "local_read_ms local_write_ms temp_read_ms temp_write_ms log_records log_full_page_images log_bytes "
-            "log_buffers_full jit_functions jit_ms workers_planned workers_launched cpu_ms cpu_user_ms cpu_system_ms "
-            "device_read_bytes device_written_bytes"
+            "calls exec_ms plans plan_ms rows pages_hit pages_read pages_dirtied pages_written local_pages_hit"
+            " local_pages_read local_pages_dirtied local_pages_written temp_pages_read temp_pages_written read_ms"
+            " write_ms local_read_ms local_write_ms temp_read_ms temp_write_ms log_records log_full_page_images"
+            " log_bytes log_buffers_full jit_functions jit_ms workers_planned workers_launched cpu_ms cpu_user_ms"
+            " cpu_system_ms device_read_bytes device_written_bytes"
         ),
         _words(
             "exec_min_ms exec_max_ms exec_mean_ms exec_stddev_ms plan_min_ms plan_max_ms plan_mean_ms plan_stddev_ms"
@@ -46,10 +47,11 @@ SUBJECTS: Mapping[str, Subject] = {
     "database": Subject(
         "name; * is all of a server together",
         _words(
-            "commits rollbacks pages_hit pages_read read_ms write_ms rows_returned rows_fetched rows_inserted rows_updated "
-            "rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms idle_in_transaction_ms sessions "
-            "sessions_abandoned sessions_fatal sessions_killed cpu_user_ms cpu_system_ms device_read_bytes "
-            "device_written_bytes transactions write_transactions batches pages_looked_up pages_read_ahead pages_written"
+            "commits rollbacks pages_hit pages_read read_ms write_ms rows_returned rows_fetched rows_inserted"
+            " rows_updated rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms"
+            " idle_in_transaction_ms sessions sessions_abandoned sessions_fatal sessions_killed cpu_user_ms"
+            " cpu_system_ms device_read_bytes device_written_bytes transactions write_transactions batches"
+            " pages_looked_up pages_read_ahead pages_written"
         ),
         _words("backends page_life_s"),
         _words("since"),
@@ -57,18 +59,18 @@ SUBJECTS: Mapping[str, Subject] = {
     "relation": Subject(  # a table: of its heap alone unless the name says otherwise; an index: of itself
         "schema.name",
         _words(
-            "pages_hit pages_read index_pages_hit index_pages_read toast_pages_hit toast_pages_read toast_index_pages_hit "
-            "toast_index_pages_read sequential_scans sequential_rows index_scans index_rows index_entries rows_inserted "
-            "rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes autoanalyzes "
-            "page_io_latch_waits page_io_latch_wait_ms"
+            "pages_hit pages_read index_pages_hit index_pages_read toast_pages_hit toast_pages_read"
+            " toast_index_pages_hit toast_index_pages_read sequential_scans sequential_rows index_scans index_rows"
+            " index_entries rows_inserted rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes"
+            " autoanalyzes page_io_latch_waits page_io_latch_wait_ms"
         ),
         _words("pages rows size_bytes rows_live rows_dead rows_modified"),
         _words("kind table path identifier"),
     ),
     "column": Subject("schema.table.column", frozenset(), _words("correlation distinct null_share width_bytes")),
     "pool": Subject(  # pages that the buffer pool holds, by usage count 0 to 5
-        "relation/usage count/clean or dirty ('//unused' holds nothing); a relation alone where usage counts are not told; * is "
-        "all relations together, */usage count those of it",
+        "relation/usage count/clean or dirty ('//unused' holds nothing); a relation alone where usage counts are not"
+        " told; * is all relations together, */usage count those of it",
         frozenset(),
         _words("pages pages_dirty usage_mean pages_pinned pages_unused"),
         complete=True,
@@ -76,8 +78,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "io": Subject(
         "backend/object/context",
         _words(
-            "reads read_bytes read_ms writes written_bytes write_ms writebacks writeback_ms extends extended_bytes extend_ms "
-            "pages_hit evictions reuses flushes flush_ms"
+            "reads read_bytes read_ms writes written_bytes write_ms writebacks writeback_ms extends extended_bytes"
+            " extend_ms pages_hit evictions reuses flushes flush_ms"
         ),
         texts=_words("since"),
     ),
@@ -90,7 +92,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "log": Subject(
         "log; of one database alone, its name",
         _words(
-            "records full_page_images full_page_image_bytes bytes buffers_full writes write_ms flushes flush_ms flush_waits"
+            "records full_page_images full_page_image_bytes bytes buffers_full writes write_ms flushes flush_ms"
+            " flush_waits"
         ),
         _words("position_bytes flush_wait_ms"),  # in the log, of its end; waited for flushes lately
         _words("since"),
@@ -98,7 +101,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "checkpointer": Subject(
         "checkpointer",
         _words(
-            "timed requested done restart_timed restart_requested restart_done write_ms flush_ms pages_written other_pages_written indirect_pages_written"
+            "timed requested done restart_timed restart_requested restart_done write_ms flush_ms pages_written"
+            " other_pages_written indirect_pages_written"
         ),
         texts=_words("since"),
     ),
@@ -113,7 +117,8 @@ SUBJECTS: Mapping[str, Subject] = {
         "1, 2, 3 ... in order of time",
         frozenset(),
         _words(
-            "pages write_ms flush_ms total_ms files longest_flush_ms average_flush_ms distance_bytes estimate_bytes log_files_added log_files_removed log_files_recycled"
+            "pages write_ms flush_ms total_ms files longest_flush_ms average_flush_ms distance_bytes estimate_bytes"
+            " log_files_added log_files_removed log_files_recycled"
         ),
         _words("trigger"),
     ),
@@ -139,8 +144,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "device": Subject(
         "name",
         _words(
-            "reads reads_merged read_bytes read_ms writes writes_merged written_bytes write_ms busy_ms queue_ms discards "
-            "discarded_bytes discard_ms flushes flush_ms"
+            "reads reads_merged read_bytes read_ms writes writes_merged written_bytes write_ms busy_ms queue_ms"
+            " discards discarded_bytes discard_ms flushes flush_ms"
         ),
         # means over the time since the snapshot before
         _words(
@@ -161,7 +166,8 @@ SUBJECTS: Mapping[str, Subject] = {
         "host",
         frozenset(),
         _words(
-            "total_bytes free_bytes available_bytes cached_bytes dirty_bytes writeback_bytes engine_bytes engine_target_bytes"
+            "total_bytes free_bytes available_bytes cached_bytes dirty_bytes writeback_bytes engine_bytes"
+            " engine_target_bytes"
         ),
     ),
 }

@@ -1,4 +1,6 @@
-"""What counters grew by from snapshot to snapshot, and what happened to them in between: resets, evictions, restarts."""
+"""What counters grew by from snapshot to snapshot, and what happened to them in between: resets,
+evictions, restarts.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +30,8 @@ class Change:
 class Differences:
     """A recording's snapshots taken together.
 
-    ``span_ns`` is the time between the first and the last snapshot that counts of each subject, None when it was not noted; ``snapshots``
-    how many there were of it. Of a subject that was seen once nothing has grown.
+    ``span_ns`` is the time between the first and the last snapshot that counts of each subject, None when it was not
+    noted; ``snapshots`` how many there were of it. Of a subject that was seen once nothing has grown.
     """
 
     changes: dict[str, dict[str, Change]] = field(default_factory=dict)
@@ -51,17 +53,18 @@ class Differences:
         if self.restarts:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
             said.append(
-                f"the server was restarted {times} between snapshots: counts between the last snapshot before and the restart are lost"
+                f"the server was restarted {times} between snapshots: counts between the last snapshot before and the"
+                " restart are lost"
             )
         for subject, entities in sorted(self.resets.items()):
             said.append(
-                f"{subject}: the counters of {_named(entities)} were reset between snapshots: counts between the last snapshot "
-                "before and the reset are lost"
+                f"{subject}: the counters of {_named(entities)} were reset between snapshots: counts between the last"
+                " snapshot before and the reset are lost"
             )
         for subject, entities in sorted(self.evicted.items()):
             said.append(
-                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since the last "
-                "snapshot that has them are lost"
+                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
+                " the last snapshot that has them are lost"
             )
         return said
 
@@ -98,9 +101,9 @@ _Before = dict[_Track, tuple[int | None, dict[str, Values]]]
 def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
     """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
 
-    What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter fell)
-    counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was evicted before
-    it came back.
+    What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter
+    fell) counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was
+    evicted before it came back.
     """
     stepping = Stepping()
     for snapshot in snapshots:
@@ -206,7 +209,8 @@ def _step(
 ) -> Step:
     """Return what a subject's entities grew by since the snapshot before, of which there may be none.
 
-    *emptied*: all of them were removed in between, and those that do not say themselves since when they count began anew.
+    *emptied*: all of them were removed in between, and those that do not say themselves since when they count began
+    anew.
     """
     counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
     grown: dict[str, dict[str, Decimal]] = {}

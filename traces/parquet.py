@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError, reason
 
-# Its own pool gives memory back to the system after each block, which has to clear it for the next: a third of the time of reading.
+# Its own pool gives memory back to the system after each block, which has to clear it for the next: a third of the time
+# of reading.
 pa.set_memory_pool(pa.system_memory_pool())
 
-#: What pyarrow raises for what it cannot read, and among it where memory does not suffice, which is no damage; ValueError: texts that are no UTF-8, among them names of columns.
+#: What pyarrow raises for what it cannot read, and among it where memory does not suffice, which is no damage;
+#: ValueError: texts that are no UTF-8, among them names of columns.
 DAMAGE = (pa.ArrowException, ValueError, OSError)
 #: A table that is read whole has fewer rows; one that says it has more, in a file that may be tiny, is not even begun.
 MOST_ROWS = 1 << 27
@@ -21,7 +23,8 @@ MOST_ROWS = 1 << 27
 def open_parquet(path: Path, again: str) -> pq.ParquetFile:
     """Open the Parquet file at *path*; *again* is what to do where it is damaged.
 
-    Raises FileNotFoundError when there is none, TraceError when it cannot be read. Columns have been looked at when it returns.
+    Raises FileNotFoundError when there is none, TraceError when it cannot be read. Columns have been looked at when it
+    returns.
     """
     try:
         file = pq.ParquetFile(path, memory_map=False)

@@ -1,7 +1,7 @@
 """Query texts without their literals, and fingerprints that are the same wherever a query was recorded.
 
-Literals are customers' data: strings, numbers, dollar-quoted bodies, and what follows SET ... TO. Comments go, too: they carry
-tags of applications. A text that was cut off inside a literal ends there.
+Literals are customers' data: strings, numbers, dollar-quoted bodies, and what follows SET ... TO. Comments go, too:
+they carry tags of applications. A text that was cut off inside a literal ends there.
 """
 
 import hashlib
@@ -40,7 +40,8 @@ _COMMENT = re.compile(r"--[^\n]*|/\*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _SIGN = re.compile(r"::|<>|<=|>=|!=|\|\||->>|->|#>>|#>|@>|<@|:=|.", re.DOTALL)
 
-#: Where these stand, what is a literal is told only by reading all before it: names in quotes, comments, escapes, dollar quotes.
+#: Where these stand, what is a literal is told only by reading all before it: names in quotes, comments, escapes,
+#: dollar quotes.
 _NOT_SIMPLE = re.compile(r'["\\\[]|--|/\*|\$(?!\d)')
 _SIMPLE = re.compile(r"'[^']*'|(?<![\w$#@:.])\d+(?:\.\d+)?(?![\w$#@.])")
 
@@ -78,7 +79,9 @@ NO_OPERANDS = frozenset(
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a query, comments and space left out. Takes any text, in time that grows with its length alone."""
+    """Yield the tokens of a query, comments and space left out. Takes any text, in time that grows with its length
+    alone.
+    """
     text = text[:LONGEST]
     place, end, before = 0, len(text), ""
     while place < end:
@@ -134,7 +137,8 @@ def without_literals(text: str) -> str:
 
 
 def skeleton(text: str) -> str | None:
-    """Return a query without its plainest literals, many times faster than it is read: texts that share it are one query.
+    """Return a query without its plainest literals, many times faster than it is read: texts that share it are one
+    query.
 
     None where that cannot be told so cheaply. Shorter than LONGEST, and not what is shown to anybody.
     """
@@ -148,8 +152,8 @@ def _cut(found: re.Match[str]) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return 16 hexadecimal digits that tell a query from others: the same for every text that differs in literals, case of
-    words and space alone, so that what PostgreSQL, a log and another recording say of a query comes together.
+    """Return 16 hexadecimal digits that tell a query from others: the same for every text that differs in literals,
+    case of words and space alone, so that what PostgreSQL, a log and another recording say of a query comes together.
     """
     words = [word if kind is Kind.QUOTED else word.lower() for kind, word in _shortened(list(tokens(text)))]
     while words and words[-1] == ";":
@@ -158,7 +162,9 @@ def fingerprint(text: str) -> str:
 
 
 def _shortened(found: list[Token]) -> list[Token]:
-    """Return tokens with signs of numbers taken into them, lists and rows of literals as one, and the values of SET hidden."""
+    """Return tokens with signs of numbers taken into them, lists and rows of literals as one, and the values of SET
+    hidden.
+    """
     short: list[Token] = []
     setting = bool(found) and (found[0][1].lower() == "set" or _alters_setting(found))
     hidden = False

@@ -1,4 +1,6 @@
-"""Page references of a bundle, ``references.parquet``: which pages were asked for, in which order; what cache studies need."""
+"""Page references of a bundle, ``references.parquet``: which pages were asked for, in which order; what cache studies
+need.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,8 +32,8 @@ _DICTIONARY_COLUMNS = [c.name for c in REFERENCE_COLUMNS if c.kind == "text"]
 class References:
     """A block of references in their order, as columns of equal length.
 
-    int64 ``time_ns``, ``statement`` and ``length_bytes`` hold NOT_KNOWN (-1) where nothing was recorded; ``page`` may be any
-    number; ``relation`` and ``kind`` are int32 codes into the names and REFERENCE_KINDS (-1: not known).
+    int64 ``time_ns``, ``statement`` and ``length_bytes`` hold NOT_KNOWN (-1) where nothing was recorded; ``page`` may
+    be any number; ``relation`` and ``kind`` are int32 codes into the names and REFERENCE_KINDS (-1: not known).
     """
 
     time_ns: NDArray[np.int64]

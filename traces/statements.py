@@ -1,4 +1,6 @@
-"""Statements and queries of a bundle: ``statements.parquet``, one row an execution, and ``queries.parquet``, one a query."""
+"""Statements and queries of a bundle: ``statements.parquet``, one row an execution, and ``queries.parquet``, one a
+query.
+"""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -14,7 +16,8 @@ QUERIES = "queries.parquet"
 def read_statements(folder: Path, names: Collection[str] | None = None) -> Table:
     """Return the statements of the bundle in *folder*, in order of their starts; none if it has no such table.
 
-    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see :func:`tiersim.traces.bundle_tables.read_table`.
+    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see
+    :func:`tiersim.traces.bundle_tables.read_table`.
     """
     columns = [column for column in STATEMENT_COLUMNS if names is None or column.name in names]
     return read_table(part_of(folder, STATEMENTS), columns)

@@ -1,4 +1,5 @@
-"""Counter snapshots of a bundle, ``statistics.parquet``: one row a snapshot and counter, to the last digit of the source.
+"""Counter snapshots of a bundle, ``statistics.parquet``: one row a snapshot and counter, to the last digit of the
+source.
 
 While a recording goes on they are files of their own, in the folder ``statistics``, in order of their names.
 """
@@ -134,7 +135,8 @@ def storable(value: Decimal) -> Decimal | None:
 
 
 def read_snapshots(folder: Path) -> Iterator[Snapshot]:
-    """Yield the snapshots of the bundle in *folder*, none if it has no such table; raises TraceError naming what is wrong.
+    """Yield the snapshots of the bundle in *folder*, none if it has no such table; raises TraceError naming what is
+    wrong.
 
     The parts count where a recording did not come to its end, and left them instead of the table.
     """

@@ -1,7 +1,8 @@
 """Measure what one more request costs, import and replay: ``python -m benchmarks.ingest`` prints the table.
 
-Each step is a command of its own, on 1 million and on 4 million requests: the difference, by 3 million, is the cost of a request, without
-that of starting. CPU time, user and system, the median of the rounds. A quarter of an hour, and 6 GB of disk.
+Each step is a command of its own, on 1 million and on 4 million requests: the difference, by 3 million, is the cost of
+a request, without that of starting. CPU time, user and system, the median of the rounds. A quarter of an hour, and 6 GB
+of disk.
 """
 
 import argparse

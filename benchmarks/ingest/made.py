@@ -1,6 +1,7 @@
 """Writes the same requests as a recording of blktrace, as a trace of DiskSim, and as a bundle.
 
-64 sessions ask for 8 KiB anywhere in 80 GB, 70 % reads, each for its next page some time after it has got the one before.
+64 sessions ask for 8 KiB anywhere in 80 GB, 70 % reads, each for its next page some time after it has got the one
+before.
 """
 
 from collections.abc import Callable
@@ -19,10 +20,17 @@ _BUSY_SHARE = 1 / 16
 #: include/uapi/linux/blktrace_api.h: struct blk_io_trace, version 7, its actions and the categories of each.
 _RECORD = np.dtype(
     [
-        *(("magic", "<u4"), ("sequence", "<u4"), ("time", "<u8"), ("sector", "<u8"), ("bytes", "<u4"), ("action", "<u4")),
+        *(
+            ("magic", "<u4"),
+            ("sequence", "<u4"),
+            ("time", "<u8"),
+            ("sector", "<u8"),
+            ("bytes", "<u4"),
+            ("action", "<u4"),
+        ),
         *(("pid", "<u4"), ("device", "<u4"), ("cpu", "<u4"), ("error", "<u2"), ("pdu_len", "<u2")),
     ]
-)  # fmt: skip
+)
 _MAGIC, _DEVICE = 0x65617407, 8 << 20 | 16
 _READ, _WRITE, _QUEUE, _ISSUE, _COMPLETE = 1 << 16, 10 << 16, 1 << 20, 1 << 22, 1 << 23
 #: Queue, get a request, insert, issue, complete: what the kernel notes of each, and when, in ns after it was queued.

@@ -1,7 +1,8 @@
 """Measure how cost grows with size: ``python -m benchmarks.load`` for all cases, or for those that are named.
 
-Each command is a process of its own, in a folder that is gone afterwards; what it cost is kept in results.json beside this, and put as a
-table into docs/performance.md by --table. About an hour and 15 GB of memory for all; --largest adds the sizes that take long by themselves.
+Each command is a process of its own, in a folder that is gone afterwards; what it cost is kept in results.json beside
+this, and put as a table into docs/performance.md by --table. About an hour and 15 GB of memory for all; --largest adds
+the sizes that take long by themselves.
 """
 
 import argparse

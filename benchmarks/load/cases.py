@@ -15,7 +15,9 @@ Step = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """Steps at several *sizes*; *start* is a size that costs next to nothing by itself. ``made`` is the input that is written before, if any."""
+    """Steps at several *sizes*; *start* is a size that costs next to nothing by itself. ``made`` is the input that is
+    written before, if any.
+    """
 
     name: str
     unit: str

@@ -1,4 +1,5 @@
-"""So many requests that nobody recorded, made block by block, through the compiled engine: reads and writes at random on 16 disks.
+"""So many requests that nobody recorded, made block by block, through the compiled engine: reads and writes at random
+on 16 disks.
 
 ``python -m benchmarks.load.generated COUNT`` fails when one of them is lost.
 """

@@ -8,9 +8,11 @@ _ABOVE = 0.1
 
 
 def exponent(sizes: Sequence[int], costs: Sequence[float], start: float) -> float | None:
-    """Return k of cost = start + b x size^k by least squares of the logarithms; None where less than two sizes cost more than the *start*.
+    """Return k of cost = start + b x size^k by least squares of the logarithms; None where less than two sizes cost
+    more than the *start*.
 
-    *start* is what a hundredth part of an input, or less, costs: imports, compiled code read from disk, the page's own scripts.
+    *start* is what a hundredth part of an input, or less, costs: imports, compiled code read from disk, the page's own
+    scripts.
 
     >>> exponent([10, 100, 1000], [2.0, 11.0, 101.0], 1.0)
     1.0

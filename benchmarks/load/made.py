@@ -1,4 +1,5 @@
-"""Writes the inputs: ``python -m benchmarks.load.made KIND SIZE`` into the folder that it is started in, over what is there.
+"""Writes the inputs: ``python -m benchmarks.load.made KIND SIZE`` into the folder that it is started in, over what is
+there.
 
 All are made up, the same each time. What grows with SIZE is what the case is about; all else stays as it is.
 """
@@ -90,7 +91,9 @@ def files(size: int) -> None:
 
 
 def sessions(size: int) -> None:
-    """Write a bundle of *size* sessions with 20 requests each, and a workload of as many clients, who think for a second."""
+    """Write a bundle of *size* sessions with 20 requests each, and a workload of as many clients, who think for a
+    second.
+    """
     luck = np.random.default_rng(3)
     shape = (size, _REQUESTS_OF_A_SESSION)
     started = np.cumsum(luck.exponential(1e9, shape).astype(np.int64) + _LATENCY_NS, axis=1).ravel()
@@ -131,13 +134,30 @@ def _query(number: int, share: int, now: str) -> dict[str, object]:
         else f"SELECT c{column} FROM t{table} WHERE id = $1"
     )
     return {
-        "now": now, "userid": 10, "dbid": 5, "toplevel": "t", "queryid": number + 1, "query": text, "calls": calls,
-        "total_exec_time": calls * 0.2 + reads * 0.1, "min_exec_time": 0.1, "max_exec_time": 2.5, "mean_exec_time": 0.22,
-        "stddev_exec_time": 0.1, "rows": calls, "shared_blks_hit": calls * 4 - reads, "shared_blks_read": reads,
-        "shared_blks_dirtied": calls if change else 0, "shared_blks_written": 0, "shared_blk_read_time": reads * 0.1,
-        "shared_blk_write_time": 0, "wal_records": 2 * calls if change else 0, "wal_fpi": 0, "wal_bytes": 300 * calls if change else 0,
+        "now": now,
+        "userid": 10,
+        "dbid": 5,
+        "toplevel": "t",
+        "queryid": number + 1,
+        "query": text,
+        "calls": calls,
+        "total_exec_time": calls * 0.2 + reads * 0.1,
+        "min_exec_time": 0.1,
+        "max_exec_time": 2.5,
+        "mean_exec_time": 0.22,
+        "stddev_exec_time": 0.1,
+        "rows": calls,
+        "shared_blks_hit": calls * 4 - reads,
+        "shared_blks_read": reads,
+        "shared_blks_dirtied": calls if change else 0,
+        "shared_blks_written": 0,
+        "shared_blk_read_time": reads * 0.1,
+        "shared_blk_write_time": 0,
+        "wal_records": 2 * calls if change else 0,
+        "wal_fpi": 0,
+        "wal_bytes": 300 * calls if change else 0,
         "stats_since": "2025-12-31 00:00:00+00",
-    }  # fmt: skip
+    }
 
 
 def _asked(number: int, calls: int, now: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """What one command costs: processor time, wall time, and the most memory that it had.
 
-This module, and what imports it, stays small: Linux counts the memory that a process had before it became the command into the command's peak.
+This module, and what imports it, stays small: Linux counts the memory that a process had before it became the command
+into the command's peak.
 """
 
 import os
@@ -25,7 +26,9 @@ class Cost:
 
 
 def measured(command: Sequence[str], folder: Path) -> Cost:
-    """Run *command* in *folder* and return what it cost, the least of some runs if it is short; exits with what it said if it fails."""
+    """Run *command* in *folder* and return what it cost, the least of some runs if it is short; exits with what it said
+    if it fails.
+    """
     costs = [run_once(command, folder)]
     while costs[-1].wall_s < _SHORT_S and len(costs) < _MOST_RUNS:
         costs.append(run_once(command, folder))

@@ -1,4 +1,6 @@
-"""Measure what checkpoints do to a real PostgreSQL on a device with a cap; README.md beside this says how. Needs root."""
+"""Measure what checkpoints do to a real PostgreSQL on a device with a cap; README.md beside this
+says how. Needs root.
+"""
 
 import argparse
 import json
@@ -50,8 +52,9 @@ def _dips(results: list[dict[str, Any]]) -> list[str]:
         if every:
             means = scatter([mean(one) for one in repeats])
             lines.append(
-                f"{kind}: {len(every)} checkpoints: throughput falls to {mean(every):.1%} of the run's mean, {min(every):.1%} to "
-                f"{max(every):.1%}; means of {len(repeats)} repeats are up to {100 * means:.1f} points apart"
+                f"{kind}: {len(every)} checkpoints: throughput falls to {mean(every):.1%} of the run's mean,"
+                f" {min(every):.1%} to {max(every):.1%}; means of {len(repeats)} repeats are up to {100 * means:.1f}"
+                " points apart"
             )
     return lines
 

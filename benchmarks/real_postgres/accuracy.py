@@ -1,4 +1,5 @@
-"""Record a real PostgreSQL once, predict it on other pools and other caps, then measure these and say how far off the predictions are.
+"""Record a real PostgreSQL once, predict it on other pools and other caps, then measure these and say how far off the
+predictions are.
 
 README.md beside this says how. Measuring needs root.
 """
@@ -28,9 +29,14 @@ def main() -> int:
     """Do what the arguments ask for; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_postgres.accuracy", description=__doc__)
     parser.add_argument(
-        "out", type=Path, nargs="?", help="a folder for the results; cells that it has are not measured again; without it, "
-        "what was measured and kept is predicted",
-    )  # fmt: skip
+        "out",
+        type=Path,
+        nargs="?",
+        help=(
+            "a folder for the results; cells that it has are not measured again; without it, "
+            "what was measured and kept is predicted"
+        ),
+    )
     parser.add_argument("--short", action="store_true", help="a try of a few minutes on a small table")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()

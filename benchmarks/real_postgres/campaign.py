@@ -19,7 +19,8 @@ from benchmarks.real_postgres.server import find_programs
 def campaign(
     out: Path, scratch: Path, plan: Plan, say: Callable[[str], None]
 ) -> Iterator[Callable[[Sequence[Cell]], None]]:
-    """Give a function that measures cells of *plan* at the same time, those that *out* does not have; raises BenchError.
+    """Give a function that measures cells of *plan* at the same time, those that *out* does not have; raises
+    BenchError.
 
     Each cell gets a folder in *out*. The devices' files lie in *scratch* until the block ends.
     """

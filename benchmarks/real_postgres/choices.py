@@ -1,7 +1,9 @@
-"""Say whom a scheduler chose: ``python -m benchmarks.real_postgres.choices TRACE``; README.md beside this says how a trace is taken.
+"""Say whom a scheduler chose: ``python -m benchmarks.real_postgres.choices TRACE``; README.md beside this says how a
+trace is taken.
 
-Prints a line for each number of processes of PostgreSQL and pgbench that waited for the same processor: how many choices were made among so many, and in
-which share of them the one was next that had waited longest, second longest and so on. A process waits from when it is woken, or interrupted, until it runs.
+Prints a line for each number of processes of PostgreSQL and pgbench that waited for the same processor: how many
+choices were made among so many, and in which share of them the one was next that had waited longest, second longest and
+so on. A process waits from when it is woken, or interrupted, until it runs.
 """
 
 import re
@@ -32,7 +34,9 @@ def main() -> int:
 
 
 def choices(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Give for each choice among several how many waited, and the place of the chosen one in the order in which they came."""
+    """Give for each choice among several how many waited, and the place of the chosen one in the order in which they
+    came.
+    """
     waiting: dict[int, tuple[float, int]] = {}  # process: since when, for which processor
     for line in lines:
         if (woken := _WAKEUP.search(line)) and woken[2] in _NAMES:

@@ -8,12 +8,23 @@ from pathlib import Path
 _ONE_ROW = ("pg_stat_wal", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_database")
 _BY_PROCESS, _KEYS = "pg_stat_io", ("backend_type", "object", "context")
 _OF_PROCESSES = (
-    "reads", "read_time", "writes", "write_time", "writebacks", "writeback_time", "fsyncs", "fsync_time", "extends", "evictions",
-)  # fmt: skip
+    "reads",
+    "read_time",
+    "writes",
+    "write_time",
+    "writebacks",
+    "writeback_time",
+    "fsyncs",
+    "fsync_time",
+    "extends",
+    "evictions",
+)
 
 
 def counted(folder: Path) -> dict[str, float]:
-    """Return by ``VIEW.COLUMN``, of pg_stat_io ``PROCESS/OBJECT/CONTEXT.COLUMN``, what grew from the first look to the second."""
+    """Return by ``VIEW.COLUMN``, of pg_stat_io ``PROCESS/OBJECT/CONTEXT.COLUMN``, what grew from the first look to the
+    second.
+    """
     found: dict[str, float] = {}
     for view in (*_ONE_ROW, _BY_PROCESS):
         before, after = (_rows(folder / f"{view}.{when}.csv", view) for when in ("before", "after"))

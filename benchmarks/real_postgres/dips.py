@@ -26,7 +26,8 @@ def throughput(ended_s: NDArray[np.float64], run_s: float) -> NDArray[np.float64
 
 
 def dips(per_s: NDArray[np.float64], checkpoints: Sequence[Span]) -> list[float]:
-    """Return for each checkpoint the least throughput of a window between its start and its end, as a share of the run's mean.
+    """Return for each checkpoint the least throughput of a window between its start and its end, as a share of the
+    run's mean.
 
     Windows that lie wholly between start and end count; a checkpoint without one has no dip and is left out, and so is
     one that the run does not see end.

@@ -1,11 +1,14 @@
-"""Recordings with less in them: what a cell's counters would be if somebody had not switched on, or not copied, a part of them."""
+"""Recordings with less in them: what a cell's counters would be if somebody had not switched on, or not copied, a part
+of them.
+"""
 
 import csv
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-#: Times that only ``track_io_timing`` and ``track_wal_io_timing`` count; executions and planning are always timed, or have a switch of their own.
+#: Times that only ``track_io_timing`` and ``track_wal_io_timing`` count; executions and planning are always timed, or
+#: have a switch of their own.
 _IO_TIMES = (
     "read_time",
     "write_time",

@@ -1,4 +1,5 @@
-"""Measure the matrix: each cell alone, repeats in blocks, each block in an order that is drawn: ``python -m benchmarks.real_postgres.matrix OUT``.
+"""Measure the matrix: each cell alone, repeats in blocks, each block in an order that is drawn:
+``python -m benchmarks.real_postgres.matrix OUT``.
 
 Needs root and an idle machine; may be ended and begun again: cells that OUT has are not measured again.
 """

@@ -29,7 +29,10 @@ from tiersim.scenarios.validation.cell_figures import slow_share
 from tiersim.scenarios.validation.matrix_cells import COUNTERS
 
 VIEWS = {
-    "server": "SELECT statement_timestamp() AS ts, version() AS version, pg_postmaster_start_time() AS pg_postmaster_start_time",
+    "server": (
+        "SELECT statement_timestamp() AS ts, version() AS version, pg_postmaster_start_time() AS"
+        " pg_postmaster_start_time"
+    ),
     "pg_stat_statements": "SELECT * FROM pg_stat_statements",
     "pg_stat_io": "SELECT * FROM pg_stat_io",
     "pg_stat_checkpointer": "SELECT * FROM pg_stat_checkpointer",
@@ -39,11 +42,15 @@ VIEWS = {
     "pg_stat_user_tables": "SELECT * FROM pg_stat_user_tables",
     "pg_statio_user_tables": "SELECT * FROM pg_statio_user_tables",
     "pg_statio_user_indexes": "SELECT * FROM pg_statio_user_indexes",
-    "pg_class": "SELECT relname, relkind, relpages, reltuples, pg_relation_size(oid) AS bytes "
-    "FROM pg_class WHERE relname LIKE 'pgbench%'",
+    "pg_class": (
+        "SELECT relname, relkind, relpages, reltuples, pg_relation_size(oid) AS bytes "
+        "FROM pg_class WHERE relname LIKE 'pgbench%'"
+    ),
     "pg_settings": "SELECT name, setting, unit FROM pg_settings WHERE setting NOT LIKE '%/%'",
-    "pg_buffercache_usage": "SELECT c.relname, b.usagecount, b.isdirty, count(*) FROM pg_buffercache b "
-    "LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+    "pg_buffercache_usage": (
+        "SELECT c.relname, b.usagecount, b.isdirty, count(*) FROM pg_buffercache b "
+        "LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    ),
 }
 #: Beside the recordings: no format that is read.
 _CONTROL = "SELECT *, extract(epoch FROM now() - checkpoint_time) AS since_s FROM pg_control_checkpoint()"

@@ -1,8 +1,10 @@
-"""Predict each measured cell from every other of its load, as a user would: ``python -m benchmarks.real_postgres.pairs OUT``.
+"""Predict each measured cell from every other of its load, as a user would:
+``python -m benchmarks.real_postgres.pairs OUT``.
 
-OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept. What was predicted is kept in OUT/pairs, a file for each
-source, until the model changes: ``--again``. ``tiersim validate pairs`` does the same with what was kept, and draws it. With ``--without`` a part of the counters is left out, and what was predicted is kept in
-OUT/pairs-without-PART.
+OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept.
+What was predicted is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
+``tiersim validate pairs`` does the same with what was kept, and draws it. With ``--without`` a part of the counters is
+left out, and what was predicted is kept in OUT/pairs-without-PART.
 """
 
 import argparse
@@ -26,9 +28,22 @@ from tiersim.scenarios.validation.pairs import others_of, predict
 from tiersim.traces.samples import matrix
 
 _HEADING = (
-    "pairs", "off, median", "worst", f"within {FAR:.0%}", "unchanged", "scaled with the cap", "spread", "mean off", "misses off", "p95 off", "tails near", "held",
-    "factor", "underdetermined", "calibrated",
-)  # fmt: skip
+    "pairs",
+    "off, median",
+    "worst",
+    f"within {FAR:.0%}",
+    "unchanged",
+    "scaled with the cap",
+    "spread",
+    "mean off",
+    "misses off",
+    "p95 off",
+    "tails near",
+    "held",
+    "factor",
+    "underdetermined",
+    "calibrated",
+)
 
 
 def predict_others(
@@ -70,11 +85,23 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
         worst = max((one.error for one in found), key=abs)
         near, tails = ([abs(one.error) <= FAR for one in found], [one.tail_is_near for one in found])
         cells = [
-            *key, f"{len(found)}", _median(found, "error"), f"{worst:+.0%}", f"{np.mean(near):.0%}", _median(found, "unchanged"), _median(found, "scaled"),
-            _median(found, "spread"), _median(found, "mean"), _median(found, "misses"), _median(found, "p95"), f"{np.mean(tails):.0%}",
-            f"{sum(one.held for one in found)}", f"{median(one.factor for one in found):.2f}", f"{sum(one.underdetermined for one in found)}",
+            *key,
+            f"{len(found)}",
+            _median(found, "error"),
+            f"{worst:+.0%}",
+            f"{np.mean(near):.0%}",
+            _median(found, "unchanged"),
+            _median(found, "scaled"),
+            _median(found, "spread"),
+            _median(found, "mean"),
+            _median(found, "misses"),
+            _median(found, "p95"),
+            f"{np.mean(tails):.0%}",
+            f"{sum(one.held for one in found)}",
+            f"{median(one.factor for one in found):.2f}",
+            f"{sum(one.underdetermined for one in found)}",
             f"{sum(one.calibrated for one in found)}",
-        ]  # fmt: skip
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

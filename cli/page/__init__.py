@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build_page", "build_trace_page"]
 
-#: What draws the charts: the part of plotly.js that has the kinds of charts of these pages, as its project publishes it.
+#: What draws the charts: the part of plotly.js that has the kinds of charts of these pages, as its project publishes
+#: it.
 _LIBRARY = "plotly/plotly-cartesian.min.js"
 
 #: Scripts of every page, and those of each; a page runs them as one, in this order.

@@ -13,7 +13,9 @@ def asset(name: str) -> str:
 
 
 def head(title: str, *, may_load: str = "", style: str = "") -> str:
-    """Return a page up to its body; *may_load* is what its policy allows beside styles of its own, *style* comes after those of every page."""
+    """Return a page up to its body; *may_load* is what its policy allows beside styles of its own, *style* comes after
+    those of every page.
+    """
     return Template(asset("head.html")).substitute(
         title=escape(title), may_load=may_load, style=asset("page.css") + style
     )

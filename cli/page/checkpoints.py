@@ -18,7 +18,8 @@ def checkpoint_payload(summary: dict[str, Any], timeline: pa.Table) -> dict[str,
     """When checkpoints ran, on what basis that is said, and mean latencies inside and outside; None without any.
 
     An interval of the timeline counts as inside when its middle lies in a checkpoint. A saturated run has no mean that
-    means anything. Of simulated checkpoints there is more: their phases, a row for each, and what the result itself says of inside and outside.
+    means anything. Of simulated checkpoints there is more: their phases, a row for each, and what the result itself
+    says of inside and outside.
     """
     import numpy as np
 

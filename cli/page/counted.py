@@ -105,7 +105,10 @@ def _relation_reading(description: dict[str, Any]) -> str:
     first = _relations(description)[0]
     if first["hit_ratio"] is None or not first["pages_read"]:
         return "Every page was found in the buffer pool."
-    return f"Most pages were read of {first['name']}: {first['pages_read']:,}, {100 * first['hit_ratio']:.1f} % of those it was asked for were found in the pool."
+    return (
+        f"Most pages were read of {first['name']}: {first['pages_read']:,}, {100 * first['hit_ratio']:.1f} % of those"
+        " it was asked for were found in the pool."
+    )
 
 
 READINGS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -138,10 +141,17 @@ def groups(description: dict[str, Any]) -> list[Table]:
         _table("executions", "Executions recorded one by one", _EXECUTION, found["executions"]),
         _table("files", "By file", _FILE, found["files"]),
         _table("waits", "By wait", _WAIT, found["waits"]),
-        _table("relations", "By relation", _RELATION, [r for r in found["relations"] if r["pages_read"] or r["pages_hit"]]),
-        _table("indexes", "Tables and indexes", _INDEX, [r for r in found["relations"] if r["page_io_latch_waits"] is not None]),
+        _table(
+            "relations", "By relation", _RELATION, [r for r in found["relations"] if r["pages_read"] or r["pages_hit"]]
+        ),
+        _table(
+            "indexes",
+            "Tables and indexes",
+            _INDEX,
+            [r for r in found["relations"] if r["page_io_latch_waits"] is not None],
+        ),
         _table("checkpoints", "Checkpoints", _CHECKPOINT, found["checkpoints"]),
-    ]  # fmt: skip
+    ]
     return [table for table in tables if table["rows"]]
 
 
@@ -176,10 +186,18 @@ def _text(value: str | None) -> str:
 #: A column: its head, its key in the description, how it is written.
 _Columns = tuple[tuple[str, str, Callable[[Any], str]], ...]
 _QUERY: _Columns = (
-    ("Query", "text", _text), ("Calls", "calls", _count), ("Mean", "mean_ms", _ms), ("Time", "exec_ms", _ms),
-    ("Of all", "share_of_time", _share), ("CPU", "cpu_ms", _ms), ("Pages read", "pages_read", _count),
-    ("Hit ratio", "hit_ratio", _share), ("Dirtied", "pages_dirtied", _count), ("Written", "pages_written", _count), ("Log", "log_bytes", _bytes),
-)  # fmt: skip
+    ("Query", "text", _text),
+    ("Calls", "calls", _count),
+    ("Mean", "mean_ms", _ms),
+    ("Time", "exec_ms", _ms),
+    ("Of all", "share_of_time", _share),
+    ("CPU", "cpu_ms", _ms),
+    ("Pages read", "pages_read", _count),
+    ("Hit ratio", "hit_ratio", _share),
+    ("Dirtied", "pages_dirtied", _count),
+    ("Written", "pages_written", _count),
+    ("Log", "log_bytes", _bytes),
+)
 _FILE: _Columns = (
     ("File", "path", _text), ("Kind", "kind", _text), ("Database", "database", _text), ("Size", "size_bytes", _bytes),
     ("Reads", "reads", _count), ("Read", "read_mean_ms", _ms), ("Read rate", "read_bytes_per_s", _rate),
@@ -245,7 +263,8 @@ def _runs(found: dict[str, Any]) -> str:
     if queries:
         rate = f" ({calls * 1e9 / span_ns:,.0f}/s)" if span_ns else ""
         said.append(
-            f"{len(queries):,} queries, {calls:,} calls{rate}; the first takes {_share(queries[0]['share_of_time'])} of the time."
+            f"{len(queries):,} queries, {calls:,} calls{rate}; the first takes {_share(queries[0]['share_of_time'])} of"
+            " the time."
         )
     if found["executions"]:
         said.append(f"{sum(row['count'] for row in found['executions']):,} executions were recorded one by one.")
@@ -261,7 +280,8 @@ def _moves(found: dict[str, Any]) -> str:
         hit = sum(query["pages_hit"] or 0 for query in found["queries"])
     if read + hit:
         said.append(
-            f"{hit + read:,} pages looked up, {read:,} of them not in the buffer pool (hit ratio {100 * hit / (hit + read):.1f} %)."
+            f"{hit + read:,} pages looked up, {read:,} of them not in the buffer pool (hit ratio"
+            f" {100 * hit / (hit + read):.1f} %)."
         )
     if found["files"]:
         moved = [sum(row[name] or 0 for row in found["files"]) for name in ("read_bytes", "written_bytes")]

@@ -1,4 +1,6 @@
-"""Plots of the database under statements, from the same numbers as the report: transactions, commits, dirty pages, the log."""
+"""Plots of the database under statements, from the same numbers as the report: transactions, commits, dirty pages, the
+log.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _GAP = 0.05
 
 
 def database_over_time(results: Result | Sequence[Result]) -> Figure:
-    """Transactions a second, mean latency of commits, dirty pages and log a second, result upon result; checkpoints of the first are shaded.
+    """Transactions a second, mean latency of commits, dirty pages and log a second, result upon result; checkpoints of
+    the first are shaded.
 
     Raises ValueError when no result is one of statements.
     """
@@ -34,7 +37,17 @@ def database_over_time(results: Result | Sequence[Result]) -> Figure:
     for index, scenario in drawn:
         for row, (x, y) in enumerate(_series(scenario)):
             axis = {"yaxis": f"y{row + 1}" if row else "y", "legendgroup": str(index), "showlegend": row == 0}
-            traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": x, "y": y, **axis})  # fmt: skip
+            traces.append(
+                {
+                    **series(index),
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": plain(scenario["name"]),
+                    "x": x,
+                    "y": y,
+                    **axis,
+                }
+            )
     height = (1 - _GAP * (len(_ROWS) - 1)) / len(_ROWS)
     axes = []
     for row, title in enumerate(_ROWS):

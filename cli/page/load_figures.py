@@ -33,12 +33,16 @@ def load_latency(curves: Sequence[Curve], title: str = "") -> Figure:
         for name, key, dash in _STATISTICS:
             traces.append(
                 {
-                    "type": "scatter", "mode": "lines+markers", "name": f"{mix}: {name}",
-                    "x": [point.per_s for point in curve.points], "y": [getattr(point.reads, key) / 1e3 for point in curve.points],
-                    "line": {"color": colour(index), "dash": dash, "width": 2}, "marker": {"size": 6},
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": f"{mix}: {name}",
+                    "x": [point.per_s for point in curve.points],
+                    "y": [getattr(point.reads, key) / 1e3 for point in curve.points],
+                    "line": {"color": colour(index), "dash": dash, "width": 2},
+                    "marker": {"size": 6},
                     "hovertemplate": "%{x:,.0f}/s: %{y:,.4~g} µs",
                 }
-            )  # fmt: skip
+            )
     x = {"title": {"text": "random 8 KiB requests per second"}, "rangemode": "tozero"}
     y = {"type": "log", "title": {"text": "latency (µs)"}}
     return figure(traces, title, x, y, legend={"orientation": "h", "y": -0.2})
@@ -54,7 +58,8 @@ def build_load_page(curves: Sequence[Curve], name: str) -> str:
 <html lang="en"><head><meta charset="utf-8"><title>{escape(name)}: latency against load</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
 <body>{plot}
-<p>One device alone, simulated by tiersim. Arrivals are Poisson, from 5 to 95 % of the highest rate that it keeps up with.</p>
+<p>One device alone, simulated by tiersim.
+Arrivals are Poisson, from 5 to 95 % of the highest rate that it keeps up with.</p>
 {tables}</body></html>
 """
 
@@ -70,4 +75,5 @@ def _table(curve: Curve) -> str:
         rows.append([f"{point.load:.0%}", f"{point.per_s:,.0f}", *times])
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
-    return f"<table><caption>{escape(title(curve.read_share))}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>\n"
+    caption = f"<caption>{escape(title(curve.read_share))}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>\n"

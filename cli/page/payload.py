@@ -33,9 +33,21 @@ SCHEMA = "tiersim.page/1"
 
 #: Purposes in the order in which the page lists them; others follow in the order of their names.
 PURPOSES = (
-    "transaction", "commit", "log sync", "log sync on device", "log write", "log flush", "data read", "data write", "checkpoint write", "flush", "temp", "backup", "discard",
+    "transaction",
+    "commit",
+    "log sync",
+    "log sync on device",
+    "log write",
+    "log flush",
+    "data read",
+    "data write",
+    "checkpoint write",
+    "flush",
+    "temp",
+    "backup",
+    "discard",
     "unknown",
-)  # fmt: skip
+)
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
@@ -89,9 +101,11 @@ def _tiers(results: Sequence[Result]) -> list[dict[str, Any]]:
         {
             "name": name,
             "members": tier,
-            "names": [f"{name}, {format_bytes(pool_bytes(results[index]) or 0)}" for index in tier]
-            if len(tier) > 1
-            else [name],
+            "names": (
+                [f"{name}, {format_bytes(pool_bytes(results[index]) or 0)}" for index in tier]
+                if len(tier) > 1
+                else [name]
+            ),
         }
         for name, tier in zip(of_tiers, members, strict=True)
     ]
@@ -172,7 +186,9 @@ def _per_second(time: dict[str, Any], key: str) -> dict[str, float]:
 
 
 def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str, float]:
-    """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording was."""
+    """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording
+    was.
+    """
     rates = _per_second(time, "completions")
     stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
     scale = stated / rates["transaction"] if stated and rates.get("transaction") else 1.0
@@ -185,7 +201,9 @@ def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:
 
 
 def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
-    """Dirty pages (the most of the merged intervals) and bytes of the log a second, over the time that is counted; None where nobody ran any."""
+    """Dirty pages (the most of the merged intervals) and bytes of the log a second, over the time that is counted; None
+    where nobody ran any.
+    """
     import numpy as np
 
     if result.database is None:

@@ -36,7 +36,9 @@ def without_queries(table: Any) -> Any:
 
 
 def query_payload(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Queries of all results, those that take most time first; and by result what is known of each, by place in that list."""
+    """Queries of all results, those that take most time first; and by result what is known of each, by place in that
+    list.
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     time_ns: dict[tuple[str, str], float] = {}
     for result in results:
@@ -70,7 +72,9 @@ def _queries(result: Result) -> dict[str, dict[str, Any]]:
 
 
 def commits(result: Result) -> dict[str, Any] | None:
-    """Commits as a query of their own, whose latency stands among those of purposes; None where the result does not divide their time."""
+    """Commits as a query of their own, whose latency stands among those of purposes; None where the result does not
+    divide their time.
+    """
     found = _commits(result)
     if not found:
         return None
@@ -132,7 +136,9 @@ def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, A
 
 
 def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
-    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all queries and commits."""
+    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all
+    queries and commits.
+    """
     breakdown = one["breakdown_ns"]
     return {
         "share": _digits(_time_ns(one) / total_ns) if total_ns else None,

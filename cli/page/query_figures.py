@@ -1,4 +1,5 @@
-"""Plots of results of statements, from the same numbers as the report: queries, where their time goes, the size of the buffer pool.
+"""Plots of results of statements, from the same numbers as the report: queries, where their time goes, the size of the
+buffer pool.
 
 Latency is in microseconds. Of a saturated run nothing is drawn: it has no steady state.
 """
@@ -66,10 +67,11 @@ def query_breakdown(results: Result | Sequence[Result], query: str | None = None
 
 
 def latency_by_pool(results: Sequence[Result], query: str | None = None, statistic: str = "p95") -> Figure:
-    """Latency of transactions, or of *query*, against the size of the buffer pool; below it the share of pages found in the pool.
+    """Latency of transactions, or of *query*, against the size of the buffer pool; below it the share of pages found in
+    the pool.
 
-    One line for each storage; extrapolated points are hollow, those that are not resolved are left out. Raises ValueError for an
-    unknown statistic or query.
+    One line for each storage; extrapolated points are hollow, those that are not resolved are left out. Raises
+    ValueError for an unknown statistic or query.
     """
     payload = _payload(results, statistic)
     place = _place(payload, query)
@@ -80,16 +82,33 @@ def latency_by_pool(results: Sequence[Result], query: str | None = None, statist
             continue
         symbol = SYMBOLS[index % len(SYMBOLS)]
         common = {
-            **series(index), "type": "scatter", "mode": "lines+markers", "name": plain(tier["name"]), "legendgroup": str(index),
-            "x": [_pool(one) for one in points], "text": [format_bytes(_pool(one) or 0) for one in points],
-            "marker": {"symbol": [f"{symbol}-open" if one["extrapolated"] else symbol for one in points], "size": 9, "color": colour(index)},
-        }  # fmt: skip
+            **series(index),
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": plain(tier["name"]),
+            "legendgroup": str(index),
+            "x": [_pool(one) for one in points],
+            "text": [format_bytes(_pool(one) or 0) for one in points],
+            "marker": {
+                "symbol": [f"{symbol}-open" if one["extrapolated"] else symbol for one in points],
+                "size": 9,
+                "color": colour(index),
+            },
+        }
         traces.append({**common, **_with_interval([_figure(one, place, statistic) for one in points])})
         hits = [(one["hit_ratio"] or {}).get("pool") for one in points]
-        traces.append({**common, "y": [None if hit is None else 100 * hit for hit in hits], "yaxis": "y2", "showlegend": False})  # fmt: skip
+        traces.append(
+            {**common, "y": [None if hit is None else 100 * hit for hit in hits], "yaxis": "y2", "showlegend": False}
+        )
     sizes = sorted({size for trace in traces for size in trace["x"]})
     what = "transactions" if place is None else _label(payload["queries"][int(place)])
-    x = {"type": "log", "tickvals": sizes, "ticktext": [format_bytes(size) for size in sizes], "title": {"text": "buffer pool"}, "anchor": "y2"}  # fmt: skip
+    x = {
+        "type": "log",
+        "tickvals": sizes,
+        "ticktext": [format_bytes(size) for size in sizes],
+        "title": {"text": "buffer pool"},
+        "anchor": "y2",
+    }
     hit = {"domain": [0, 0.24], "ticksuffix": " %", "title": {"text": "in the pool"}}
     title = f"{statistic} of {what} against the size of the buffer pool"
     return figure(traces, title, x, {**_LATENCY, "domain": [0.34, 1]}, yaxis2=hit)

@@ -10,7 +10,8 @@ STATISTICS = ("mean", "p50", "p95", "p99", "p999")
 
 
 def ratio(a: Any, b: Any) -> dict[str, float | None] | None:
-    """b ÷ a of two figures (or plain numbers, which are exact): ``value``, ``low``, ``high``; None when nothing is known.
+    """b ÷ a of two figures (or plain numbers, which are exact): ``value``, ``low``, ``high``; None when nothing is
+    known.
 
     ``low`` and ``high`` come from the ends of both intervals. ``value`` is None unless both figures are resolved.
     """
@@ -20,7 +21,10 @@ def ratio(a: Any, b: Any) -> dict[str, float | None] | None:
     value = b_value / a_value if b_value is not None and a_value else None
     if value is None and low is None and high is None:
         return None
-    return {key: None if one is None else float(f"{one:.4g}") for key, one in zip(("value", "low", "high"), (value, low, high), strict=True)}  # fmt: skip
+    return {
+        key: None if one is None else float(f"{one:.4g}")
+        for key, one in zip(("value", "low", "high"), (value, low, high), strict=True)
+    }
 
 
 def ratios(a_latency_ns: dict[str, Any], b_latency_ns: dict[str, Any]) -> dict[str, Any]:

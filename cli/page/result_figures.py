@@ -47,15 +47,29 @@ def latency_percentiles(results: Result | Sequence[Result], purpose: str | None 
         if known:
             traces.append(
                 {
-                    "type": "scatter", "mode": "lines+markers", "name": plain(f"recorded: {trace['name']}"), "x": [rank for rank, _ in known],
-                    "y": [us for _, us in known], "line": {"color": INK, "dash": "dot"}, "marker": {"symbol": "diamond-open", "size": 9, "color": INK},
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": plain(f"recorded: {trace['name']}"),
+                    "x": [rank for rank, _ in known],
+                    "y": [us for _, us in known],
+                    "line": {"color": INK, "dash": "dot"},
+                    "marker": {"symbol": "diamond-open", "size": 9, "color": INK},
                 }
-            )  # fmt: skip
+            )
     for index, scenario in enumerate(payload["scenarios"]):
         curve = scenario["curves"].get(purpose)
         if curve:
             traces += _curve(index, scenario["name"], curve)
-    ticks = {1: "0 %", 2: "50 %", 10: "90 %", 100: "99 %", 1e3: "99.9 %", 1e4: "99.99 %", 1e5: "99.999 %", 1e6: "99.9999 %"}  # fmt: skip
+    ticks = {
+        1: "0 %",
+        2: "50 %",
+        10: "90 %",
+        100: "99 %",
+        1e3: "99.9 %",
+        1e4: "99.99 %",
+        1e5: "99.999 %",
+        1e6: "99.9999 %",
+    }
     x = {"type": "log", "tickvals": list(ticks), "ticktext": list(ticks.values())}
     return figure(traces, f"Latency by percentile: {purpose}", x, _LATENCY)
 
@@ -68,7 +82,14 @@ def _curve(index: int, name: str, curve: dict[str, list[Any]]) -> list[dict[str,
     text = [
         f"{100 - 100 / rank:.6g} %: {format_ns(us * 1e3)}" for rank, us in zip(curve["rank"], curve["us"], strict=True)
     ]
-    common = {"type": "scatter", "x": curve["rank"], "text": text, "hovertemplate": "%{text}", "name": plain(name), "legendgroup": str(index)}  # fmt: skip
+    common = {
+        "type": "scatter",
+        "x": curve["rank"],
+        "text": text,
+        "hovertemplate": "%{text}",
+        "name": plain(name),
+        "legendgroup": str(index),
+    }
     strong = [us if one else None for us, one in zip(curve["us"], resolved, strict=True)]
     faint = [None if one else us for us, one in zip(curve["us"], inner, strict=True)]
     marker = {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 7, "maxdisplayed": 9, "color": colour(index)}
@@ -80,7 +101,9 @@ def _curve(index: int, name: str, curve: dict[str, list[Any]]) -> list[dict[str,
 
 
 def latency_over_time(results: Result | Sequence[Result], purpose: str | None = None) -> Figure:
-    """99th percentile of each interval, of saturated results the mean, with the checkpoints of the first result shaded."""
+    """99th percentile of each interval, of saturated results the mean, with the checkpoints of the
+    first result shaded.
+    """
     payload, purpose = _payload(results, purpose)
     traces = []
     for index, scenario in enumerate(payload["scenarios"]):
@@ -88,7 +111,16 @@ def latency_over_time(results: Result | Sequence[Result], purpose: str | None = 
         if found:
             key = "p99_us" if "p99_us" in found else "mean_us"
             name = f"{scenario['name']}: {key.removesuffix('_us')}"
-            traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(name), "x": middles(scenario["time"]), "y": found[key]})  # fmt: skip
+            traces.append(
+                {
+                    **series(index),
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": plain(name),
+                    "x": middles(scenario["time"]),
+                    "y": found[key],
+                }
+            )
     return figure(traces, f"Latency over time: {purpose}", _SECONDS, _LATENCY, shapes=checkpoint_shapes(payload))
 
 
@@ -105,7 +137,16 @@ def throughput(results: Result | Sequence[Result]) -> Figure:
                 "y": _per_second(payload, time, "arrivals"),
             }
             traces.append({"type": "scatter", "mode": "lines", "x": middles(time), **arrived})
-        traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(scenario["name"]), "x": middles(time), "y": _per_second(payload, time, "completions")})  # fmt: skip
+        traces.append(
+            {
+                **series(index),
+                "type": "scatter",
+                "mode": "lines",
+                "name": plain(scenario["name"]),
+                "x": middles(time),
+                "y": _per_second(payload, time, "completions"),
+            }
+        )
     return figure(
         traces,
         "Requests completed",
@@ -124,7 +165,16 @@ def utilisation(results: Result | Sequence[Result]) -> Figure:
         if stations["rows"]:
             row = max(stations["rows"], key=lambda one: one["utilisation"] or 0.0)
             name = f"{scenario['name']}: {row['name']}, {row['resource']}"
-            traces.append({**series(index), "type": "scatter", "mode": "lines", "name": plain(name), "x": stations["start_s"], "y": row["busy_pct"]})  # fmt: skip
+            traces.append(
+                {
+                    **series(index),
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": plain(name),
+                    "x": stations["start_s"],
+                    "y": row["busy_pct"],
+                }
+            )
     return figure(
         traces,
         "The busiest part of each",
@@ -135,7 +185,8 @@ def utilisation(results: Result | Sequence[Result]) -> Figure:
 
 
 def comparison(a: Result, b: Result) -> Figure:
-    """Latency of *a* divided by that of *b* for every purpose and statistic that is resolved on both, with its interval.
+    """Latency of *a* divided by that of *b* for every purpose and statistic that is resolved on both, with its
+    interval.
 
     Raises ValueError when they replayed different traces.
     """
@@ -149,14 +200,22 @@ def comparison(a: Result, b: Result) -> Figure:
         rows = [(p, found[p][statistic]) for p in purposes if found[p].get(statistic, {}).get("value") is not None]
         if not rows:
             continue
-        above, below = ([abs(row[end] - row["value"]) if row[end] is not None else 0.0 for _, row in rows] for end in ("high", "low"))  # fmt: skip
+        above, below = (
+            [abs(row[end] - row["value"]) if row[end] is not None else 0.0 for _, row in rows]
+            for end in ("high", "low")
+        )
         traces.append(
             {
-                "type": "scatter", "mode": "markers", "name": statistic, "x": [row["value"] for _, row in rows], "y": [p for p, _ in rows],
+                "type": "scatter",
+                "mode": "markers",
+                "name": statistic,
+                "x": [row["value"] for _, row in rows],
+                "y": [p for p, _ in rows],
                 "error_x": {"type": "data", "symmetric": False, "array": above, "arrayminus": below},
-                "marker": {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 9, "color": colour(index)}, "meta": {"series": index},
+                "marker": {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 9, "color": colour(index)},
+                "meta": {"series": index},
             }
-        )  # fmt: skip
+        )
     names = " ÷ ".join(plain(one["name"]) for one in reversed(payload["scenarios"]))
     one = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": {"dash": "dot", "color": INK}}
     return figure(
@@ -179,6 +238,16 @@ def checkpoint_shapes(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """Checkpoints of the first result, shaded."""
     found = payload["scenarios"][0]["checkpoints"]
     return [
-        {"type": "rect", "layer": "below", "yref": "paper", "y0": 0, "y1": 1, "x0": start, "x1": end, "fillcolor": "#f1e9d8", "line": {"width": 0}}
+        {
+            "type": "rect",
+            "layer": "below",
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "x0": start,
+            "x1": end,
+            "fillcolor": "#f1e9d8",
+            "line": {"width": 0},
+        }
         for start, end in (found["spans_s"] if found else [])
-    ]  # fmt: skip
+    ]

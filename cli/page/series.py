@@ -114,8 +114,8 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
 def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog: bool) -> dict[str, Any]:
     """Requests and latencies per interval and class; of merged intervals the worst p99 and the average of the others.
 
-    ``outstanding`` is the mean number under way by Little's law, or with *as_backlog* what has piled up: of transactions where
-    there are any, else of requests; ``of`` says which.
+    ``outstanding`` is the mean number under way by Little's law, or with *as_backlog* what has piled up: of
+    transactions where there are any, else of requests; ``of`` says which.
     """
     import numpy as np
 

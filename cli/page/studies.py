@@ -230,7 +230,9 @@ def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[
 
 
 def _bill(cost: CandidateCost | None) -> dict[str, Any]:
-    """Return what a candidate costs; ``price`` is what it is judged by: all that is paid over its years of use, or once."""
+    """Return what a candidate costs; ``price`` is what it is judged by: all that is paid over its years of use, or
+    once.
+    """
     found: dict[str, Any] = (cost or CandidateCost()).model_dump()
     return {**found, "price": found["capex"] if found["total"] is None else found["total"]}
 
@@ -244,6 +246,14 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield mrc["name"], f"miss ratios of {mrc['policy']} at {len(mrc['curves'][0]['bytes'])} sizes of the cache."
     for load in payload["loads"]:
         largest = (load["largest"] or [None])[0]
-        yield load["name"], f"{len(load['points'])} loads; the largest sustainable one is {'not known' if largest is None else f'{largest:g} times the recorded'}."  # fmt: skip
+        yield (
+            load["name"],
+            (
+                f"{len(load['points'])} loads; the largest sustainable one is"
+                f" {'not known' if largest is None else f'{largest:g} times the recorded'}."
+            ),
+        )
     for size in payload["sizes"]:
-        yield size["name"], f"{len(size['candidates'])} candidates; {'none meets the targets' if size['chosen'] is None else size['chosen'] + ' is the cheapest that meets the targets'}."  # fmt: skip
+        chosen = size["chosen"]
+        met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"
+        yield size["name"], f"{len(size['candidates'])} candidates; {met}."

@@ -69,10 +69,15 @@ def sizes(description: dict[str, Any]) -> Figure:
         counts = dict(map(tuple, group["sizes"]))
         traces.append(
             {
-                "type": "bar", "name": plain(group["name"]), "x": labels, "y": [counts.get(size, 0) for size in lengths],
-                "meta": {"series": index}, "marker": {"color": colour(index)}, "hovertemplate": "%{x}: %{y:,}",
+                "type": "bar",
+                "name": plain(group["name"]),
+                "x": labels,
+                "y": [counts.get(size, 0) for size in lengths],
+                "meta": {"series": index},
+                "marker": {"color": colour(index)},
+                "hovertemplate": "%{x}: %{y:,}",
             }
-        )  # fmt: skip
+        )
     return figure(traces, "Requests by size", {"type": "category"}, {}, barmode="stack", bargap=0.25)
 
 
@@ -86,13 +91,25 @@ def latency_cdf(description: dict[str, Any]) -> Figure:
         low_us, high_us, share = cumulative(latency[name])
         traces.append(
             {
-                **series(index), "type": "scatter", "mode": "lines", "name": plain(name),
-                "x": [low_us, *high_us], "y": [0.0, *(100 * one for one in share)],
-                "text": [f"{100 * one:.3g} % within {format_ns(us * 1e3)}" for us, one in zip([low_us, *high_us], [0.0, *share], strict=True)],
+                **series(index),
+                "type": "scatter",
+                "mode": "lines",
+                "name": plain(name),
+                "x": [low_us, *high_us],
+                "y": [0.0, *(100 * one for one in share)],
+                "text": [
+                    f"{100 * one:.3g} % within {format_ns(us * 1e3)}"
+                    for us, one in zip([low_us, *high_us], [0.0, *share], strict=True)
+                ],
                 "hovertemplate": "%{text}",
             }
-        )  # fmt: skip
-    return figure(traces, "Measured latency", {"type": "log", "title": {"text": "latency (µs)"}}, {"ticksuffix": " %", "range": [0, 102]})  # fmt: skip
+        )
+    return figure(
+        traces,
+        "Measured latency",
+        {"type": "log", "title": {"text": "latency (µs)"}},
+        {"ticksuffix": " %", "range": [0, 102]},
+    )
 
 
 def cumulative(bins: list[list[float]]) -> tuple[float, list[float], list[float]]:
@@ -107,13 +124,21 @@ def latency_by_size(description: dict[str, Any]) -> Figure:
     found = description.get("latency_by_size") or {}
     traces = [
         {
-            **series(index), "type": "scatter", "mode": "lines+markers", "name": plain(operation),
-            "x": [format_bytes(low) for low, *_ in rows], "y": [mean / 1e3 for *_, mean in rows],
-            "text": [f"{format_bytes(low)} to below {format_bytes(high)}: {format_ns(mean)}, {count:,} requests" for low, high, count, mean in rows],
-            "hovertemplate": "%{text}", "marker": {"color": colour(index), "size": 7},
+            **series(index),
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": plain(operation),
+            "x": [format_bytes(low) for low, *_ in rows],
+            "y": [mean / 1e3 for *_, mean in rows],
+            "text": [
+                f"{format_bytes(low)} to below {format_bytes(high)}: {format_ns(mean)}, {count:,} requests"
+                for low, high, count, mean in rows
+            ],
+            "hovertemplate": "%{text}",
+            "marker": {"color": colour(index), "size": 7},
         }
         for index, (operation, rows) in enumerate(sized(found))
-    ]  # fmt: skip
+    ]
     lengths = sorted({row[0] for _, rows in sized(found) for row in rows})
     labels = [format_bytes(length) for length in lengths]
     x = {"type": "category", "categoryorder": "array", "categoryarray": labels, "title": {"text": "length, from"}}
@@ -127,15 +152,23 @@ def sized(found: dict[str, Any]) -> list[tuple[str, list[list[float]]]]:
 
 
 def working_set(description: dict[str, Any]) -> Figure:
-    """Distinct bytes touched before each time: a line that still climbs at the end is a working set not yet seen whole."""
+    """Distinct bytes touched before each time: a line that still climbs at the end is a working
+    set not yet seen whole.
+    """
     found = description.get("working_set") or {}
     curve = found.get("curve") or {"time_ns": [], "bytes": []}
     times_s = [0.0, *(time / 1e9 for time in curve["time_ns"])]
     touched = [0, *curve["bytes"]]
     trace = {
-        **series(0, dash="dash" if found.get("estimated") else "solid"), "type": "scatter", "mode": "lines", "name": "touched",
-        "x": times_s, "y": touched, "text": [format_bytes(one) for one in touched], "hovertemplate": "%{text}",
-    }  # fmt: skip
+        **series(0, dash="dash" if found.get("estimated") else "solid"),
+        "type": "scatter",
+        "mode": "lines",
+        "name": "touched",
+        "x": times_s,
+        "y": touched,
+        "text": [format_bytes(one) for one in touched],
+        "hovertemplate": "%{text}",
+    }
     ticks = byte_ticks(max(touched))
     y = {"tickvals": ticks, "ticktext": [format_bytes(one) for one in ticks], "rangemode": "tozero"}
     return figure([trace] if curve["time_ns"] else [], "Working set", _SECONDS, y)
@@ -155,10 +188,17 @@ def depth(description: dict[str, Any]) -> Figure:
     """Share of time by the number of requests in flight."""
     share = (description.get("depth") or {}).get("share") or []
     trace = {
-        "type": "bar", "name": "share of time", "x": depth_labels(share), "y": [100 * one for _, one in share],
-        "meta": {"series": 0}, "marker": {"color": colour(0)}, "hovertemplate": "%{x} in flight: %{y:.3~g} % of the time",
-    }  # fmt: skip
-    return figure([trace] if share else [], "Requests in flight", {"type": "category"}, {"ticksuffix": " %"}, bargap=0.25)  # fmt: skip
+        "type": "bar",
+        "name": "share of time",
+        "x": depth_labels(share),
+        "y": [100 * one for _, one in share],
+        "meta": {"series": 0},
+        "marker": {"color": colour(0)},
+        "hovertemplate": "%{x} in flight: %{y:.3~g} % of the time",
+    }
+    return figure(
+        [trace] if share else [], "Requests in flight", {"type": "category"}, {"ticksuffix": " %"}, bargap=0.25
+    )
 
 
 def depth_labels(share: list[list[float]]) -> list[str]:
@@ -182,10 +222,16 @@ def burstiness(description: dict[str, Any]) -> Figure:
     found = [(window, one) for window, one in (description.get("burstiness") or {}).get("dispersion", []) if one]
     windows = [window / 1e9 for window, _ in found]
     trace = {
-        **series(0), "type": "scatter", "mode": "lines+markers", "name": "this trace", "x": windows, "y": [one for _, one in found],
-        "text": [f"windows of {format_ns(window)}: {one:.3g}" for window, one in found], "hovertemplate": "%{text}",
+        **series(0),
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": "this trace",
+        "x": windows,
+        "y": [one for _, one in found],
+        "text": [f"windows of {format_ns(window)}: {one:.3g}" for window, one in found],
+        "hovertemplate": "%{text}",
         "marker": {"color": colour(0), "size": 8},
-    }  # fmt: skip
+    }
     poisson = {
         "type": "scatter", "mode": "lines", "name": "Poisson arrivals", "x": windows, "y": [1.0 for _ in windows],
         "line": {"color": SOFT, "dash": "dot", "width": 1.5}, "hoverinfo": "skip",
@@ -196,7 +242,12 @@ def burstiness(description: dict[str, Any]) -> Figure:
         "ticktext": [format_ns(window) for window, _ in found],
         "title": {"text": "window"},
     }
-    return figure([trace, poisson] if found else [], "Burstiness by time scale", x, {"type": "log", "title": {"text": "variance ÷ mean"}})  # fmt: skip
+    return figure(
+        [trace, poisson] if found else [],
+        "Burstiness by time scale",
+        x,
+        {"type": "log", "title": {"text": "variance ÷ mean"}},
+    )
 
 
 def re_reference(description: dict[str, Any]) -> Figure:
@@ -208,9 +259,22 @@ def re_reference(description: dict[str, Any]) -> Figure:
     labels = [format_ns(low) for low in lows]
     traces = [
         {
-            "type": "bar", "name": name, "x": labels, "y": [{row[0]: row[2] for row in one}.get(low, 0) for low in lows],
-            "meta": {"series": index}, "marker": {"color": colour(index)}, "hovertemplate": "from %{x}: %{y:,} pages",
+            "type": "bar",
+            "name": name,
+            "x": labels,
+            "y": [{row[0]: row[2] for row in one}.get(low, 0) for low in lows],
+            "meta": {"series": index},
+            "marker": {"color": colour(index)},
+            "hovertemplate": "from %{x}: %{y:,} pages",
         }
-        for index, (name, one) in enumerate(rows.items()) if one
-    ]  # fmt: skip
-    return figure(traces, "Time since a page was last touched", {"type": "category", "title": {"text": "at least"}}, {}, barmode="group", bargap=0.2)  # fmt: skip
+        for index, (name, one) in enumerate(rows.items())
+        if one
+    ]
+    return figure(
+        traces,
+        "Time since a page was last touched",
+        {"type": "category", "title": {"text": "at least"}},
+        {},
+        barmode="group",
+        bargap=0.2,
+    )

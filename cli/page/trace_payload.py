@@ -68,9 +68,9 @@ def _chart(name: str, drawn: Figure, description: dict[str, Any]) -> dict[str, A
         "data": data,
         "layout": {key: layout[key] for key in ("xaxis", "yaxis", "barmode", "bargap", "hovermode") if key in layout},
         "reading": _READINGS[name](description) if data else "",
-        "numbers": (counted.chart_tables if name in counted.CHARTS else chart_tables)(name, description)
-        if data
-        else [],
+        "numbers": (
+            (counted.chart_tables if name in counted.CHARTS else chart_tables)(name, description) if data else []
+        ),
     }
 
 

@@ -91,7 +91,8 @@ def _sure(description: dict[str, Any]) -> str:
         said.append(f"The latency of {'all' if measured == 1 else _share(measured) + ' of the'} requests was measured.")
     if (description.get("working_set") or {}).get("estimated"):
         said.append(
-            f"Working set and re-reference are estimates from {_share(description['working_set']['sampled_share'])} of the places."
+            f"Working set and re-reference are estimates from {_share(description['working_set']['sampled_share'])} of"
+            " the places."
         )
     inferred, warnings = len(description.get("inferred") or []), len(description.get("warnings") or [])
     if inferred:
@@ -146,7 +147,10 @@ def _rates(description: dict[str, Any]) -> str:
     top = max(by_class, key=lambda name: (by_class[name]["count"][peak], name))
     share = by_class[top]["count"][peak] / max(totals[peak] * widths[peak], 1)
     idle = sum(width for total, width in zip(totals, widths, strict=True) if total == 0) / sum(widths)
-    said = f"On average {_number(mean)}/s; the busiest {_time(widths[peak])}, from {_time(starts[peak])} on, has {_number(totals[peak])}/s"
+    said = (
+        f"On average {_number(mean)}/s; the busiest {_time(widths[peak])}, from {_time(starts[peak])} on, has"
+        f" {_number(totals[peak])}/s"
+    )
     said += f" ({totals[peak] / mean:.1f} times), {_share(share)} of them {top}." if mean else "."
     return said + (f" In {_share(idle)} of the time nothing arrives." if idle > 0.01 else "")
 
@@ -164,7 +168,10 @@ def _sizes(description: dict[str, Any]) -> str:
     total_bytes = sum(group["bytes"] or 0 for group in groups)
     said = f"{_share(counts[top] / requests)} of the requests with a length have {format_bytes(top)}"
     if most_bytes != top:
-        said += f"; most bytes travel in requests of {format_bytes(most_bytes)} ({_share(counts[most_bytes] * most_bytes / max(total_bytes, 1))})"
+        said += (
+            f"; most bytes travel in requests of {format_bytes(most_bytes)}"
+            f" ({_share(counts[most_bytes] * most_bytes / max(total_bytes, 1))})"
+        )
     left = requests - sum(counts.values())
     return said + "." + (f" {_share(left / requests)} have lengths that are not listed." if left > 0 else "")
 
@@ -176,7 +183,10 @@ def _latency_cdf(description: dict[str, Any]) -> str:
     if not groups:
         return "The description holds no percentiles of these."
     slowest, fastest = max(groups, key=lambda g: g["p99_ns"]), min(groups, key=lambda g: g["p99_ns"])
-    said = f"Half of {slowest['name']} end within {format_ns(slowest['p50_ns'])} and 99 % within {format_ns(slowest['p99_ns'])}"
+    said = (
+        f"Half of {slowest['name']} end within {format_ns(slowest['p50_ns'])} and 99 % within"
+        f" {format_ns(slowest['p99_ns'])}"
+    )
     said += (
         f"; {fastest['name']}: {format_ns(fastest['p50_ns'])} and {format_ns(fastest['p99_ns'])}"
         if len(groups) > 1
@@ -192,7 +202,8 @@ def _latency_by_size(description: dict[str, Any]) -> str:
         small, large = rows[0], rows[-1]
         if len(rows) > 1:
             said.append(
-                f"{operation}s from {format_bytes(small[0])} take {format_ns(small[3])} on average, from {format_bytes(large[0])} {format_ns(large[3])} ({large[3] / small[3]:.1f} times)"
+                f"{operation}s from {format_bytes(small[0])} take {format_ns(small[3])} on average, from"
+                f" {format_bytes(large[0])} {format_ns(large[3])} ({large[3] / small[3]:.1f} times)"
             )
         else:
             said.append(f"all {operation}s are of one size class and take {format_ns(small[3])} on average")
@@ -204,7 +215,10 @@ def _depth_over_time(description: dict[str, Any]) -> str:
     starts, _, widths = intervals(description)
     means = description["timeline"]["depth_mean"]
     peak = max(range(len(means)), key=lambda i: means[i] or 0)
-    said = f"The deepest {_time(widths[peak])}, from {_time(starts[peak])} on, has {_number(means[peak] or 0)} requests in flight on average"
+    said = (
+        f"The deepest {_time(widths[peak])}, from {_time(starts[peak])} on, has {_number(means[peak] or 0)} requests in"
+        " flight on average"
+    )
     whole = (description.get("depth") or {}).get("mean")
     return said + (f"; the whole recording {_number(whole)}." if whole is not None else ".")
 
@@ -214,20 +228,29 @@ def _depth(description: dict[str, Any]) -> str:
     share = {start: one for start, one in found["share"]}
     deep = sum(one for start, one in share.items() if start >= 8)
     most = f"; at most {found['max']:,} at one time" if found.get("max") is not None else ""
-    return f"In {_share(share.get(0, 0.0))} of the time nothing is in flight, in {_share(deep)} eight requests or more{most}."
+    return (
+        f"In {_share(share.get(0, 0.0))} of the time nothing is in flight, in {_share(deep)} eight requests or"
+        f" more{most}."
+    )
 
 
 def _burstiness(description: dict[str, Any]) -> str:
     found = [(window, one) for window, one in description["burstiness"]["dispersion"] if one]
     window, highest = max(found, key=lambda pair: pair[1])
     if highest < 1.5:
-        return f"Arrivals are no burstier than independent ones at any time scale: at most {highest:.2g} times (windows of {format_ns(window)})."
+        return (
+            f"Arrivals are no burstier than independent ones at any time scale: at most {highest:.2g} times (windows of"
+            f" {format_ns(window)})."
+        )
     rising = (
         " The index grows with the window: bursts come in longer bursts."
         if len(found) > 2 and found[-1][1] > 2 * found[0][1]
         else ""
     )
-    return f"Counts in windows of {format_ns(window)} vary {_number(highest)} times as much as independent (Poisson) arrivals would.{rising}"
+    return (
+        f"Counts in windows of {format_ns(window)} vary {_number(highest)} times as much as independent (Poisson)"
+        f" arrivals would.{rising}"
+    )
 
 
 def _working_set(description: dict[str, Any]) -> str:
@@ -236,7 +259,10 @@ def _working_set(description: dict[str, Any]) -> str:
     half = next((one for time, one in zip(times, touched, strict=True) if time >= times[-1] / 2), touched[-1])
     growth = (touched[-1] - half) / touched[-1] if touched[-1] else 0.0
     about = "An estimated " if found.get("estimated") else ""
-    said = f"{about}{format_bytes(found['total_bytes'])} distinct: {format_bytes(found['read_bytes'])} read, {format_bytes(found['written_bytes'])} written, {format_bytes(found['both_bytes'])} both."
+    said = (
+        f"{about}{format_bytes(found['total_bytes'])} distinct: {format_bytes(found['read_bytes'])} read,"
+        f" {format_bytes(found['written_bytes'])} written, {format_bytes(found['both_bytes'])} both."
+    )
     if growth > 0.1:
         return (
             said + f" {_share(growth)} of it came in the second half: the recording has not seen the whole working set."
@@ -251,7 +277,8 @@ def _re_reference(description: dict[str, Any]) -> str:
         after_read, after_write = found.get(f"{kind}_after_read"), found.get(f"{kind}_after_write")
         if after_read is not None and after_write is not None:
             said.append(
-                f"{_share(after_read + after_write)} of the pages {'read' if kind == 'read' else 'written'} had been touched before"
+                f"{_share(after_read + after_write)} of the pages {'read' if kind == 'read' else 'written'} had been"
+                " touched before"
             )
     text = "; ".join(said)
     times = found.get("reads_since_last_ns") or []

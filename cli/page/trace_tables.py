@@ -24,21 +24,38 @@ def group_table(description: dict[str, Any], key: str) -> dict[str, Any]:
     groups = description[key]
     rows = [
         [
-            _name(group), f"{group['count']:,}", format_bytes(group["bytes"] or 0), f"{group.get('reads', 0):,}", f"{group.get('writes', 0):,}",
+            _name(group),
+            f"{group['count']:,}",
+            format_bytes(group["bytes"] or 0),
+            f"{group.get('reads', 0):,}",
+            f"{group.get('writes', 0):,}",
             format_bytes(group["median_bytes"]) if group["median_bytes"] else "–",
-            _share(group.get("sequential")), _share(group.get("sequential_by_stream")), _share(group.get("random")),
-            _time(group.get("mean_ns")), _time(group.get("p50_ns")), _time(group.get("p99_ns")),
+            _share(group.get("sequential")),
+            _share(group.get("sequential_by_stream")),
+            _share(group.get("random")),
+            _time(group.get("mean_ns")),
+            _time(group.get("p50_ns")),
+            _time(group.get("p99_ns")),
         ]
         for group in groups
-    ]  # fmt: skip
+    ]
     numbers = [
         [
-            _name(group), group["count"], group["bytes"], group.get("reads"), group.get("writes"), group["median_bytes"],
-            group.get("sequential"), group.get("sequential_by_stream"), group.get("random"),
-            group.get("mean_ns"), group.get("p50_ns"), group.get("p99_ns"),
+            _name(group),
+            group["count"],
+            group["bytes"],
+            group.get("reads"),
+            group.get("writes"),
+            group["median_bytes"],
+            group.get("sequential"),
+            group.get("sequential_by_stream"),
+            group.get("random"),
+            group.get("mean_ns"),
+            group.get("p50_ns"),
+            group.get("p99_ns"),
         ]
         for group in groups
-    ]  # fmt: skip
+    ]
     head = [
         "Name",
         "Requests",
@@ -53,7 +70,20 @@ def group_table(description: dict[str, Any], key: str) -> dict[str, Any]:
         "p50",
         "p99",
     ]
-    units = ["name", "requests", "bytes", "reads", "writes", "median_bytes", "sequential", "sequential_by_stream", "random", "mean_ns", "p50_ns", "p99_ns"]  # fmt: skip
+    units = [
+        "name",
+        "requests",
+        "bytes",
+        "reads",
+        "writes",
+        "median_bytes",
+        "sequential",
+        "sequential_by_stream",
+        "random",
+        "mean_ns",
+        "p50_ns",
+        "p99_ns",
+    ]
     return {
         "id": key,
         "caption": GROUP_TABLES[key],

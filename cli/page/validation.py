@@ -13,7 +13,8 @@ from tiersim.scenarios.validation import report
 if TYPE_CHECKING:
     from tiersim.scenarios.validation.claims import Experiment, HeatMap
 
-#: So far off, in percent, a cell of a map has its full colour; of that colour at most so much is mixed in, for text to stay readable.
+#: So far off, in percent, a cell of a map has its full colour; of that colour at most so much is mixed in, for text to
+#: stay readable.
 _FULL_PCT, _MOST = 60, 55
 
 
@@ -62,7 +63,10 @@ def _map(found: HeatMap) -> str:
         for label, row in zip(found.labels, found.off_pct, strict=True)
     )
     caption = f"{escape(found.title)}, off by %; blue: predicted too low, orange: too high"
-    return f'<div class="wide"><table class="heat"><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return (
+        '<div class="wide"><table'
+        f' class="heat"><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
 
 
 def _heat(percent: float | None) -> str:

@@ -1,13 +1,14 @@
 """A drive of ours from DiskSim's parameters: at their word, but for what drives were measured to do otherwise.
 
-What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all of them at
-their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
+What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all
+of them at their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
 
-DiskSim's validation traces hold the response times of the real drives. A departure stays when drives get better by it and no
-family of them gets worse (``tiersim validate departures`` leaves each out in turn), and when its reason is how drives work:
+DiskSim's validation traces hold the response times of the real drives. A departure stays when drives get better by it
+and no family of them gets worse (``tiersim validate departures`` leaves each out in turn), and when its reason is how
+drives work:
 
-* Heads that are switched have to settle on a track as an arm that moves to the next cylinder, so they take no less; and no longer
-  than the skew hides, with the settling of a write: the maker chose it for that.
+* Heads that are switched have to settle on a track as an arm that moves to the next cylinder, so they take no less; and
+  no longer than the skew hides, with the settling of a write: the maker chose it for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
 
 The others were tried, and are not kept (``docs/devices.md``).
@@ -162,8 +163,9 @@ def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
         "hit_overheads": [_time(milliseconds) for milliseconds in hits],
         "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
-        "read_ahead_after_hit": specs.whole("Read-ahead on idle hit", 0) == 1
-        or (ahead == "segment" and "ahead goes on" in departures),
+        "read_ahead_after_hit": (
+            specs.whole("Read-ahead on idle hit", 0) == 1 or (ahead == "segment" and "ahead goes on" in departures)
+        ),
         "water_mark": specs.number("High (read) water mark", 0),
         "water_mark_of_segment": specs.whole("Set watermark by reqsize", 1) == 0,
         "read_hits_wait": specs.whole("Allow sneaky full read hits", 0) == 0,
@@ -171,9 +173,11 @@ def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
         "write_move_least": _time(specs.number("Minimum seek delay", 0)),
         "write_segment_apart": apart,
         "write_into": "last used" if "write into last" in departures else "longest unused",
-        "write_segments": max(specs.whole("Maximum number of write segments", 1), 1)
-        if caching and specs.whole("Fast write level", 0)
-        else None,
+        "write_segments": (
+            max(specs.whole("Maximum number of write segments", 1), 1)
+            if caching and specs.whole("Fast write level", 0)
+            else None
+        ),
     }
 
 
@@ -200,9 +204,9 @@ def _bus(specs: Block, buses: list[Block]) -> dict[str, Any]:
             "Read disconnect afterread", "Read disconnect afterwrite", "Write disconnect overhead"
         ),
         "reconnect_overheads": times("First reselect overhead", "Other reselect overhead"),
-        "extra_write_disconnect": times(*map("".join, zip(extra, ends, strict=True)))
-        if specs.whole("Extra write disconnect", 0)
-        else None,
+        "extra_write_disconnect": (
+            times(*map("".join, zip(extra, ends, strict=True))) if specs.whole("Extra write disconnect", 0) else None
+        ),
     }
 
 

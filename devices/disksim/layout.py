@@ -1,7 +1,8 @@
 """DiskSim's ``dm_layout_g1``: which sectors of a zone hold data, with spares, slips and unused space left out.
 
-Sparing schemes as the reference manual numbers them (CMU-PDL-08-101, layout model G1). Remapped defects are read where they
-would be without the defect: a handful of sectors, of which the files tell where but a model of averages cannot profit.
+Sparing schemes as the reference manual numbers them (CMU-PDL-08-101, layout model G1). Remapped defects are read where
+they would be without the defect: a handful of sectors, of which the files tell where but a model of averages cannot
+profit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,8 @@ from tiersim.toml_files import validate
     _PER_ZONE_SLIP_TO_END,
 ) = range(11)
 _SLIP_TO_END = (_PER_CYLINDER_SLIP_TO_END, _PER_CYLINDER_AT_FRONT_SLIP_TO_END, _AT_END, _PER_ZONE_SLIP_TO_END)
-#: Tracks of a zone, and sectors of a track: more than ten times those of any drive that DiskSim's parameters were extracted for.
+#: Tracks of a zone, and sectors of a track: more than ten times those of any drive that DiskSim's parameters were
+#: extracted for.
 MOST_TRACKS, _MOST_PER_TRACK = 1 << 21, 1 << 14
 _AT_FRONT = (_PER_CYLINDER_AT_FRONT, _PER_CYLINDER_AT_FRONT_SLIP_TO_END)
 
@@ -51,7 +53,8 @@ def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turn
     unit = per_track if in_turns else 1
     if not 0 <= first <= last or (last - first + 1) * surfaces > MOST_TRACKS or per_track > _MOST_PER_TRACK:
         raise ScenarioError(
-            f"{zone.path}:{zone.line}: no drive has cylinders {first} to {last} of {surfaces} tracks of {per_track} sectors"
+            f"{zone.path}:{zone.line}: no drive has cylinders {first} to {last} of {surfaces} tracks of {per_track}"
+            " sectors"
         )
     sectors = (last - first + 1) * surfaces * max(per_track, 0)
     runs = list(_runs(zone, sectors, per_track, surfaces, scheme, range_cylinders)) if sectors else []

@@ -1,7 +1,8 @@
 """DiskSim's parameter files: blocks of ``name = value``, values in ``[ ]``, and ``source FILE`` in a value's place.
 
-The grammar is that of libparam (DiskSim 4.0 reference manual, CMU-PDL-08-101, section 3). A system file (``.parv``) names
-the files of its drives (``source x.diskspecs``), these name their geometry (``Model = source x.model``) and its seek curve.
+The grammar is that of libparam (DiskSim 4.0 reference manual, CMU-PDL-08-101, section 3). A system file (``.parv``)
+names the files of its drives (``source x.diskspecs``), these name their geometry (``Model = source x.model``) and its
+seek curve.
 """
 
 import re
@@ -70,7 +71,9 @@ def read_blocks(path: Path) -> list[Block]:
 
 
 def file_beside(path: Path, name: str) -> Path:
-    """Return the file *name* in the folder of *path*, or a folder in that; raises ValueError when it is elsewhere or not there."""
+    """Return the file *name* in the folder of *path*, or a folder in that; raises ValueError when it is elsewhere or
+    not there.
+    """
     relative = Path(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise ValueError("is not in the folder of the file that names it")

@@ -1,4 +1,5 @@
-"""DiskSim's seek curves: extracted points, Lee's curve through three of them, the HP Labs equation with or without ten more.
+"""DiskSim's seek curves: extracted points, Lee's curve through three of them, the HP Labs equation with or without ten
+more.
 
 (DiskSim 4.0 reference manual, CMU-PDL-08-101, B.5; Ruemmler and Wilkes, IEEE Computer 27(3), 1994.)
 """

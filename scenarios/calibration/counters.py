@@ -21,7 +21,8 @@ class Gathering(Protocol):
 class Counters:
     """What the snapshots of a bundle come to; none of them is kept.
 
-    ``pool`` is what the buffer pool held when somebody first looked, by entity; empty if nobody did. ``drift`` says whether the load changed.
+    ``pool`` is what the buffer pool held when somebody first looked, by entity; empty if nobody did. ``drift`` says
+    whether the load changed.
     """
 
     def __init__(self, path: Path) -> None:

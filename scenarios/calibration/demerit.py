@@ -1,9 +1,9 @@
 """How far a device's simulated response times are from measured ones: the demerit figure.
 
-Ruemmler & Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: the root mean square of the horizontal
-distance between two distributions of response times. With as many simulated as measured values it is the root mean square of the
-difference of both, sorted. Reads and writes are scored apart, too: errors of opposite sign cancel in the mix. What has a low
-priority is replayed and not scored: its host may have held it back.
+Ruemmler & Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994: the root mean square of the
+horizontal distance between two distributions of response times. With as many simulated as measured values it is the
+root mean square of the difference of both, sorted. Reads and writes are scored apart, too: errors of opposite sign
+cancel in the mix. What has a low priority is replayed and not scored: its host may have held it back.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,8 +50,8 @@ def respond(
 ) -> Responses:
     """Replay a trace on one *device*, with seeds 1 to *seeds*.
 
-    Requests wait for what they waited for when they were recorded. Raises ScenarioError when the trace does not fit on the
-    device, or has no latency of some of its reads or writes.
+    Requests wait for what they waited for when they were recorded. Raises ScenarioError when the trace does not fit on
+    the device, or has no latency of some of its reads or writes.
     """
     playback = Playback(found)
     trace = playback.recorded

@@ -1,4 +1,6 @@
-"""Whether a recorded load changed while it was recorded: how many transactions there were, and what one missed, in the first third and in the last."""
+"""Whether a recorded load changed while it was recorded: how many transactions there were, and what one missed, in the
+first third and in the last.
+"""
 
 from dataclasses import dataclass, field
 from math import sqrt
@@ -13,7 +15,9 @@ _SNAPSHOTS = 4
 
 @dataclass
 class Drift:
-    """Takes in snapshots of a server's databases, one after the other: times in ns, and transactions and pages missed until then."""
+    """Takes in snapshots of a server's databases, one after the other: times in ns, and transactions and pages missed
+    until then.
+    """
 
     _seen: list[tuple[int, float, float]] = field(default_factory=list)
 
@@ -27,7 +31,9 @@ class Drift:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Say what changed from the first third to the last; nothing where nobody looked in between, or counters began anew."""
+        """Say what changed from the first third to the last; nothing where nobody looked in between, or counters began
+        anew.
+        """
         if len(self._seen) < _SNAPSHOTS or any(
             b[place] < a[place] for a, b in zip(self._seen, self._seen[1:], strict=False) for place in (1, 2)
         ):

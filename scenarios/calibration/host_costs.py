@@ -1,11 +1,13 @@
 """What statements cost the processors, from what the host's processors did while they were recorded.
 
-A transaction costs the host ``busy time / transactions``, whatever its storage was: waits are no part of it. What reads, writes and flushes cost of that is kernel
-time: of the sessions beyond what their clients spend there to send and receive the same messages, and of the kernel's own threads. A page that is read takes as much
-of it as any other.
+A transaction costs the host ``busy time / transactions``, whatever its storage was: waits are no part of it. What
+reads, writes and flushes cost of that is kernel time: of the sessions beyond what their clients spend there to send and
+receive the same messages, and of the kernel's own threads. A page that is read takes as much of it as any other.
 
-**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by key takes 36 µs of a busy host, 43 of one that is busy for 6 % of the
-time, 76 at 1 %, an update 181 µs, and 221 at 4 % (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
+**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by
+key takes 36 µs of a busy host, 43 of one that is busy for 6 % of the
+time, 76 at 1 %, an update 181 µs, and 221 at 4 % (8 clients of pgbench on 2 virtual processors;
+``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
 to what they are on a busy one.
 """
 
@@ -15,23 +17,29 @@ from math import exp
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
-#: By how much more the processors of a host that is hardly used take than busy ones, for the same work; between what that lies; and at which share of busy time it is down to a third.
-#: Read off 54 cells of two days; without those of one load, 0.5 to 0.75 and 0.08 to 0.2 (docs/processors.md).
+#: By how much more the processors of a host that is hardly used take than busy ones, for the same work; between what
+#: that lies; and at which share of busy time it is down to a third. Read off 54 cells of two days; without those of one
+#: load, 0.5 to 0.75 and 0.08 to 0.2 (docs/processors.md).
 IDLE, IDLE_RANGE, _FADES = 0.75, (0.3, 1.2), 0.08
-#: Multiples between which costs lie that were counted: repeats of a measurement are up to 11 % apart (benchmarks/real_postgres), and what reads cost by recordings of one host by more.
+#: Multiples between which costs lie that were counted: repeats of a measurement are up to 11 % apart
+#: (benchmarks/real_postgres), and what reads cost by recordings of one host by more.
 COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
-#: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit on it.
+#: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit
+#: on it.
 READ_RANGE_NS = (1_000, 150_000)
 #: What it is assumed to cost where nothing tells; the cells of benchmarks/real_postgres say 16 to 45 µs.
 READ_NS = 25_000
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
-#: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much, and at least; what more would be no CPU but a wait: as much, and at most.
-#: Measured: 0.9 to 4 times the execution of lookups by key; a statement of lookups, updates and TPC-B-like transactions 20, 22 and 30 µs with its execution (8 clients; benchmarks/real_postgres).
+#: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much, and
+#: at least; what more would be no CPU but a wait: as much, and at most. Measured: 0.9 to 4 times the execution of
+#: lookups by key; a statement of lookups, updates and TPC-B-like transactions 20, 22 and 30 µs with its execution (8
+#: clients; benchmarks/real_postgres).
 CLIENT_SHARE, CLIENT_NS, MOST_CLIENT_SHARE, MOST_CLIENT_NS = 2.0, 20_000, 4.0, 100_000
 #: Multiples between which the CPU of statements and clients lies then.
 ASSUMED_RANGE = (0.5, 2.0)
-#: Sessions and clients are taken to spend as much in the kernel for the same messages: to this share. What a read costs is known beforehand to so much.
+#: Sessions and clients are taken to spend as much in the kernel for the same messages: to this share. What a read costs
+#: is known beforehand to so much.
 _ALIKE, _READ_SPREAD_NS = 0.15, 20_000
 #: With fewer pages read a transaction, what they cost is lost in what all else does.
 _TOLD = 0.02
@@ -65,19 +73,25 @@ class HostCosts:
 
 
 def idle_factor(busy: float, idle: float = IDLE) -> float:
-    """Return how much more a piece of work takes on a host that the load keeps *busy* for such a share of the time than on one that it keeps busy always."""
+    """Return how much more a piece of work takes on a host that the load keeps *busy* for such a share of the time than
+    on one that it keeps busy always.
+    """
     return 1 + idle * exp(-max(busy, 0.0) / _FADES)
 
 
 def cpu_range(busy: float) -> tuple[float, float]:
-    """Return between which multiples the CPU of a transaction on a busy host lies, which was counted on one that was *busy* for such a share of the time."""
+    """Return between which multiples the CPU of a transaction on a busy host lies, which was counted on one that was
+    *busy* for such a share of the time.
+    """
     least, most = (idle_factor(busy) / idle_factor(busy, idle) for idle in reversed(IDLE_RANGE))
     return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
 @dataclass(frozen=True)
 class Ios:
-    """Reads, writes and flushes a second: pages that sessions read, all that sessions did themselves, and all of the server."""
+    """Reads, writes and flushes a second: pages that sessions read, all that sessions did themselves, and all of the
+    server.
+    """
 
     reads_per_s: float
     of_sessions_per_s: float
@@ -95,7 +109,9 @@ def stolen(time: HostTime) -> tuple[str, ...]:
 
 
 def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:
-    """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were done in a second."""
+    """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were
+    done in a second.
+    """
     each_ns = NS_PER_S / transactions_per_s
     busy = time.share
     hot = 1 / idle_factor(busy)

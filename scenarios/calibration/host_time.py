@@ -13,7 +13,9 @@ _ALL = (*_BUSY, "idle_ms", "io_wait_ms", "steal_ms")
 
 @dataclass(frozen=True)
 class Used:
-    """Processors that one kind of process kept busy on average: all of their time, that in the kernel, and how many more they waited for."""
+    """Processors that one kind of process kept busy on average: all of their time, that in the kernel, and how many
+    more they waited for.
+    """
 
     all: float
     kernel: float
@@ -42,7 +44,8 @@ class HostTime:
     def of_kernel(self) -> float:
         """Processors that the kernel kept busy for no process: its threads and interrupts.
 
-        Where nobody counted the threads, what is left of busy time, which is counted in ticks of a clock that stands still on idle processors: good where these are busy.
+        Where nobody counted the threads, what is left of busy time, which is counted in ticks of a clock that stands
+        still on idle processors: good where these are busy.
         """
         if self.threads is not None:
             return self.threads.all + self.interrupts

@@ -1,4 +1,6 @@
-"""Which tables the texts of queries name, found word by word: neither tables nor texts are gone through once for each of the others."""
+"""Which tables the texts of queries name, found word by word: neither tables nor texts are gone through once for each
+of the others.
+"""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +24,8 @@ class NamedTables:
     def within(self, text: str) -> list[str]:
         """Return the tables that *text* names, in no order that means anything.
 
-        >>> NamedTables(["public.orders", "public.order-lines", "lines"]).within('SELECT * FROM "Order-Lines" JOIN orders')
+        >>> NamedTables(["public.orders", "public.order-lines", "lines"]).within('SELECT * FROM "Order-Lines" JOIN
+        orders')
         ['public.order-lines', 'public.orders']
         """
         text = text.lower()

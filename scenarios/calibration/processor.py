@@ -1,8 +1,10 @@
-"""What statements cost the processors, where nobody measured it: the load is simulated on the recorded hardware until it runs as recorded.
+"""What statements cost the processors, where nobody measured it: the load is simulated on the recorded hardware until
+it runs as recorded.
 
-Three things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server saw, from the start of the
-read until its process is served again; ``log_io_ns`` likewise, of the writes and flushes of the log. ``client_ns``, what a statement costs besides itself where clients share the host, to be sent and
-answered: so that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
+Three things are looked for. ``read_ns``, what a page that is read costs: so that a read takes as long as the server
+saw, from the start of the read until its process is served again; ``log_io_ns`` likewise, of the writes and flushes of
+the log. ``client_ns``, what a statement costs besides itself where clients share the host, to be sent and answered: so
+that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
 """
 
 from collections.abc import Callable, Mapping
@@ -23,9 +25,11 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _MOST_RUNS, _NEAR = 24, 0.002
 #: What sessions do, among the entities of ``io``, and what of that they do with tables.
 _OF_SESSIONS, _OF_TABLES = "client backend/", "client backend/relation/"
-#: A session with less than this share of the statements of the busiest one is none of those that the load was measured by.
+#: A session with less than this share of the statements of the busiest one is none of those that the load was measured
+#: by.
 _TAKES_PART = 0.1
-#: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded, where clients pause a little.
+#: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded,
+#: where clients pause a little.
 _BUSY, LIMITING = 0.95, 0.9
 #: Who has read a page waits for a processor to go on, however little it costs.
 _LEAST_READ_NS = 1
@@ -33,9 +37,11 @@ _LEAST_READ_NS = 1
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody noted it.
+    """How fast a load ran: transactions a second, and how long a page took to read, None if no page was, or nobody
+    noted it.
 
-    ``log_sync_ns`` is how long a write of the log and the flush behind it took together. ``pause_ns`` is the time of a client of a closed loop between transactions, which is in no latency; None where nobody measured it.
+    ``log_sync_ns`` is how long a write of the log and the flush behind it took together. ``pause_ns`` is the time of a
+    client of a closed loop between transactions, which is in no latency; None where nobody measured it.
     """
 
     transactions_per_s: float | None
@@ -48,9 +54,10 @@ class Pace:
 class ProcessorCosts:
     """CPU in ns on a core of the recorded host.
 
-    ``statement_ns`` is that of one execution by query, besides what ``costs`` charge for its pages. ``client_ns`` is what it takes besides
-    to be sent and answered, if the clients ran on the same cores; ``pause_ns`` then is the time of a client between transactions. None: they
-    ran elsewhere, and their time is think time. ``basis`` says what it was found from.
+    ``statement_ns`` is that of one execution by query, besides what ``costs`` charge for its pages. ``client_ns`` is
+    what it takes besides to be sent and answered, if the clients ran on the same cores; ``pause_ns`` then is the time
+    of a client between transactions. None: they ran elsewhere, and their time is think time. ``basis`` says what it was
+    found from.
     """
 
     statement_ns: Mapping[str, int]
@@ -103,13 +110,17 @@ def recorded_flushes(found: Differences) -> int:
 
 
 def of_log(found: Differences, name: str) -> float:
-    """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io from version 18 on."""
+    """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io
+    from version 18 on.
+    """
     changes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
     return sum(float(change.number(name) or 0) for change in changes)
 
 
 def recorded_ios(found: Differences) -> tuple[float, float] | None:
-    """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None where nobody counted them by process."""
+    """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None
+    where nobody counted them by process.
+    """
     of_sessions = everybody = 0.0
     for entity, change in found.of("io").items():
         count = sum(float(change.number(name) or 0) for name in ("reads", "writes", "extends", "flushes"))
@@ -119,13 +130,17 @@ def recorded_ios(found: Differences) -> tuple[float, float] | None:
 
 
 def written_by_sessions(found: Differences) -> float:
-    """Return how many pages of tables the sessions wrote themselves, to have their frames; 0 where nobody counted them by process."""
+    """Return how many pages of tables the sessions wrote themselves, to have their frames; 0 where nobody counted them
+    by process.
+    """
     changes = found.of("io").items()
     return sum(float(change.number("writes") or 0) for entity, change in changes if entity.startswith(_OF_TABLES))
 
 
 def _pause_ns(found: Differences) -> int | None:
-    """Return what the load generator's clients took between transactions: N clients do N / (latency + pause) a second."""
+    """Return what the load generator's clients took between transactions: N clients do N /
+    (latency + pause) a second.
+    """
     one = list(found.of("client").values())
     if len(one) != 1:
         return None
@@ -138,8 +153,8 @@ def _pause_ns(found: Differences) -> int | None:
 def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
 
-    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a session does. What the
-    log takes of the processors, behind each write and each flush, goes before all that waits.
+    A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a
+    session does. What the log takes of the processors, behind each write and each flush, goes before all that waits.
     """
     slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)
@@ -166,7 +181,9 @@ def loop_sessions(database: Database) -> NDArray[np.int64]:
 
 
 def _transactions_per_s(database: Database) -> float | None:
-    """Return how many ended in a second, from when all sessions have begun to count until the first has no more to do."""
+    """Return how many ended in a second, from when all sessions have begun to count until the
+    first has no more to do.
+    """
     ends = database.ends > 0
     last = loop_sessions(database)
     until = int(database.done_ns[last].min()) if len(last) else 0
@@ -180,8 +197,9 @@ def calibrate_processor(
 ) -> ProcessorCosts:
     """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
 
-    What was not recorded is not looked for: *start* has it. A page that takes longer to read than recorded even if it costs no CPU at all, or
-    transactions that are too few even if clients need none, leave a difference between ``recorded`` and ``simulated`` of the answer.
+    What was not recorded is not looked for: *start* has it. A page that takes longer to read than recorded even if it
+    costs no CPU at all, or transactions that are too few even if clients need none, leave a difference between
+    ``recorded`` and ``simulated`` of the answer.
     """
     found, run = start, simulate(start)
     share, late_before_ns = 1.0, 0.0
@@ -212,16 +230,20 @@ def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
 
 
 def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
-    """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of reads."""
+    """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of
+    reads.
+    """
     if recorded.log_sync_ns is None or run.pace.log_sync_ns is None:
         return 0.0
     return max((recorded.log_sync_ns - run.pace.log_sync_ns) / 4, -found.costs.log_io_ns)
 
 
 def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:
-    """Return how much more CPU a transaction has to take: all that is missing on busy processors, a share of it on others.
+    """Return how much more CPU a transaction has to take: all that is missing on busy processors, a share of it on
+    others.
 
-    Time between transactions falls by the cores where these are busy, and otherwise by the sessions; what reads take more is taken off.
+    Time between transactions falls by the cores where these are busy, and otherwise by the sessions; what reads take
+    more is taken off.
     """
     late_ns = _late_ns(recorded, run)
     together = run.cores if run.busy >= _BUSY or late_ns > 0 else run.sessions

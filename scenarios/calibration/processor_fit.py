@@ -1,7 +1,7 @@
 """What a class of statements costs the processors, by least squares: CPU = a + b × logical reads + c × physical reads.
 
-None of the three is below 0. What the recording cannot tell apart is said: pages of which each statement touches the same number cost
-what the statement costs, and a class that misses no page says nothing about reads.
+None of the three is below 0. What the recording cannot tell apart is said: pages of which each statement touches the
+same number cost what the statement costs, and a class that misses no page says nothing about reads.
 """
 
 from collections.abc import Mapping
@@ -43,8 +43,8 @@ class Observed:
 class Coefficient:
     """CPU in ns of one statement, one physical or one logical read.
 
-    ``ns`` is None where the rows do not say: nothing of it happened, or an earlier coefficient holds it. ``error_ns`` is the standard
-    error, None where it is not known: as many coefficients as rows, or a value at its bound of 0.
+    ``ns`` is None where the rows do not say: nothing of it happened, or an earlier coefficient holds it. ``error_ns``
+    is the standard error, None where it is not known: as many coefficients as rows, or a value at its bound of 0.
     """
 
     ns: float | None
@@ -202,7 +202,9 @@ def _intervals(path: Path) -> dict[str, Observed]:
 
 
 def _interval(grown: Values) -> tuple[float, float, float, float] | None:
-    """Return calls, physical and logical reads and CPU of an interval; None where one was not counted, or there was no call."""
+    """Return calls, physical and logical reads and CPU of an interval; None where one was not counted, or there was no
+    call.
+    """
     cpu = [grown[name] for name in ("cpu_user_ms", "cpu_system_ms") if name in grown]
     if not cpu or not {"calls", "pages_read", "pages_hit"} <= grown.keys() or not grown["calls"]:
         return None

@@ -1,7 +1,7 @@
 """Measured against simulated: a replay on a model of the recorded hardware must give what was recorded.
 
-Limits: counts within 5 %, mean latency of each class within 15 %. Where they hold, what another hardware would do is said
-relative to what was measured: the part of the model's error that both have in common cancels.
+Limits: counts within 5 %, mean latency of each class within 15 %. Where they hold, what another hardware would do is
+said relative to what was measured: the part of the model's error that both have in common cancels.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,9 @@ def calibrate(results: Sequence[Result], baseline: Result) -> list[Result]:
 
 
 def compare(summary: dict[str, Any]) -> dict[str, Any]:
-    """Measured and simulated by class: counts, means, deviation in percent, and whether all that matter are within limits."""
+    """Measured and simulated by class: counts, means, deviation in percent, and whether all that matter are within
+    limits.
+    """
     measured, simulated = summary["measured_latency_ns"], summary["latency_ns"]
     total = sum(figures["count"] for name, figures in measured.items() if name in REQUEST_CATEGORIES)
     classes: dict[str, Any] = {}

@@ -13,7 +13,9 @@ KINDS = ("relation", "query", "operation")
 
 @dataclass(frozen=True)
 class Asked:
-    """*rate*: the share of the pages that each sample has; *most_pages*: how many it has at most; neither: all references are taken."""
+    """*rate*: the share of the pages that each sample has; *most_pages*: how many it has at most; neither: all
+    references are taken.
+    """
 
     policy: str = LRU
     rate: float | None = None
@@ -42,7 +44,8 @@ class Asked:
             raise ScenarioError("a sample is a share of the pages, or a number of pages at most; give one of both")
         if self.most_pages is not None and self.policy != LRU:
             raise ScenarioError(
-                f"a sample of a number of pages is for LRU, whose distances can be counted while it shrinks; for {self.policy} take a share (--sample 0.1)"
+                "a sample of a number of pages is for LRU, whose distances can be counted while it shrinks; for"
+                f" {self.policy} take a share (--sample 0.1)"
             )
 
 

@@ -23,7 +23,8 @@ SCHEMA = "tiersim.mrc/1"
 Progress = Callable[[int, int], None]
 #: Pages are so large unless the trace says otherwise.
 _PAGE_BYTES = 8192
-#: Curves are shown from this part of all pages on, and at so many sizes in each doubling where each is simulated by itself.
+#: Curves are shown from this part of all pages on, and at so many sizes in each doubling where each is simulated by
+#: itself.
 _SHOWN_FROM, _SIMULATED_FROM, _SIMULATED_STEPS = 1 << 12, 1 << 7, 4
 #: A size at which a sample has fewer pages than this is not shown: it is resolved by single pages.
 _FEWEST_SAMPLED = 4
@@ -42,7 +43,8 @@ _FAR_APART = 0.02
 def miss_ratios(bundle: Bundle, asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
     """Return the curve of *bundle* as a document of schema ``tiersim.mrc/1``.
 
-    *progress* is called with how much is done and how much there is. Raises TraceError or ScenarioError when the bundle has no curve, or not
+    *progress* is called with how much is done and how much there is. Raises TraceError or ScenarioError when the bundle
+    has no curve, or not
     the one that was asked for.
     """
     if bundle.rows or (bundle.path / REFERENCES).exists():
@@ -66,8 +68,8 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
     said = [*stream.said, *_doubts(total, shown)]
     if method == "mini-simulation" and asked.policy in _NOT_OF_SCALE:
         said.append(
-            f"{asked.policy} does not do in a small cache what it does in a large one, which the error leaves out: misses of small caches may come out "
-            "too low (docs/mrc.md); leave out --sample"
+            f"{asked.policy} does not do in a small cache what it does in a large one, which the error leaves out:"
+            " misses of small caches may come out too low (docs/mrc.md); leave out --sample"
         )
     return {
         **_head(bundle, stream.content_hash, asked, method, page_bytes, said),
@@ -116,11 +118,12 @@ def _simulated(
         grid = grid[((grid >= least) & (grid <= pages)) | (grid == pages)]
     if policy.is_exact and rate < 1:
         stream.said.append(
-            f"{asked.samples} samples of {rate:g} of the pages have most of them together, so that all references were simulated: that takes little longer"
+            f"{asked.samples} samples of {rate:g} of the pages have most of them together, so that all references were"
+            " simulated: that takes little longer"
         )
-    return policy.counts(
-        grid, workers=asked.workers, progress=progress
-    ), "exact" if policy.is_exact else "mini-simulation"
+    return policy.counts(grid, workers=asked.workers, progress=progress), (
+        "exact" if policy.is_exact else "mini-simulation"
+    )
 
 
 def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
@@ -128,8 +131,8 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
 
     if asked.policy != LRU or asked.rate is not None or asked.most_pages is not None:
         raise ScenarioError(
-            f"{bundle.path}: has no pages, only counters and statements: its curve is that of the recorded pool's own policy, from laws that are "
-            "fitted to it; leave out --policy and --sample"
+            f"{bundle.path}: has no pages, only counters and statements: its curve is that of the recorded pool's own"
+            " policy, from laws that are fitted to it; leave out --policy and --sample"
         )
     load, frames = load_and_frames(bundle.path, asked.seed)
     page_bytes = _page_bytes(bundle)
@@ -142,7 +145,10 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
         raise TraceError(f"{bundle.path}: no query asks for a page; record the texts of queries, too")
     said = [
         *load.inferred,
-        f"no page was recorded: references are synthesised by laws that are fitted to what the recorded pool missed, which replaces pages by {load.fitted.policy}",
+        (
+            "no page was recorded: references are synthesised by laws that are fitted to what the recorded pool"
+            f" missed, which replaces pages by {load.fitted.policy}"
+        ),
     ]
     if any(found.extrapolated):
         said.append("sizes beyond four times the recorded ones, or below a quarter, are extrapolated")
@@ -181,14 +187,16 @@ def _head(
         "policy": asked.policy,
         "method": method,
         "synthesised": method == "law",
-        "sample": {
-            "rate": asked.rate if asked.most_pages is None else None,
-            "most_pages": asked.most_pages,
-            "samples": asked.samples,
-            "seed": asked.seed,
-        }
-        if sampled
-        else None,
+        "sample": (
+            {
+                "rate": asked.rate if asked.most_pages is None else None,
+                "most_pages": asked.most_pages,
+                "samples": asked.samples,
+                "seed": asked.seed,
+            }
+            if sampled
+            else None
+        ),
         "page_bytes": page_bytes,
         "notes": list(said),
     }
@@ -207,7 +215,8 @@ def _pages_asked(asked: Asked, page_bytes: int) -> tuple[int, ...]:
     for size in asked.sizes_bytes:
         if size < page_bytes:
             raise ScenarioError(
-                f"--sizes: a cache of {format_bytes(size)} holds no page of {format_bytes(page_bytes)}; give it one or more"
+                f"--sizes: a cache of {format_bytes(size)} holds no page of {format_bytes(page_bytes)}; give it one or"
+                " more"
             )
     return tuple(sorted({size // page_bytes for size in asked.sizes_bytes}))
 
@@ -289,8 +298,9 @@ def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
     apart = np.abs(total.miss_ratio - total.plain)[shown]
     if len(apart) and np.nanmax(apart) > _FAR_APART:
         yield (
-            f"adjusted to the references that the samples ought to have, misses differ by up to {np.nanmax(apart):.3f} from those by their own "
-            "(plain_miss_ratio), which are closer where pages are asked for alike, as by scans"
+            f"adjusted to the references that the samples ought to have, misses differ by up to {np.nanmax(apart):.3f}"
+            " from those by their own (plain_miss_ratio), which are closer where pages are asked for alike, as by"
+            " scans"
         )
 
 
@@ -317,8 +327,10 @@ def _recorded(bundle: Bundle, above_the_cache: bool) -> dict[str, Any]:
     below = "a cache whose size is not known" if known is None else f"a buffer pool of {format_bytes(known)}"
     return {
         "cache_bytes": known,
-        "beyond": f"requests were recorded below {below}, whose hits were never seen: sizes are of a cache added behind it, and nothing is said "
-        "of a smaller one in its place",
+        "beyond": (
+            f"requests were recorded below {below}, whose hits were never seen: sizes are of a cache added behind it,"
+            " and nothing is said of a smaller one in its place"
+        ),
     }
 
 

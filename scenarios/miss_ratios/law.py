@@ -1,7 +1,7 @@
 """Curves where no page was recorded: from the laws that are fitted to what the recorded pool missed, in closed form.
 
-Each query looks rows up as the simulation lets it; what a lookup misses in a pool of a size is what :mod:`popularity.occupancy` says. Pages besides those
-of lookups and scans are found, as there.
+Each query looks rows up as the simulation lets it; what a lookup misses in a pool of a size is what
+:mod:`popularity.occupancy` says. Pages besides those of lookups and scans are found, as there.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,9 @@ class LawCurves:
 
 
 def load_and_frames(path: Path, seed: int) -> tuple[Load, int]:
-    """Return what was executed at *path*, its tables fitted, and the pages of the recorded pool that were theirs; raises TraceError."""
+    """Return what was executed at *path*, its tables fitted, and the pages of the recorded pool that were theirs;
+    raises TraceError.
+    """
     load = load_of(path, seed)
     return load, load.fitted.frames
 
@@ -83,7 +85,9 @@ def law_curves(load: Load, frames: Sequence[int]) -> LawCurves:
 
 
 def _scanned_pages(load: Load, tables: int) -> Amounts:
-    """Return the pages that scans of each query go through in each table (queries, tables), where executions say how many they asked for."""
+    """Return the pages that scans of each query go through in each table (queries, tables), where executions say how
+    many they asked for.
+    """
     found = np.zeros((len(load.queries), tables))
     if load.logical_reads is None:
         return found

@@ -23,7 +23,8 @@ _MOST_RELATIONS = 1 << (63 - _PAGE_BITS)
 _AT_A_TIME = 1 << 20
 #: Longer requests are mistakes: Linux keeps the length of one in 32 bits.
 _LONGEST_BYTES = 1 << 32
-#: Combinations of relations, queries and operations that there may be, which a table is kept of, and that there are, each with its histograms.
+#: Combinations of relations, queries and operations that there may be, which a table is kept of, and that there are,
+#: each with its histograms.
 _MOST_COMBINATIONS, _MOST_CLASSES = 1 << 26, 1 << 14
 _OPERATIONS = 3  # read, write, not known
 
@@ -36,7 +37,9 @@ class Block(NamedTuple):
 
 
 class Classes:
-    """Who asks for pages: codes of combinations of relation, query and operation, as they come; only what curves are told apart by."""
+    """Who asks for pages: codes of combinations of relation, query and operation, as they come; only what curves are
+    told apart by.
+    """
 
     def __init__(self, by: tuple[str, ...], queries: int) -> None:
         """Prepare for so many *queries*; relations may grow."""
@@ -79,7 +82,8 @@ class Classes:
 def _refuse(combinations: int, most: int) -> None:
     if combinations > most:
         raise TraceError(
-            f"{combinations:,} combinations of relations, queries and operations are too many to tell apart; name one of them with --by"
+            f"{combinations:,} combinations of relations, queries and operations are too many to tell apart; name one"
+            " of them with --by"
         )
 
 
@@ -113,7 +117,9 @@ class PageStream:
         return self._digest.hexdigest()
 
     def blocks(self, progress: Callable[[int, int], None] | None = None) -> Iterator[Block]:
-        """Yield all references; raises TraceError naming what cannot be read. *progress* is called with the rows read and those there are."""
+        """Yield all references; raises TraceError naming what cannot be read. *progress* is called with the rows read
+        and those there are.
+        """
         done = 0
         for rows, keys, classes in self._of_requests() if self._table is None else self._of_references(self._table):
             self._digest.update(keys.tobytes())
@@ -126,7 +132,8 @@ class PageStream:
             self.said.append(f"{self._log_writes:,} log writes are left out: a log goes past the buffer pool")
         if self._whole_objects:
             self.said.append(
-                f"{self._whole_objects:,} references are to objects of other sizes than {format_bytes(self._page_bytes)}; each is taken for a page"
+                f"{self._whole_objects:,} references are to objects of other sizes than"
+                f" {format_bytes(self._page_bytes)}; each is taken for a page"
             )
 
     def _of_references(self, table: ReferenceTable) -> Iterator[tuple[int, NDArray[np.int64], Codes]]:
@@ -175,7 +182,8 @@ class PageStream:
         if len(long):
             row = int(long[0])
             raise TraceError(
-                f"{self._bundle.path}: row {first_row + int(rows[row])}: a request of {format_bytes(int(length[row]))} is longer than any; check length_bytes"
+                f"{self._bundle.path}: row {first_row + int(rows[row])}: a request of {format_bytes(int(length[row]))}"
+                " is longer than any; check length_bytes"
             )
         first = offset // self._page_bytes
         return rows, first, (offset + length - 1) // self._page_bytes - first + 1
@@ -189,8 +197,8 @@ class PageStream:
         self._far |= int(page.min()) < 0 or int(page.max()) >> _PAGE_BITS > 0
         if (self._several and self._far) or most >= _MOST_RELATIONS:
             raise TraceError(
-                f"{self._bundle.path}: has pages beyond number 2^{_PAGE_BITS}, or more than {_MOST_RELATIONS:,} relations, which are not told apart; "
-                "number the pages of each relation from 0 on"
+                f"{self._bundle.path}: has pages beyond number 2^{_PAGE_BITS}, or more than {_MOST_RELATIONS:,}"
+                " relations, which are not told apart; number the pages of each relation from 0 on"
             )
         return page if most <= 0 else relation.astype(np.int64) << _PAGE_BITS | page
 

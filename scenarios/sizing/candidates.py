@@ -1,4 +1,6 @@
-"""Which hardware is to choose from: lists over devices, counts, layouts, memory and placements, as scenarios with their bills."""
+"""Which hardware is to choose from: lists over devices, counts, layouts, memory and placements, as scenarios with their
+bills.
+"""
 
 import itertools
 import tomllib
@@ -80,7 +82,8 @@ class CandidatesModel(PricesModel):
 
 @dataclass(frozen=True)
 class Candidate:
-    """One purchase: settings of a scenario by key, as text; ``problem`` says why it cannot be had or does not fit together.
+    """One purchase: settings of a scenario by key, as text; ``problem`` says why it cannot be had or does not fit
+    together.
 
     Candidates of a ``family`` differ in ``count`` and ``memory_bytes`` alone, of which more is taken to be no worse.
     """
@@ -102,7 +105,9 @@ def read_candidates(path: Path) -> CandidatesModel:
 
 
 def of_names(devices: Sequence[str]) -> CandidatesModel:
-    """Return one of each device of the catalogue alone and several in RAID 10; raises ScenarioError for one that is none, or has to be ordered."""
+    """Return one of each device of the catalogue alone and several in RAID 10; raises ScenarioError for one that is
+    none, or has to be ordered.
+    """
     for name in devices:
         if isinstance(load_device(name), CloudVolume):
             raise ScenarioError(
@@ -115,8 +120,8 @@ def of_names(devices: Sequence[str]) -> CandidatesModel:
 def combinations(model: CandidatesModel, base: str, settings: Sequence[str], beside: Path) -> list[Candidate]:
     """Return every candidate of *model*: the scenario *base* with *settings* and its own over them.
 
-    Combinations that no array can have are left out. *beside* is the folder of the scenario. Raises ScenarioError for devices that are not there,
-    and when nothing or too much is left.
+    Combinations that no array can have are left out. *beside* is the folder of the scenario. Raises ScenarioError for
+    devices that are not there, and when nothing or too much is left.
     """
     plain = load_scenario(base, settings)
     found: dict[tuple[tuple[str, str], ...], Candidate] = {}
@@ -132,7 +137,8 @@ def combinations(model: CandidatesModel, base: str, settings: Sequence[str], bes
                 raise ScenarioError(f"there are more than {_MOST:,} candidates; shorten the lists")
     if not found:
         raise ScenarioError(
-            "no candidate can be built: no count goes with a layout; RAID 10 needs even counts, RAID 5 at least 3, RAID 6 at least 4"
+            "no candidate can be built: no count goes with a layout; RAID 10 needs even counts, RAID 5 at least 3, RAID"
+            " 6 at least 4"
         )
     return list(found.values())
 
@@ -178,8 +184,8 @@ def _memory_settings(model: CandidatesModel, base: NamedScenario, memory_bytes: 
     if share is None:
         if not was or pool is None:
             raise ScenarioError(
-                f"memory: which part of it is the buffer pool? write pool_share under [memory], or memory under [host] and buffer_pool under "
-                f"[engine] of {base.name}"
+                "memory: which part of it is the buffer pool? write pool_share under [memory], or memory under [host]"
+                f" and buffer_pool under [engine] of {base.name}"
             )
         share = pool / was
     own = {"host.memory": format_exact(memory_bytes), "engine.buffer_pool": format_exact(round(memory_bytes * share))}
@@ -217,8 +223,14 @@ def _text(value: Any) -> str:
 
 
 def _candidate(
-    model: CandidatesModel, base: str, settings: Sequence[str], beside: Path, one: ListModel, chosen: _Choice, own: dict[str, str]
-) -> Candidate:  # fmt: skip
+    model: CandidatesModel,
+    base: str,
+    settings: Sequence[str],
+    beside: Path,
+    one: ListModel,
+    chosen: _Choice,
+    own: dict[str, str],
+) -> Candidate:
     of_size = ("host.memory", "engine.buffer_pool", "engine.os_cache", f"volumes.{one.volume}.count")
     family = tuple(f"{key}={value}" for key, value in sorted(own.items()) if key not in of_size)
     scenario, cost, survives, problem = None, None, 0, None
@@ -259,9 +271,11 @@ def _is_recorded(scenario: NamedScenario, name: str) -> bool:
 
 
 def survived_failures(scenario: NamedScenario, beside: Path) -> int:
-    """Return how many drives may fail, whichever they are, and nothing is lost; a cache of reads alone holds nothing that is not elsewhere.
+    """Return how many drives may fail, whichever they are, and nothing is lost; a cache of reads alone holds nothing
+    that is not elsewhere.
 
-    Cloud volumes are copied by who rents them out, and count as surviving any number. Disks of instances (token buckets) are not.
+    Cloud volumes are copied by who rents them out, and count as surviving any number. Disks of instances (token
+    buckets) are not.
     """
     found = [
         max(copies_of(volume.layout, volume.count) - 1, PARITIES.get(volume.layout, 0))

@@ -145,9 +145,12 @@ def device_of(scenario: NamedScenario, name: str, beside: Path) -> Device:
 def ratings_of(scenario: NamedScenario, prices: PricesModel) -> Mapping[str, float | None]:
     """Return how many bytes may be written to a device, by volume or pool; None where nobody says so."""
     return {
-        name: prices.prices.get(_id_of(scenario, name), PriceModel()).endurance or getattr(volume.device, "endurance", None)
+        name: (
+            prices.prices.get(_id_of(scenario, name), PriceModel()).endurance
+            or getattr(volume.device, "endurance", None)
+        )
         for name, volume in scenario.hardware.items()
-    }  # fmt: skip
+    }
 
 
 def _purchase(name: str, device: Device, count: int, said: PriceModel, prices: PricesModel) -> Part:
@@ -204,7 +207,8 @@ def _enclosures(scenario: NamedScenario, drives: int, prices: PricesModel) -> in
     outside = 0 if prices.host.bays is None else max(drives - prices.host.bays, 0)
     if outside and prices.enclosure is None:
         raise ScenarioError(
-            f"{drives} drives need {outside} bays more than the server has; add [enclosure] with bays and price, or fewer drives"
+            f"{drives} drives need {outside} bays more than the server has; add [enclosure] with bays and price, or"
+            " fewer drives"
         )
     return -(-outside // prices.enclosure.bays) if prices.enclosure and outside else 0
 
@@ -235,6 +239,7 @@ def _cores(scenario: NamedScenario) -> int:
         return (host.count or 1) * load_processor(host.cpu).cores
     if host is None or host.cores is None:
         raise ScenarioError(
-            f"{scenario.name}: licences are by core, and the scenario does not say how many there are; write cores, or cpu, under [host]"
+            f"{scenario.name}: licences are by core, and the scenario does not say how many there are; write cores, or"
+            " cpu, under [host]"
         )
     return host.cores

@@ -44,8 +44,10 @@ class _Written:
 def endurance_of(scenario: NamedScenario, result: Result, ratings: Mapping[str, float | None]) -> Endurance | None:
     """Return how long the flash of *scenario* lasts at the rate of a run; None where it has none.
 
-    *ratings* are bytes that may be written to a device, by volume or pool; None is not known. A rating is of random writes (JESD219), which the
-    drive's own model amplifies by ``steady_amplification``: what the run amplified is taken against that. ``low`` takes the rating for bytes of
+    *ratings* are bytes that may be written to a device, by volume or pool; None is not known. A rating is of random
+    writes (JESD219), which the
+    drive's own model amplifies by ``steady_amplification``: what the run amplified is taken against that. ``low`` takes
+    the rating for bytes of
     flash, so that all amplification counts, and all bytes that may be writes for writes; ``high`` those alone that are.
     """
     flash = [name for name, volume in scenario.hardware.items() if isinstance(volume.device, Flash)]
@@ -71,8 +73,8 @@ def _of_volume(scenario: NamedScenario, result: Result, name: str, rated: float 
     high = rated / (written.certain * min(amplification / usual, 1.0)) if written.certain > 0 else None
     exact = written.certain == written.possible
     basis = (
-        f"simulated writes against the rating of {drive.name}; a byte takes {amplification:.2f} of flash, and {usual:.2f} under the random writes "
-        "of a rating"
+        f"simulated writes against the rating of {drive.name}; a byte takes {amplification:.2f} of flash, and"
+        f" {usual:.2f} under the random writes of a rating"
     )
     if not exact:
         basis += f"; how much of what passes is written to {name!r} is known within bounds"
@@ -97,8 +99,8 @@ def _of_requests(scenario: NamedScenario, result: Result, name: str) -> _Written
 def _of_statements(scenario: NamedScenario, result: Result, name: str) -> _Written:
     """Return what statements write to a device of a volume: what passes its link, less what is read.
 
-    Of a volume that holds all data, pages are read that the pool missed and the operating system's cache did not have. Parity is read before it
-    is written, so of such a layout this is a bound.
+    Of a volume that holds all data, pages are read that the pool missed and the operating system's cache did not have.
+    Parity is read before it is written, so of such a layout this is a bound.
     """
     volume, data_homes = scenario.hardware[name], _data_homes(scenario)
     passed, rates = _passed_a_year(result, volume), _bytes_a_year(result)

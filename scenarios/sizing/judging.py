@@ -1,4 +1,6 @@
-"""Whether a target is met: by the bound of a figure that is against it, and never by a run that is saturated or too short to say."""
+"""Whether a target is met: by the bound of a figure that is against it, and never by a run that is saturated or too
+short to say.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,9 @@ from tiersim.units import format_bytes, format_ns
 
 @dataclass(frozen=True)
 class Judged:
-    """One target on one candidate: ``low`` to ``high`` is the figure against its limit, where up to 1 is met; ``why`` it is not."""
+    """One target on one candidate: ``low`` to ``high`` is the figure against its limit, where up to 1 is met; ``why``
+    it is not.
+    """
 
     met: bool
     low: float
@@ -39,20 +43,22 @@ def check_targets(targets: Sequence[Target], subject: Subject) -> None:
             raise ScenarioError(f"{where}: {subject.name}: {what}{known}")
         if target.of in ("query", "transaction", "commit") and not subject.queries:
             raise ScenarioError(
-                f"{where}: {subject.name} has requests and no {target.of}; write for example p99(data read), or give [engine] and a "
-                "recording of statements"
+                f"{where}: {subject.name} has requests and no {target.of}; write for example p99(data read), or give"
+                " [engine] and a recording of statements"
             )
         if target.kind == "load" and not subject.paced:
             raise ScenarioError(
-                f"{where}: clients of {subject.name} go on when they are answered, so there is no load to keep up with; write how many "
-                f"{subject.counted} a second there must be, such as throughput >= 1000/s"
+                f"{where}: clients of {subject.name} go on when they are answered, so there is no load to keep up with;"
+                f" write how many {subject.counted} a second there must be, such as throughput >= 1000/s"
             )
 
 
 def load_for(targets: Sequence[Target], subject: Subject) -> float:
-    """Return how many times the recorded load has to be run, at least 1, so that every target on throughput can be met at all.
+    """Return how many times the recorded load has to be run, at least 1, so that every target on throughput can be met
+    at all.
 
-    A rate is met by a run that keeps up, which may be :data:`tiersim.simulator.verdict.BEHIND_THROUGHPUT` of what is asked.
+    A rate is met by a run that keeps up, which may be :data:`tiersim.simulator.verdict.BEHIND_THROUGHPUT` of what is
+    asked.
     """
     needed = [target.limit for target in targets if target.kind == "load"]
     if subject.recorded_per_s:
@@ -111,8 +117,10 @@ def _judge_latency(target: Target, name: str, figures: Mapping[str, Any]) -> Jud
         return Judged(False, *ratios, f"{what} cannot be judged: {_unresolved(figure)}")
     if ratios[1] >= 1:
         return Judged(
-            False, *ratios, f"{what} is {format_ns(figure['value'])}, but may be {format_ns(high)}: not surely below {limit}"
-        )  # fmt: skip
+            False,
+            *ratios,
+            f"{what} is {format_ns(figure['value'])}, but may be {format_ns(high)}: not surely below {limit}",
+        )
     return Judged(True, *ratios, None)
 
 
@@ -166,16 +174,21 @@ def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_byte
 
 
 def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Iterator[str]:
-    """Yield how a target that a run met may be missed: a sentence for each figure that is met by less than models have been off.
+    """Yield how a target that a run met may be missed: a sentence for each figure that is met by less than models have
+    been off.
 
-    The run is taken by its summary, its throughput is of *counted*. Of a load (``throughput >= 1.5x``) nothing is said: it is carried or not, without a figure to be off.
+    The run is taken by its summary, its throughput is of *counted*. Of a load (``throughput >= 1.5x``) nothing is said:
+    it is carried or not, without a figure to be off.
     """
     error = model_error_of(summary["verdict"])
     if target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
         least = figure["low"] * multiples_of(error, "throughput")[0]
         if least < target.limit:
-            yield f"{figure['value']:,.0f} {counted}/s are predicted, real may be {least:,.0f}/s, not {target.limit:,.0f}/s"
+            yield (
+                f"{figure['value']:,.0f} {counted}/s are predicted, real may be {least:,.0f}/s, not"
+                f" {target.limit:,.0f}/s"
+            )
     elif target.kind == "latency":
         for name, figures in latencies_of(target, summary):
             figure = figures[target.statistic]

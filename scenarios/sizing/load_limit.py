@@ -15,7 +15,8 @@ from tiersim.simulator.categories import REQUEST_CATEGORIES
 SCHEMA = "tiersim.load/1"
 #: Multiples of the recorded load that are run first.
 LOADS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
-#: The largest sustained load is searched until it is known to this share: a verdict is no sharper than the 5 % that make a run "behind".
+#: The largest sustained load is searched until it is known to this share: a verdict is no sharper than the 5 % that
+#: make a run "behind".
 _NEAR = 0.02
 #: How often both neighbours of the knee are moved halfway towards it.
 _KNEE_STEPS = 2
@@ -24,8 +25,8 @@ At = Callable[[float, Note], Row]
 Progress = Callable[[int, int], None]
 
 KNEE = (
-    "throughput ÷ mean latency is largest there (the power of Kleinrock, ICC 1979; a line from the origin touches the curve of latency there); a "
-    "parabola through the runs around it"
+    "throughput ÷ mean latency is largest there (the power of Kleinrock, ICC 1979; a line from the origin touches the"
+    " curve of latency there); a parabola through the runs around it"
 )
 
 
@@ -51,7 +52,8 @@ def load_curve(
 ) -> Curve:
     """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
 
-    *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace (*paced*) nothing is ever too
+    *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace
+    (*paced*) nothing is ever too
     much, and only targets bound it.
     """
     runs = _Runs(at, progress, len(loads) + 2 * _KNEE_STEPS)
@@ -83,7 +85,8 @@ def check_load_targets(targets: Sequence[Target], subject: Any) -> None:
     for target in targets:
         if target.kind != "latency":
             raise ScenarioError(
-                f"--slo {target.text!r}: a load is judged by latencies, such as p99(query) < 20 ms; leave it to tiersim size"
+                f"--slo {target.text!r}: a load is judged by latencies, such as p99(query) < 20 ms; leave it to tiersim"
+                " size"
             )
     check_targets(targets, subject)
 
@@ -200,7 +203,9 @@ def _vertex(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def _limited_by(runs: _Runs, counted: str, targets: Sequence[Target]) -> str | None:
-    """Return the station that the first load that is too much is short of; of loads that all hold, the busiest of the highest."""
+    """Return the station that the first load that is too much is short of; of loads that all hold, the busiest of the
+    highest.
+    """
     ordered = [load for load in sorted(runs.rows) if runs.rows[load]["status"] == "done"]
     if not ordered:
         return None

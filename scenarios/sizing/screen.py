@@ -1,8 +1,9 @@
 """What arithmetic excludes without a run: the utilisation law bounds how often a device can be asked.
 
-X requests a second that keep a device for S each keep it busy for X × S of the time, and that is 1 at most (Denning and Buzen, "The operational
-analysis of queueing network models", ACM Computing Surveys 10(3), 1978). S is taken as the least that the device's description allows: a command
-of its controller, bytes on its link. So what is excluded fails certainly, and what is not excluded may fail all the same.
+X requests a second that keep a device for S each keep it busy for X × S of the time, and that is 1 at most (Denning and
+Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10(3), 1978). S is taken as the
+least that the device's description allows: a command of its controller, bytes on its link. So what is excluded fails
+certainly, and what is not excluded may fail all the same.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ class Demand:
 
 
 def demand_of(result: Result) -> Demand | None:
-    """Return what each transaction read in a steady run; None of any other run. How many pages it writes depends on how fast a run is."""
+    """Return what each transaction read in a steady run; None of any other run. How many pages it writes depends on how
+    fast a run is.
+    """
     figure, table = result.summary["throughput_per_s"].get("transactions"), result.timeline
     if (
         result.summary["verdict"]["load"] != "steady"
@@ -63,14 +66,22 @@ def certain_failure(scenario: NamedScenario, demand: Demand, per_s: float) -> st
     copies = _least_copies(volume)
     asked = per_s * (demand.reads + demand.writes * copies), per_s * (demand.read_bytes + demand.written_bytes * copies)
     if requests_per_s is not None and asked[0] > requests_per_s * volume.count and not volume.host.merge:
-        return f"{asked[0]:,.0f} requests a second are asked of devices that serve {requests_per_s * volume.count:,.0f} at most"
+        return (
+            f"{asked[0]:,.0f} requests a second are asked of devices that serve {requests_per_s * volume.count:,.0f} at"
+            " most"
+        )
     if bytes_per_s is not None and asked[1] > bytes_per_s * volume.count:
-        return f"{format_bytes(asked[1])}/s are asked of devices that pass {format_bytes(bytes_per_s * volume.count)}/s at most"
+        return (
+            f"{format_bytes(asked[1])}/s are asked of devices that pass {format_bytes(bytes_per_s * volume.count)}/s at"
+            " most"
+        )
     return None
 
 
 def _only_volume(scenario: NamedScenario) -> Volume | None:
-    """Return the volume that everything goes to, if there is one, with nothing before it that may keep requests away."""
+    """Return the volume that everything goes to, if there is one, with nothing before it that may
+    keep requests away.
+    """
     if len(scenario.volumes) != 1 or scenario.controllers or scenario.pools:
         return None
     return next(iter(scenario.volumes.values()))

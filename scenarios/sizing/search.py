@@ -1,9 +1,10 @@
 """The cheapest candidate that meets all targets, found by few runs.
 
-Candidates of a family differ in size alone (drives, memory), and more of either is taken to be no worse. One that fails then excludes all that
-are smaller; one that meets all targets excludes all that cost no less, of every family. Each run is of the candidate that excludes most in the less
-lucky case, as in a binary search. What is taken is also checked: every pair of runs in a family, and runs that are made for it, of candidates right
-below one that failed. A family in which a smaller one did better is not trusted, and what was concluded in it is simulated.
+Candidates of a family differ in size alone (drives, memory), and more of either is taken to be no worse. One that fails
+then excludes all that are smaller; one that meets all targets excludes all that cost no less, of every family. Each run
+is of the candidate that excludes most in the less lucky case, as in a binary search. What is taken is also checked:
+every pair of runs in a family, and runs that are made for it, of candidates right below one that failed. A family in
+which a smaller one did better is not trusted, and what was concluded in it is simulated.
 """
 
 import math
@@ -39,7 +40,9 @@ class Sized(Protocol):
 
 @dataclass(frozen=True)
 class Tried:
-    """What a run says: the worst figure against its limit lies from ``low`` to ``high``, up to 1 is met; ``why`` not, a sentence each."""
+    """What a run says: the worst figure against its limit lies from ``low`` to ``high``, up to 1 is met; ``why`` not, a
+    sentence each.
+    """
 
     meets: bool
     low: float
@@ -81,8 +84,10 @@ def search(
 ) -> Found:
     """Return the cheapest candidate that meets all targets; of those that cost the same, the one that comes first.
 
-    *costs* are what to choose by; None excludes. *try_one* runs a candidate; *excluded* gives a reason for which one certainly fails, and is asked
-    again after each run. Of what costs more, the cheapest of *runners_up* other families is tried, too. *exhaustive*: every one is run.
+    *costs* are what to choose by; None excludes. *try_one* runs a candidate; *excluded* gives a reason for which one
+    certainly fails, and is asked
+    again after each run. Of what costs more, the cheapest of *runners_up* other families is tried, too. *exhaustive*:
+    every one is run.
     """
     return _Search(candidates, costs, try_one, excluded).run(runners_up, exhaustive)
 
@@ -156,7 +161,9 @@ class _Search:
         return found
 
     def _most_telling(self, undecided: Sequence[int]) -> int:
-        """Return the one that excludes most in the less lucky case; of equals, the one that excludes more in the other, then the cheapest."""
+        """Return the one that excludes most in the less lucky case; of equals, the one that excludes more in the other,
+        then the cheapest.
+        """
         index = np.array(undecided)
         below = np.ones(len(index), np.int64)
         for number in np.unique(self.family_of[index]):
@@ -169,7 +176,9 @@ class _Search:
         return undecided[int(best)]
 
     def _is_smaller(self, one: int, other: int) -> bool:
-        """Whether *one* has no more of anything than *other*, of the same family; everything is no larger than itself."""
+        """Whether *one* has no more of anything than *other*, of the same family; everything is no
+        larger than itself.
+        """
         a, b = self.candidates[one], self.candidates[other]
         return a.family == b.family and a.count <= b.count and a.memory_bytes <= b.memory_bytes
 
@@ -213,7 +222,8 @@ class _Search:
                 del self.fates[place]
 
     def _guard(self) -> bool:
-        """Run a candidate that was excluded by a conclusion, the largest below the one that failed; False when none is left to try.
+        """Run a candidate that was excluded by a conclusion, the largest below the one that failed; False when none is
+        left to try.
 
         One below each that failed is, those first that were nearest to their targets.
         """

@@ -1,4 +1,6 @@
-"""From targets and candidates to the cheapest that meets them, its runners-up, and why each cheaper one fails (``tiersim.size/1``)."""
+"""From targets and candidates to the cheapest that meets them, its runners-up, and why each cheaper one fails
+(``tiersim.size/1``).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -49,7 +51,8 @@ def size(
 ) -> dict[str, Any]:
     """Return the document of a search among *candidates*.
 
-    *best_value*: of those that meet the targets the one that does most transactions for its cost, in place of the cheapest; all are run then.
+    *best_value*: of those that meet the targets the one that does most transactions for its cost, in place of the
+    cheapest; all are run then.
     Raises ScenarioError for targets that nothing can be judged by, and where no price is known.
     """
     check_targets(request.targets, request.subject)

@@ -1,4 +1,6 @@
-"""What hardware is tried with: a recording or a described workload, made ready once for as many runs as are needed, at any load."""
+"""What hardware is tried with: a recording or a described workload, made ready once for as many runs as are needed, at
+any load.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +24,8 @@ from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.units import NS_PER_S
 
-#: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording (:attr:`Subject.load_key`).
+#: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording
+#: (:attr:`Subject.load_key`).
 Run = Callable[[NamedScenario, float, Note], Result]
 
 
@@ -47,7 +50,8 @@ class Subject:
         said = scenario.model.replay.load
         if said != 1.0:
             raise ScenarioError(
-                f"{scenario.name}: replay.load: is varied here; leave it out, and write throughput >= {said:g}x as a target of tiersim size"
+                f"{scenario.name}: replay.load: is varied here; leave it out, and write throughput >= {said:g}x as a"
+                " target of tiersim size"
             )
 
     @property
@@ -61,7 +65,8 @@ class Subject:
 
 
 def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None = None) -> Subject:
-    """Make the bundle or the workload's description at *path* ready for scenarios like *base*; raises TraceError or ScenarioError.
+    """Make the bundle or the workload's description at *path* ready for scenarios like *base*; raises TraceError or
+    ScenarioError.
 
     *recorded_on* is a scenario of the recorded hardware, to calibrate by.
     """
@@ -108,9 +113,11 @@ def scaled_workload(described: Described, load: float) -> Described:
         return described
     streams = {
         name: stream.model_copy(
-            update={"rate": stream.rate * load}
-            if stream.rate is not None
-            else {"clients": max(round((stream.clients or 1) * load), 1)}
+            update=(
+                {"rate": stream.rate * load}
+                if stream.rate is not None
+                else {"clients": max(round((stream.clients or 1) * load), 1)}
+            )
         )
         for name, stream in described.model.streams.items()
     }

@@ -1,4 +1,6 @@
-"""What a buyer asks of hardware: ``p99(query:checkout) < 20ms``, ``throughput >= 1.5x``, ``capacity growth 40%/year for 3 years``."""
+"""What a buyer asks of hardware: ``p99(query:checkout) < 20ms``, ``throughput >= 1.5x``,
+``capacity growth 40%/year for 3 years``.
+"""
 
 import re
 from collections.abc import Callable
@@ -12,7 +14,15 @@ from tiersim.units import parse_bytes, parse_ns
 Kind = Literal["latency", "load", "throughput", "capacity", "drive failures", "endurance"]
 
 #: Statistics of a latency by the words for them.
-_STATISTICS = {"mean": "mean", "p50": "p50", "median": "p50", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}  # fmt: skip
+_STATISTICS = {
+    "mean": "mean",
+    "p50": "p50",
+    "median": "p50",
+    "p95": "p95",
+    "p99": "p99",
+    "p999": "p999",
+    "p99.9": "p999",
+}
 #: Latency classes besides those of single queries; "query" is each query.
 _CLASSES = ("transaction", "commit", "query", *(name for name in (*CATEGORIES, *OF_DATABASES) if name != "processor"))
 _AT_MOST, _AT_LEAST = ("<", "<=", "≤"), (">", ">=", "≥")

@@ -62,9 +62,11 @@ def assemble(
     pools: WarmPools | None = None,
     rounds: int = 1,
 ) -> Assembled:
-    """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises ScenarioError.
+    """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises
+    ScenarioError.
 
-    *pools* has the warm pool of a scenario before this one, which may do for this one, too. Clients do what was recorded of them in so many *rounds*. A load can be put on scenarios as
+    *pools* has the warm pool of a scenario before this one, which may do for this one, too. Clients do what was
+    recorded of them in so many *rounds*. A load can be put on scenarios as
     often as one likes.
     """
     settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
@@ -98,13 +100,15 @@ def assemble(
 
 
 def volumes_of(scenario: NamedScenario, builder: PlantBuilder) -> dict[str, int]:
-    """Put the scenario's volumes into a plant and return the station of each; raises ScenarioError when one is no device."""
+    """Put the scenario's volumes into a plant and return the station of each; raises ScenarioError when one is no
+    device.
+    """
     entry = scenario.build(builder)
     if len(entry) < len(scenario.homes):
         missing = next(name for name in scenario.homes if name not in entry)
         raise ScenarioError(
-            f'{scenario.name}: volume {missing!r} is device = "{RECORDED}", which only answers requests that were recorded; choose a '
-            "device for statements"
+            f'{scenario.name}: volume {missing!r} is device = "{RECORDED}", which only answers requests that were'
+            " recorded; choose a device for statements"
         )
     return entry
 
@@ -117,7 +121,9 @@ def host_of(
     log_volume: str,
     until_ns: int,
 ) -> Host:
-    """Return what the database of *settings* runs on, with so many *frames* for the tables; *entry* is the station of each volume."""
+    """Return what the database of *settings* runs on, with so many *frames* for the tables; *entry* is the station of
+    each volume.
+    """
     of_engine = settings.of_engine
     extension_pages = of_engine.extension_bytes // settings.page_bytes
     extension = entry[_extension_volume(scenario, of_engine.extension_bytes)] if extension_pages else 0
@@ -149,14 +155,18 @@ def cache_state_of(scenario: NamedScenario, load: Load) -> str:
 
 
 def _until_ns(load: Load, scenario: NamedScenario) -> int:
-    """Return when nobody starts a transaction any more: clients that go round run for the time of the recording, behind the warm-up."""
+    """Return when nobody starts a transaction any more: clients that go round run for the time of the recording, behind
+    the warm-up.
+    """
     replay = scenario.model.replay
     goes_round = replay.mode == "closed" or (replay.mode == "partly-open" and load.closed)
     return replay.warmup + load.span_ns if goes_round else NEVER
 
 
 def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant, pools: WarmPools) -> bool:
-    """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in the long run."""
+    """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in
+    the long run.
+    """
     if state == "cold":
         return False
     frames = len(database.page_of)
@@ -202,7 +212,9 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
 def _place(
     scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]
 ) -> tuple[list[Relation], list[str], str]:
-    """Return the tables on their volumes, all volumes used, and that of the log; raises ScenarioError when they do not fit."""
+    """Return the tables on their volumes, all volumes used, and that of the log; raises ScenarioError when they do not
+    fit.
+    """
     rules = scenario.model.placement
     _check_names(scenario, load)
     default = scenario.model.default_volume
@@ -215,8 +227,8 @@ def _place(
         capacity = scenario.homes[volume].capacity_bytes
         if needed > capacity:
             raise ScenarioError(
-                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, tables and log need {format_bytes(needed)}; choose "
-                "more capacity"
+                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, tables and log need"
+                f" {format_bytes(needed)}; choose more capacity"
             )
     relations = [
         Relation(
@@ -245,8 +257,8 @@ def _extension_volume(scenario: NamedScenario, extension_bytes: int) -> str:
     capacity = scenario.homes[volume].capacity_bytes
     if extension_bytes > capacity:
         raise ScenarioError(
-            f"{scenario.name}: engine.extension: {format_bytes(extension_bytes)} do not fit volume {volume!r}, which holds {format_bytes(capacity)}; make it "
-            "smaller"
+            f"{scenario.name}: engine.extension: {format_bytes(extension_bytes)} do not fit volume {volume!r}, which"
+            f" holds {format_bytes(capacity)}; make it smaller"
         )
     return volume
 
@@ -267,5 +279,6 @@ def _check_names(scenario: NamedScenario, load: Load) -> None:
     for name in wanted:
         if name not in known:
             raise ScenarioError(
-                f"{scenario.name}: placement.relation:{name}: is not a relation of {load.path}{did_you_mean(name, known)}"
+                f"{scenario.name}: placement.relation:{name}: is not a relation of"
+                f" {load.path}{did_you_mean(name, known)}"
             )

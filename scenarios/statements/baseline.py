@@ -1,6 +1,8 @@
-"""How a recorded load on the model of its own hardware compares with what was measured, and what other hardware is relative to that.
+"""How a recorded load on the model of its own hardware compares with what was measured, and what other hardware is
+relative to that.
 
-Limits are those of replays of requests: pages read within 5 %, the mean of each class within 15 %. Where they hold, other hardware is spoken of relative to what was measured.
+Limits are those of replays of requests: pages read within 5 %, the mean of each class within 15 %. Where they hold,
+other hardware is spoken of relative to what was measured.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,14 +32,17 @@ READS, LOG_WRITES = PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
 _NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
 #: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
 _FOR_COMMITS = 0.5
-#: Processors decide how fast a load runs if they are busy for such a share of the time; what statements cost them is extrapolated if they were so much less busy.
+#: Processors decide how fast a load runs if they are busy for such a share of the time; what statements cost them is
+#: extrapolated if they were so much less busy.
 _BUSY, _BUSIER = 0.5, 1.5
 #: Queries with a smaller share of the time of all do not decide.
 _MATTERS = 0.01
 
 
 def stamped(results: Sequence[Result], baseline: Result, load: Load, processor: ProcessorCosts) -> list[Result]:
-    """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded hardware, agrees with the recording."""
+    """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded
+    hardware, agrees with the recording.
+    """
     measured = _measured(load)
     found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
     shared = _commits_per_flush(load)
@@ -115,7 +120,9 @@ def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 
 def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
-    """Return how many more pages a statement reads than was recorded of all of them together; None where each said it."""
+    """Return how many more pages a statement reads than was recorded of all of them together; None
+    where each said it.
+    """
     calls = sum(query["count"] for query in summary["queries"].values())
     if not load.pages_read or not calls:
         return None
@@ -129,7 +136,8 @@ def _compared(
     all_reads_pct: float | None = None,
     assumed: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of requests has it.
+    """Return measured and simulated by class, and whether all that matter agree: as the comparison of replays of
+    requests has it.
 
     Nothing is calibrated by costs that are *assumed*.
     """
@@ -177,7 +185,9 @@ def _compared(
 
 
 def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
-    """Return how far two counts of the same thing may lie apart by chance, as two standard deviations; None where nothing was counted."""
+    """Return how far two counts of the same thing may lie apart by chance, as two standard deviations; None where
+    nothing was counted.
+    """
     if not measured_pages or not simulated_pages:
         return None
     return float(200 * np.sqrt(1 / measured_pages + 1 / simulated_pages))
@@ -201,7 +211,9 @@ def _stamped(
 
 
 def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, or processors that are busy where they were not."""
+    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, or processors that
+    are busy where they were not.
+    """
     found = []
     pools = [one["engine"]["frames"] for one in (baseline, summary)]
     if pools[1] > pools[0]:
@@ -213,7 +225,9 @@ def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str
 
 
 def _commits_per_flush(load: Load) -> float | None:
-    """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes were not theirs."""
+    """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes
+    were not theirs.
+    """
     durable = np.array([one.durable for one in load.asked])[load.query]
     commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
     flushes = recorded_flushes(load.counters.found)

@@ -1,4 +1,6 @@
-"""What the statements of a recorded load cost the processors: from what these did, or from a model of the recorded hardware that runs as fast as was recorded."""
+"""What the statements of a recorded load cost the processors: from what these did, or from a model of the recorded
+hardware that runs as fast as was recorded.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -55,13 +57,29 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 _READS = 0.01
-_TOO_SLOW = "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly than the recorded one"
-_NO_STORAGE = "CPU of a read: {:g} µs assumed (1 to 150); to match the recorded time of reads on the described device it would be {:,.1f} µs, which no storage takes"
-_NO_CLIENT = "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes: sessions also waited for something else"
-_NO_LOG = "CPU of a log write: none assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the described log device is faster than the recorded one"
-_MOST = "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for something else"
-#: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller share of the time, only if it carries clearly more: else what it lacks of their time is
-#: no CPU, for of idle processors a little more time is much more work.
+_TOO_SLOW = (
+    "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly"
+    " than the recorded one"
+)
+_NO_STORAGE = (
+    "CPU of a read: {:g} µs assumed (1 to 150); to match the recorded time of reads on the described device it would be"
+    " {:,.1f} µs, which no storage takes"
+)
+_NO_CLIENT = (
+    "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
+    " sessions also waited for something else"
+)
+_NO_LOG = (
+    "CPU of a log write: none assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the"
+    " described log device is faster than the recorded one"
+)
+_MOST = (
+    "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
+    " something else"
+)
+#: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
+#: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
+#: processors a little more time is much more work.
 _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
 _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
 
@@ -78,8 +96,8 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     here = recorded_on.model.host is not None and recorded_on.model.host.clients == "here"
     if here and recorded.pause_ns is None:
         raise ScenarioError(
-            f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does not have; import its '
-            'output, too, or write "elsewhere"'
+            f'{recorded_on.name}: host.clients: "here" needs what the load generator measured, which {load.path} does'
+            ' not have; import its output, too, or write "elsewhere"'
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded)
@@ -91,7 +109,9 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
 
 
 def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
-    """Return what statements cost by what the processors did; where these were the limit, so that as many transactions end as were recorded."""
+    """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
+    end as were recorded.
+    """
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
     host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
@@ -128,7 +148,9 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
 
 
 def _ios(load: Load, each_per_s: float) -> Ios:
-    """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done once."""
+    """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done
+    once.
+    """
     reads = float(load.physical_reads.sum())
     logged = sum(of_log(load.counters.found, name) for name in ("writes", "flushes"))
     of_sessions, everybody = recorded_ios(load.counters.found) or (reads + logged, reads + logged)
@@ -138,9 +160,10 @@ def _ios(load: Load, each_per_s: float) -> Ios:
 def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
-    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many transactions end only if clients or writes of the log take more CPU than any, the
-    waits of the recorded hardware are not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it clients cost what they are assumed to, or more where the described
-    device would carry more transactions than ran.
+    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
+    transactions end only if clients or writes of the log take more CPU than any, the waits of the recorded hardware are
+    not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it
+    clients cost what they are assumed to, or more where the described device would carry more transactions than ran.
     """
     found = calibrate_processor(recorded, model.start, model.run)
     lowest, highest = READ_RANGE_NS
@@ -192,7 +215,8 @@ def _client_ns(mean_ns: float) -> float:
 
 
 def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
-    """Say which costs are no CPU but waits for something that the model does not have: clients that take longer than any, writes of the log that no storage takes.
+    """Say which costs are no CPU but waits for something that the model does not have: clients that take longer than
+    any, writes of the log that no storage takes.
 
     *mean_ns* is what a statement takes to be executed, besides its pages.
     """
@@ -205,7 +229,9 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
-    """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy beside it."""
+    """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy
+    beside it.
+    """
     settings = settings_of(recorded_on, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
     spent_ns = float(load.cpu_ns.sum())
     busy = min(spent_ns / max(load.span_ns, 1), settings.cores - 1)
@@ -233,8 +259,9 @@ def _charged_ns(load: Load, costs: Costs) -> float:
 def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
-    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in it, but what an
-    execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the share *hot* of that.
+    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
+    it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
+    share *hot* of that.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
@@ -320,7 +347,9 @@ def _copied(arrays: _Arrays) -> _Arrays:
 
 
 def part_of(load: Load, scenario: NamedScenario) -> Load:
-    """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and faster."""
+    """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
+    faster.
+    """
     return _first(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 

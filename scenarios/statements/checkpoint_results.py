@@ -1,7 +1,8 @@
-"""What a run of statements says of its checkpoints and its log: when they ran, what they wrote, what transactions felt of them.
+"""What a run of statements says of its checkpoints and its log: when they ran, what they wrote, what transactions felt
+of them.
 
-Latencies inside and outside of checkpoints are those of intervals of the timeline: one is inside when its middle is. Throughput is of
-the transactions' own ends.
+Latencies inside and outside of checkpoints are those of intervals of the timeline: one is inside when its middle is.
+Throughput is of the transactions' own ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +35,8 @@ Column = NDArray[np.int64]
 class Course:
     """What a run left behind.
 
-    ``classes`` are columns of the metrics by name; ``ends_ns`` are ends of transactions, in order; ``from_ns`` and ``until_ns`` bound the time
-    that is counted.
+    ``classes`` are columns of the metrics by name; ``ends_ns`` are ends of transactions, in order; ``from_ns`` and
+    ``until_ns`` bound the time that is counted.
     """
 
     database: Database
@@ -70,7 +71,9 @@ def checkpoints_of(course: Course) -> list[dict[str, Any]]:
 
 
 def impact_of(course: Course) -> dict[str, Any] | None:
-    """Compare throughput and latency inside and outside of checkpoints; None without any in the time that is counted."""
+    """Compare throughput and latency inside and outside of checkpoints; None without any in the
+    time that is counted.
+    """
     spans = [(int(row["start_ns"]), _end_ns(row, course.until_ns)) for row in _rows(course.database)]
     spans = [(max(start, course.from_ns), min(end, course.until_ns)) for start, end in spans]
     spans = [(start, end) for start, end in spans if start < end]
@@ -88,7 +91,9 @@ def impact_of(course: Course) -> dict[str, Any] | None:
 
 
 def log_of(database: Database, transactions: int) -> dict[str, Any]:
-    """Return what the log did in the whole run, of *transactions*; ``sync_mean_ns`` is of a write and its flush together."""
+    """Return what the log did in the whole run, of *transactions*; ``sync_mean_ns`` is of a write and its flush
+    together.
+    """
     log = database.log[0]
     flushes, commits, inserted = int(log["flushes"]), int(log["commits"]), int(log["inserted"])
     return {
@@ -162,7 +167,9 @@ def _described(course: Course, row: Any) -> dict[str, Any]:
 
 
 def _dip_pct(course: Course, start_ns: int, end_ns: int) -> float | None:
-    """Return by how much throughput falls in the worst DIP_NS of a checkpoint below that of the run; None if it is not counted for so long."""
+    """Return by how much throughput falls in the worst DIP_NS of a checkpoint below that of the run; None if it is not
+    counted for so long.
+    """
     first = max(start_ns, course.from_ns)
     last = min(max(end_ns, first + DIP_NS), course.until_ns) - DIP_NS
     if last < first or not course.per_s:

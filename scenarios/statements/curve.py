@@ -1,4 +1,6 @@
-"""How many transactions end in each second of a run, beside the recording: a load on caches that fill runs faster and faster."""
+"""How many transactions end in each second of a run, beside the recording: a load on caches that fill runs faster and
+faster.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ Column = NDArray[np.int64]
 
 
 def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]:
-    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where there is none and where no
-    load generator logged when they ended.
+    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where
+    there is none and where no load generator logged when they ended.
     """
     step_ns = NS_PER_S * next(
         (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]

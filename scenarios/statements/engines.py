@@ -1,4 +1,6 @@
-"""What an engine's settings are made from, and what becomes of them: the form that :mod:`.postgresql` and :mod:`.sqlserver` fill in."""
+"""What an engine's settings are made from, and what becomes of them: the form that :mod:`.postgresql` and
+:mod:`.sqlserver` fill in.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +19,8 @@ from tiersim.simulator.database.log_blocks import LogBlocks
 class EngineSources:
     """What the scenario and the recording say of an engine.
 
-    ``since_checkpoint_ns`` is how long before the run the last checkpoint began; ``image_bytes`` how long an image of a page was in the log, None if nobody
-    knows.
+    ``since_checkpoint_ns`` is how long before the run the last checkpoint began; ``image_bytes`` how long an image of a
+    page was in the log, None if nobody knows.
     """
 
     engine: EngineModel

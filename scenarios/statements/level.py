@@ -9,7 +9,9 @@ from tiersim.traces.statistics import PARTS
 
 
 def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
-    """Tell whether a scenario runs the statements of a bundle, and not its requests: it has an engine, or there are no requests."""
+    """Tell whether a scenario runs the statements of a bundle, and not its requests: it has an engine, or there are no
+    requests.
+    """
     if scenario.model.engine is not None:
         return True
     return not bundle.rows and any((bundle.path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
@@ -20,5 +22,6 @@ def refuse_keys_of_statements(scenario: NamedScenario) -> None:
     for key in ("cache_state", "warmup", "since_checkpoint"):
         if key in scenario.model.replay.model_fields_set:
             raise ScenarioError(
-                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out, or add [engine]"
+                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out,"
+                " or add [engine]"
             )

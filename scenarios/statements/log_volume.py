@@ -13,7 +13,9 @@ _HALF_A_SECTOR_BYTES = 256
 
 
 def log_file_bytes(found: Differences) -> float:
-    """Return the bytes of records that went to the log files of users' databases, as their counters say; half a sector of each write held none."""
+    """Return the bytes of records that went to the log files of users' databases, as their counters say; half a sector
+    of each write held none.
+    """
     logs = [
         change
         for entity, change in found.of("file").items()
@@ -24,7 +26,8 @@ def log_file_bytes(found: Differences) -> float:
 
 
 def log_volume(counters: Counters, page_bytes: int) -> tuple[Mapping[str, float], int | None]:
-    """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were counted.
+    """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were
+    counted.
 
     What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.executions`).
     """

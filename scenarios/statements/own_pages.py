@@ -1,7 +1,8 @@
-"""What executions ask for that were recorded one by one: each its own number of pages, as lookups or as a scan, and what of them it changes.
+"""What executions ask for that were recorded one by one: each its own number of pages, as lookups or as a scan, and
+what of them it changes.
 
-Executions of a query whose numbers of pages are close are of one class, which asks for their mean; so a whole hour has some thousand classes, and
-no page too many or too few.
+Executions of a query whose numbers of pages are close are of one class, which asks for their mean; so a whole hour has
+some thousand classes, and no page too many or too few.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +21,15 @@ from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOOKUP, LO
 Column = NDArray[np.int64]
 Amounts = NDArray[np.float64]
 
-#: Up to so many pages executions are told apart by each page, beyond by steps of a power of two, if there are not more of them than this for a query.
+#: Up to so many pages executions are told apart by each page, beyond by steps of a power of two, if there are not more
+#: of them than this for a query.
 _EACH, _STEPS, _MOST_STEPS = 16, 8, 128
 #: Classes of all queries together, about.
 _MOST_CLASSES = 4096
 #: Fractional part of the golden ratio: its multiples fill the unit interval evenly (H. Weyl, Math. Ann. 77, 1916).
 _GOLDEN = 0.6180339887498949
-#: Reads ahead of a scan that are under way: 2 MB, of pieces of 512 KB (the window that a scan of SQL Server shows in public traces).
+#: Reads ahead of a scan that are under way: 2 MB, of pieces of 512 KB (the window that a scan of SQL Server shows in
+#: public traces).
 _SCAN_DEPTH, _SCAN_BLOCK_PAGES = 4, 64
 #: First words of a call of a procedure.
 _PROCEDURES = frozenset(["exec", "execute"])
@@ -52,7 +55,8 @@ def asked_of_executions(
 ) -> tuple[tuple[Asked, ...], list[str]]:
     """Return what each of *queries* asks for on average, by code, and sentences about what could not be told.
 
-    *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows that they change.
+    *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows
+    that they change.
     """
     means = _means(len(queries), columns)
     places = _places(found, fitted)
@@ -61,8 +65,8 @@ def asked_of_executions(
     unknown = sum(_is_call(texts.get(query)) for query in queries)
     if unknown:
         said.append(
-            f"{unknown:,} queries call procedures, whose text does not say what they change: those that wrote no page themselves are taken to change none; "
-            "record the statements within procedures, too"
+            f"{unknown:,} queries call procedures, whose text does not say what they change: those that wrote no page"
+            " themselves are taken to change none; record the statements within procedures, too"
         )
     changed = np.where(changing, np.maximum(means.rows, 1.0), 0.0)
     total = float((changed * means.calls).sum())
@@ -134,17 +138,21 @@ def _places(found: FileAccesses, fitted: Fitted) -> list[int]:
 
 
 def _cold_scans(found: FileAccesses, fitted: Fitted) -> list[float]:
-    """Return by fitted table which part of the pages that scans asked for they go through here, to miss as many as they did."""
+    """Return by fitted table which part of the pages that scans asked for they go through here, to miss as many as they
+    did.
+    """
     misses = found.scan_misses[_places(found, fitted)]
     cold = [1 - held / table.heap_pages for held, table in zip(fitted.heap_held, fitted.tables, strict=True)]
     return [min(float(missed) / part, 1.0) if part > 0 else 0.0 for missed, part in zip(misses, cold, strict=True)]
 
 
 def own_variants(asked: Asked, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
-    """Return what executions of a query ask for that asked for so many *pages* each; *queries* share the number of classes.
+    """Return what executions of a query ask for that asked for so many *pages* each; *queries* share the number of
+    classes.
 
-    How many rows of each table one looks up is a whole number; they are dealt in turns that fill the unit interval evenly, so that sums are those of the means
-    (systematic sampling). Scans begin at the page *start* of their table, counted round its end.
+    How many rows of each table one looks up is a whole number; they are dealt in turns that fill the unit interval
+    evenly, so that sums are those of the means (systematic sampling). Scans begin at the page *start* of their table,
+    counted round its end.
     """
     scans = pages >= SCAN_PAGES
     tables = [table for table, rows in enumerate(asked.lookups) if rows > 0]

@@ -1,4 +1,6 @@
-"""A simulated PostgreSQL: its pool, its log and its checkpoints, as the scenario says, else as recorded, else by default."""
+"""A simulated PostgreSQL: its pool, its log and its checkpoints, as the scenario says, else as recorded, else by
+default.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,8 +25,8 @@ from tiersim.units import NS_PER_S, NS_PER_US
 
 #: A version with the rules of today, where none was recorded.
 _VERSION = "18"
-#: checkpoint_flush_after on Linux (include/pg_config_manual.h, DEFAULT_CHECKPOINT_FLUSH_AFTER), and the version that brought it, with
-#: writing in the order of files (release notes of 9.6).
+#: checkpoint_flush_after on Linux (include/pg_config_manual.h, DEFAULT_CHECKPOINT_FLUSH_AFTER), and the version that
+#: brought it, with writing in the order of files (release notes of 9.6).
 _FLUSH_AFTER_PAGES, _SORTED = 32, 90600
 #: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
 _COMMIT_RECORD_BYTES = 34
@@ -95,7 +97,8 @@ def _background_writer(host: Mapping[str, Any], version: str | None) -> Backgrou
 def _caveats(engine: EngineModel, host: Mapping[str, Any]) -> Iterator[str]:
     if not _is_direct(engine, host) and not engine.os_cache:
         yield (
-            "the OS page cache size is unknown and assumed to be 0; every buffer-pool miss reads the volume; set engine.os_cache"
+            "the OS page cache size is unknown and assumed to be 0; every buffer-pool miss reads the volume; set"
+            " engine.os_cache"
         )
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
@@ -184,7 +187,9 @@ def _checkpoints(
 
 
 def _hands_on(version: str | None) -> bool:
-    """Tell whether writers ask the page cache to write back what they have written, and checkpoints write in the order of files."""
+    """Tell whether writers ask the page cache to write back what they have written, and checkpoints write in the order
+    of files.
+    """
     return version_number(version or _VERSION) >= _SORTED
 
 

@@ -1,8 +1,9 @@
 """From a schedule to the simulator's statements: which class each is of, what the class demands, how much CPU it uses.
 
-A query whose calls look up 0.3 rows on average has a class that looks up none and one that looks up a row; each call is drawn to be of one
-of them; executions whose pages were recorded one by one have their own. Besides the executions there are commits, where a transaction has to make its log
-durable and no COMMIT was counted; SQL Server's are part of the last statement, whose duration holds them.
+A query whose calls look up 0.3 rows on average has a class that looks up none and one that looks up a row; each call is
+drawn to be of one of them; executions whose pages were recorded one by one have their own. Besides the executions there
+are commits, where a transaction has to make its log durable and no COMMIT was counted; SQL Server's are part of the
+last statement, whose duration holds them.
 """
 
 from collections.abc import Sequence
@@ -36,9 +37,9 @@ Column = NDArray[np.int64]
 class Program:
     """Everything that sessions will do.
 
-    ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the column of
-    each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds besides, on average. ``executed`` tells recorded executions
-    from what was added to them.
+    ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the
+    column of each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds
+    besides, on average. ``executed`` tells recorded executions from what was added to them.
     """
 
     classes: tuple[tuple[Demand, ...], ...]
@@ -87,7 +88,9 @@ class _Classes:
         return self._code(category, tuple(demands), pages, other_pages, unattached_bytes)
 
     def committing(self, code: int, log_bytes: int) -> int:
-        """Return the number of the class that does what another does, and then makes its log durable, of which *log_bytes* are its own."""
+        """Return the number of the class that does what another does, and then makes its log durable, of which
+        *log_bytes* are its own.
+        """
         demands = (*self.demands[code], Demand(LOG, log_bytes=log_bytes))
         return self._code(self.category[code], demands, self.pages[code], self.other_pages[code], 0.0)
 
@@ -195,7 +198,9 @@ def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]
 
 
 def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell of each transaction whether it makes its log durable when it ends, and whether its last execution is that end."""
+    """Tell of each transaction whether it makes its log durable when it ends, and whether its last execution is that
+    end.
+    """
     durable = np.array([one.durable for one in load.asked])
     commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
     changed = np.logical_or.reduceat(durable[load.query], found.first_row)
@@ -297,8 +302,9 @@ def _charge(demands: Sequence[Demand], load: Load, settings: Settings) -> float:
 def _end_durably(
     kind: NDArray[np.int32], apart: NDArray[np.bool_], log_bytes: Column, classes: _Classes
 ) -> NDArray[np.int32]:
-    """Return the class of the last statement of transactions that make their log durable: a commit by itself where it is *apart*, else what
-    it was, of the class *kind*, with the commit behind it. *log_bytes* are those that no changed row stands for.
+    """Return the class of the last statement of transactions that make their log durable: a commit by itself where it
+    is *apart*, else what it was, of the class *kind*, with the commit behind it. *log_bytes* are those that no changed
+    row stands for.
     """
     lengths, length = np.unique(log_bytes, return_inverse=True)
     pairs, chosen = np.unique(

@@ -1,7 +1,8 @@
-"""What one call of a query asks of the tables whose popularity is known: rows that it looks up, and pages that it changes.
+"""What one call of a query asks of the tables whose popularity is known: rows that it looks up, and pages that it
+changes.
 
-Which tables: those that its text names. How many rows: its pages, divided among them as the tables were asked for, by the pages of a
-lookup, and so that all queries together look up as many rows as the tables' own counters say.
+Which tables: those that its text names. How many rows: its pages, divided among them as the tables were asked for, by
+the pages of a lookup, and so that all queries together look up as many rows as the tables' own counters say.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,8 @@ from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
 
-#: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same moment.
+#: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same
+#: moment.
 _NEAR = 0.02
 #: More rows of a call are not simulated one by one.
 MOST_ROWS = 120
@@ -34,10 +36,11 @@ Amounts = NDArray[np.float64]
 class Asked:
     """One call of a query, on average; by table of the fit.
 
-    ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls that change what
-    they look up, ``locks`` whether they lock it before, ``durable`` whether its transaction makes its log durable. ``record_bytes`` are those of the
-    log but images of pages. ``other_pages`` are found in the pool. Of executions whose pages are known one by one: ``changed_rows`` are those of a call,
-    ``scanned`` is the table that scans go through (-1: none), ``scan_share`` how much of their pages they do not find.
+    ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls
+    that change what they look up, ``locks`` whether they lock it before, ``durable`` whether its transaction makes its
+    log durable. ``record_bytes`` are those of the log but images of pages. ``other_pages`` are found in the pool. Of
+    executions whose pages are known one by one: ``changed_rows`` are those of a call, ``scanned`` is the table that
+    scans go through (-1: none), ``scan_share`` how much of their pages they do not find.
     """
 
     lookups: tuple[float, ...]
@@ -79,7 +82,8 @@ def asked_of(
 ) -> tuple[tuple[Asked, ...], list[str]]:
     """Return what each of *queries* asks for, by code, and sentences about what could not be told.
 
-    *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where images were told apart.
+    *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where
+    images were told apart.
     """
     counted = _counted(len(queries), columns, dirtied)
     relations = found.of("relation")
@@ -105,10 +109,13 @@ def asked_of(
                 f"{table.name}: no query names it, so nothing looks its rows up here; record the texts of queries, too"
             )
     lookups, again = _bounded(lookups, again, queries, said)
-    return tuple(
-        _asked(counted, code, texts.get(query), lookups[code], again[code], fitted, record_bytes.get(query))
-        for code, query in enumerate(queries)
-    ), said
+    return (
+        tuple(
+            _asked(counted, code, texts.get(query), lookups[code], again[code], fitted, record_bytes.get(query))
+            for code, query in enumerate(queries)
+        ),
+        said,
+    )
 
 
 def _counted(queries: int, columns: Mapping[str, NDArray[np.int64]], dirtied: NDArray[np.int64]) -> _Counted:
@@ -126,7 +133,8 @@ def _counted(queries: int, columns: Mapping[str, NDArray[np.int64]], dirtied: ND
 def _pages_by_table(
     texts: Sequence[str], counted: _Counted, relations: Mapping[str, Change], fitted: Fitted
 ) -> list[list[tuple[int, float]]]:
-    """Divide the pages of a call of each query among the tables that its text names, in proportion to what was asked of each.
+    """Divide the pages of a call of each query among the tables that its text names, in proportion to what was asked of
+    each.
 
     By fitted table, those that name it: their codes, and the pages of a call.
     """
@@ -154,7 +162,9 @@ def _asked_pages(relations: Mapping[str, Change]) -> dict[str, float]:
 
 
 def _find(table: AccessedTable, uses: NDArray[np.bool_], missed: Amounts) -> NDArray[np.bool_]:
-    """Tell which queries look up rows that others of the transaction have: those that miss next to nothing beside them."""
+    """Tell which queries look up rows that others of the transaction have: those that miss next to
+    nothing beside them.
+    """
     if table.touches < 2 or not uses.any():
         return np.zeros(len(missed), np.bool_)
     finds: NDArray[np.bool_] = uses & (missed < FINDS * missed[uses].max())
@@ -170,7 +180,8 @@ def _bounded(lookups: Amounts, again: Amounts, queries: Sequence[str], said: lis
     rows = lookups.sum(axis=1) + again.sum(axis=1)
     for code in np.flatnonzero(rows > MOST_ROWS).tolist():
         said.append(
-            f"{queries[code]}: looks up {rows[code]:,.0f} rows a call, of which {MOST_ROWS} are simulated; it misses fewer pages than it did"
+            f"{queries[code]}: looks up {rows[code]:,.0f} rows a call, of which {MOST_ROWS} are simulated; it misses"
+            " fewer pages than it did"
         )
     share = np.minimum(MOST_ROWS / np.maximum(rows, 1), 1.0)[:, None]
     return lookups * share, again * share
@@ -202,7 +213,9 @@ def _asked(
 
 
 def changes_rows(text: str) -> bool:
-    """Tell whether a statement changes rows, or locks them to; its transaction then waits for the log when it commits."""
+    """Tell whether a statement changes rows, or locks them to; its transaction then waits for the
+    log when it commits.
+    """
     return _has_word(text, _CHANGES)
 
 

@@ -1,7 +1,9 @@
-"""How far apart predictions lie that a recording allows as well: joint draws of what it does not tell, each a run with the same random numbers.
+"""How far apart predictions lie that a recording allows as well: joint draws of what it does not tell, each a run with
+the same random numbers.
 
-What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a read costs the processors, which law of popularity its misses
-follow. They act on each other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends.
+What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a
+read costs the processors, which law of popularity its misses follow. They act on each other, and percentiles jump
+between humps, so all are drawn together and not one at a time between its ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +49,9 @@ class Draw:
 
 
 def draws_of(load: Load, processor: ProcessorCosts, seed: int, count: int = DRAWS) -> list[Draw]:
-    """Return *count* draws; of each unknown one lies in each of *count* equal parts of its range, and their order is drawn (Latin hypercube)."""
+    """Return *count* draws; of each unknown one lies in each of *count* equal parts of its range, and their order is
+    drawn (Latin hypercube).
+    """
     luck = np.random.default_rng(seed)
     laws = alike(load.fitted)
     at = {name: (luck.permutation(count) + 0.5) / count * 2 - 1 for name in UNKNOWNS}
@@ -76,7 +80,9 @@ def _between(bounds: tuple[float, float], at: float) -> float:
 
 
 def _law(ordered: Sequence[Law], at: float) -> Law:
-    """Return the law at a place among those that explain the recording as well, the one in the middle of each of ``LAWS`` equal parts."""
+    """Return the law at a place among those that explain the recording as well, the one in the middle of each of
+    ``LAWS`` equal parts.
+    """
     part = min(int((at + 1) / 2 * LAWS), LAWS - 1)
     return ordered[int((part + 0.5) / LAWS * len(ordered))]
 
@@ -132,9 +138,9 @@ def _range(summary: Mapping[str, Any], draws: Sequence[Draw], drawn: NDArray[np.
         "draws": len(draws),
         "share": 1 - 2 * _TAIL,
         "transactions_per_s": {"low": rate * float(low[0]), "high": rate * float(high[0])},
-        "transaction_mean_ns": None
-        if mean_ns is None
-        else {"low": mean_ns * float(low[1]), "high": mean_ns * float(high[1])},
+        "transaction_mean_ns": (
+            None if mean_ns is None else {"low": mean_ns * float(low[1]), "high": mean_ns * float(high[1])}
+        ),
         "verdict": "underdetermined" if wide else "determined",
         "explained_by": shares,
         "mostly": UNKNOWNS[mostly][0],

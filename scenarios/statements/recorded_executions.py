@@ -1,4 +1,6 @@
-"""Statements that were recorded one by one: which of them can run, what their processor time says, where their transactions end."""
+"""Statements that were recorded one by one: which of them can run, what their processor time says, where their
+transactions end.
+"""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +19,19 @@ _COMPLETE = 0.95
 _NEEDED = ("session", "query", "logical_reads")
 #: What is read of them; with many millions of rows the other columns would be in the way.
 _READ = (
-    "time_ns", "duration_ns", "cpu_ns", "session", "transaction", "kind", "query", "logical_reads", "physical_reads", "writes", "rows",
+    "time_ns",
+    "duration_ns",
+    "cpu_ns",
+    "session",
+    "transaction",
+    "kind",
+    "query",
+    "logical_reads",
+    "physical_reads",
+    "writes",
+    "rows",
     "log_bytes",
-)  # fmt: skip
+)
 #: Kinds of statement that run by themselves; the others are whole transactions.
 _RUN = ("language", "rpc", "utility")
 #: Statements that begin a transaction, which may be in more than one piece, and those that end it, among others.
@@ -48,8 +60,8 @@ def recorded_statements(path: Path, *, with_misses: bool = True) -> Table | None
 def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) -> Column:
     """Return the processor time of each execution by its query's law: CPU = a + b x pages, with the recorded sum.
 
-    SQL Server counts in ticks of some 15.6 ms, so that a single value means little and sums are right. Least squares by query, none of the
-    two below 0.
+    SQL Server counts in ticks of some 15.6 ms, so that a single value means little and sums are right. Least squares by
+    query, none of the two below 0.
     """
     known = cpu_ns >= 0
     code, own, spent = query[known], pages[known].astype(np.float64), cpu_ns[known]
@@ -65,7 +77,8 @@ def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) ->
 
 
 def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
-    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else from BEGIN to COMMIT by the
+    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else
+    from BEGIN to COMMIT by the
     *texts* of queries; else each execution is one.
     """
     order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time

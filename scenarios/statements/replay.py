@@ -33,14 +33,17 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
 
-#: Clients are through early before this share of the recording's time; what they then do more is so many times what they seem to need, and no more statements than these.
+#: Clients are through early before this share of the recording's time; what they then do more is so many times what
+#: they seem to need, and no more statements than these.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
-    """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by *seed*.
+    """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by
+    *seed*.
 
-    *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording does not. Raises TraceError naming
+    *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording
+    does not. Raises TraceError naming
     what is lacking.
     """
     manifest = Bundle(path).manifest
@@ -60,14 +63,15 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     pool_bytes = manifest.buffer_pool_bytes or (None if engine is None else engine.buffer_pool)
     if pool_bytes is None:
         raise TraceError(
-            f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware (--recorded-on) with buffer_pool under "
-            "[engine], or import perfmon's Target Server Memory, too"
+            f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware"
+            " (--recorded-on) with buffer_pool under [engine], or import perfmon's Target Server Memory, too"
         )
     table = recorded_statements(path, with_misses=False)
     if table is None:
         raise TraceError(
-            f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted with SPID, TextData, StartTime, "
-            "Duration, CPU, Reads, Writes and RowCounts, or the same events of Extended Events"
+            f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted"
+            " with SPID, TextData, StartTime, Duration, CPU, Reads, Writes and RowCounts, or the same events of"
+            " Extended Events"
         )
     texts = texts_of(path)
     table = in_sessions(table, texts)
@@ -89,10 +93,12 @@ def replay_statements_all(
     ranges: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
-    """Run the statements of a bundle on every scenario, as many at a time as there are processors; loads are synthesised once for each seed.
+    """Run the statements of a bundle on every scenario, as many at a time as there are processors; loads are
+    synthesised once for each seed.
 
-    With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how well a run on it
-    agrees with the recording, and, with *ranges*, how far it may be off. *progress* is called with the statements that have ended in all runs together, and how many there will be.
+    With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how
+    well a run on it agrees with the recording, and, with *ranges*, how far it may be off. *progress* is called with the
+    statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
     pools = WarmPools()
@@ -153,10 +159,14 @@ def replay_statements(
     goes_on: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says (``docs/statements.md``).
+    """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says
+    (``docs/statements.md``).
 
-    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed* stands in for the scenario's. *load* is that of the bundle, where it has been
-    read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the time of the recording is over; *pools* has the warm pool of a run before this one. *progress* is called with the number of statements that have ended. Raises ScenarioError or TraceError.
+    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed*
+    stands in for the scenario's. *load* is that of the bundle, where it has been
+    read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the
+    time of the recording is over; *pools* has the warm pool of a run before this one. *progress* is called with the
+    number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
@@ -182,7 +192,9 @@ def _up_to(load: Load, progress: Callable[[int], None] | None) -> Callable[[int]
 
 
 def _further_rounds(assembled: Assembled, end_ns: int, rounds: int) -> int:
-    """Return how many more rounds clients need who were through with what was recorded well before its time was over."""
+    """Return how many more rounds clients need who were through with what was recorded well before
+    its time was over.
+    """
     whole_ns = assembled.timeline_ns
     if not assembled.stops or end_ns >= _THROUGH * whole_ns or not end_ns:
         return 0

@@ -1,4 +1,6 @@
-"""What a run of statements says: latency of transactions, commits and queries, where their time went, what bounds them."""
+"""What a run of statements says: latency of transactions, commits and queries, where their time
+went, what bounds them.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +45,8 @@ from tiersim.simulator.verdict import Flow, Load, Sessions, judge, judge_waiting
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_S, format_bytes
 
-#: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by more than so many
-#: standard deviations, the state at time 0 was not that of a pool that has run for long.
+#: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by
+#: more than so many standard deviations, the state at time 0 was not that of a pool that has run for long.
 _FALLS, _DEVIATIONS = 0.05, 4.0
 
 Column = NDArray[np.int64]
@@ -160,7 +162,9 @@ def _counted_time(assembled: Assembled, outcome: Outcome) -> tuple[int, int]:
 
 
 def _first_out_ns(assembled: Assembled) -> int:
-    """Return when the first of the clients that go round had nothing left to do, which leaves the hardware to the others."""
+    """Return when the first of the clients that go round had nothing left to do, which leaves the hardware to the
+    others.
+    """
     last_ns = assembled.database.done_ns[np.array(assembled.program.statements.session_ends) - 1]
     return int(last_ns[last_ns > 0].min(initial=NEVER)) if assembled.stops else NEVER
 
@@ -227,7 +231,9 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
 
 
 def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:
-    """Requests, statements and transactions a second over the recording's time, or the run's if that was over sooner."""
+    """Requests, statements and transactions a second over the recording's time, or the run's if
+    that was over sooner.
+    """
     program, done_ns = assembled.program, assembled.database.done_ns
     inside = (done_ns > from_ns) & (done_ns <= until_ns)
     counts = {
@@ -305,7 +311,8 @@ def _query(assembled: Assembled, name: str, sums: _Sums, found: dict[str, Any]) 
 
 
 def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
-    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not fall over the run.
+    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not
+    fall over the run.
 
     The run is that from the interval *first* to before *ran*.
     """
@@ -332,12 +339,14 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     )
     if is_extrapolated(load, assembled.settings):
         found.append(
-            f"extrapolated: a pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as large or small as the recorded one"
+            f"extrapolated: a pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"
+            " large or small as the recorded one"
         )
     found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(
-            f"no access distribution explains the misses of {', '.join(bounded)}: table scans, or a pool that was still filling; the nearest one is used"
+            f"no access distribution explains the misses of {', '.join(bounded)}: table scans, or a pool that was still"
+            " filling; the nearest one is used"
         )
     return found

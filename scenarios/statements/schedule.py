@@ -1,8 +1,8 @@
 """When each transaction of a load runs, and what it waits for: partly open, open or closed, once or several times over.
 
-Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long. A load is scaled
-by sessions, never in time: a clone begins at another point of the recording and wraps around at its end. Both look up other rows than
-before, since these are drawn by the number of a statement.
+Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long.
+A load is scaled by sessions, never in time: a clone begins at another point of the recording and wraps around at its
+end. Both look up other rows than before, since these are drawn by the number of a statement.
 """
 
 import math
@@ -20,7 +20,8 @@ from tiersim.units import NS_PER_S
 
 #: A longer pause of a session is a new visit, which comes by the clock whatever the one before took.
 VISIT_NS = 30 * NS_PER_S
-#: Sessions that begin by the clock, as behind a pool of connections, share so many places in turn: more need not be there at once.
+#: Sessions that begin by the clock, as behind a pool of connections, share so many places in turn: more need not be
+#: there at once.
 PLACES = 8192
 
 Column = NDArray[np.int64]
@@ -28,7 +29,9 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Transactions:
-    """The transactions of a load: rows of executions, those of each in one piece, and when it began, after which pause, and ended."""
+    """The transactions of a load: rows of executions, those of each in one piece, and when it began, after which pause,
+    and ended.
+    """
 
     first_row: Column
     rows: Column
@@ -42,7 +45,8 @@ class Transactions:
 class Schedule:
     """Transactions in the order of a run, those of a session together.
 
-    ``transaction`` is a number among those of the load, ``think_ns`` the pause before it where it waits for its session.
+    ``transaction`` is a number among those of the load, ``think_ns`` the pause before it where it waits for its
+    session.
     """
 
     transaction: Column
@@ -81,15 +85,19 @@ def by_the_clock(load: Load, mode: str) -> bool:
 
 
 def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int, rounds: int = 1) -> Schedule:
-    """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises ScenarioError when it asks for what the recording does not say."""
+    """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises
+    ScenarioError when it asks for what the recording does not say.
+    """
     replay = scenario.model.replay
     if replay.clients is not None and replay.mode != "closed":
         raise ScenarioError(
-            f'{scenario.name}: replay.clients: of statements the sessions are known; write mode = "closed", too, or leave it out'
+            f'{scenario.name}: replay.clients: of statements the sessions are known; write mode = "closed", too, or'
+            " leave it out"
         )
     if replay.mode == "closed" and replay.clients is None and load.pooled:
         raise ScenarioError(
-            f"{scenario.name}: replay.mode: closed, but the recording does not say how many sessions there were; write clients"
+            f"{scenario.name}: replay.mode: closed, but the recording does not say how many sessions there were; write"
+            " clients"
         )
     clocked = by_the_clock(load, replay.mode)
     own = np.arange(len(found.rows)) if clocked else found.session
@@ -120,7 +128,9 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int
 
 
 def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
-    """Deal sessions that begin at *starts_ns* to PLACES in the order in which they begin: in which order their transactions are then, and the place of each."""
+    """Deal sessions that begin at *starts_ns* to PLACES in the order in which they begin: in which order their
+    transactions are then, and the place of each.
+    """
     turn = np.empty(len(starts_ns), np.int64)
     turn[np.argsort(starts_ns, kind="stable")] = np.arange(len(starts_ns))
     own = turn[session]
@@ -129,7 +139,9 @@ def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
 
 
 def _cloned(found: Transactions, own: Column, load: float, span_ns: int, seed: int) -> tuple[Column, Column, Column]:
-    """Return transactions, their sessions and starts for *load* times the sessions; *own* are those of the recording."""
+    """Return transactions, their sessions and starts for *load* times the sessions; *own* are
+    those of the recording.
+    """
     numbers, sessions, starts = [], [], []
     names, place = np.unique(own, return_inverse=True)
     for copy in range(math.ceil(load)):
@@ -151,7 +163,9 @@ def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.boo
 
 
 def _dealt(found: Transactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
-    """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a recorded session, in each of the *rounds*."""
+    """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a
+    recorded session, in each of the *rounds*.
+    """
     sessions = len(np.unique(found.session))
     wanted = rounds * clients * max(1, round(len(found.rows) / sessions))
     number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)

@@ -1,4 +1,6 @@
-"""What the simulated host and engine are: as the scenario says, else as recorded, else by default; and which of these it was."""
+"""What the simulated host and engine are: as the scenario says, else as recorded, else by default; and which of these
+it was.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +67,8 @@ def settings_of(
 ) -> Settings:
     """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it.
 
-    *image_bytes* is how long an image of a page is in the log, where that was recorded. *recorded_pool_bytes* is how large the pool was, if the
+    *image_bytes* is how long an image of a page is in the log, where that was recorded. *recorded_pool_bytes* is how
+    large the pool was, if the
     recording itself does not say so.
     """
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
@@ -102,8 +105,8 @@ def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Ma
     known = recorded.host.get("engine")
     if engine.kind is not None and known is not None and engine.kind != known:
         raise ScenarioError(
-            f"{scenario.name}: engine.kind: {engine.kind!r}, but {path} was recorded on {known}, whose work is not that of another "
-            "engine; leave the key out"
+            f"{scenario.name}: engine.kind: {engine.kind!r}, but {path} was recorded on {known}, whose work is not that"
+            " of another engine; leave the key out"
         )
     basis["engine.kind"] = "scenario" if engine.kind else "recorded" if known else "default"
     kind = engine.kind or str(known or "postgresql")
@@ -173,8 +176,8 @@ def _buffer_pool(
     assert isinstance(page_bytes, int)
     if size < page_bytes:
         raise ScenarioError(
-            f"{scenario.name}: engine.buffer_pool: {format_bytes(size)} hold no page of {path}, which has {format_bytes(page_bytes)}; "
-            "make the pool larger"
+            f"{scenario.name}: engine.buffer_pool: {format_bytes(size)} hold no page of {path}, which has"
+            f" {format_bytes(page_bytes)}; make the pool larger"
         )
     return size
 
@@ -203,8 +206,8 @@ def _costs(
 ) -> Costs:
     """Return costs on a core of the scenario's host.
 
-    A table was measured on a processor of its own. Where that is known and the scenario's is, too, it is scaled from the one to the
-    other; otherwise as if it had been measured on the recorded host.
+    A table was measured on a processor of its own. Where that is known and the scenario's is, too, it is scaled from
+    the one to the other; otherwise as if it had been measured on the recorded host.
     """
     own = {} if host.costs is None else host.costs.model_dump(exclude_none=True)
     given = {f"{key}_ns": value for key, value in own.items()}
@@ -226,6 +229,6 @@ def _costs(
 def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
         yield (
-            f"the CPU cost of a read is unknown for {kind}: it is part of the CPU time of statements, which then does not change with "
-            "their reads; set read under [host.costs], or calibrate"
+            f"the CPU cost of a read is unknown for {kind}: it is part of the CPU time of statements, which then does"
+            " not change with their reads; set read under [host.costs], or calibrate"
         )

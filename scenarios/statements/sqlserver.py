@@ -1,4 +1,6 @@
-"""A simulated SQL Server: its pool, its log and its checkpoints, as the scenario says, else as recorded, else by default."""
+"""A simulated SQL Server: its pool, its log and its checkpoints, as the scenario says, else as recorded, else by
+default.
+"""
 
 import re
 from collections.abc import Mapping
@@ -34,16 +36,17 @@ OTHERS_KEYS = {
 _2008, _2012, _2016 = 10, 11, 13
 #: Checkpoints slow down when writes take longer than this: from 2016 on, and before (SQLCAT).
 _SLOW_NS, _SLOW_BEFORE_NS = 50 * NS_PER_MS, 20 * NS_PER_MS
-#: Writes of the log under way: 112 from 2012 on, 32 before (P. Randal, sqlperformance.com, January 2013); bytes: 3,840 KB from 2008 on, 480 KB before (SQLCAT,
-#: limits of the log manager).
+#: Writes of the log under way: 112 from 2012 on, 32 before (P. Randal, sqlperformance.com, January 2013); bytes: 3,840
+#: KB from 2008 on, 480 KB before (SQLCAT, limits of the log manager).
 _LOG_WRITES, _LOG_WRITES_BEFORE = 112, 32
 _LOG_BYTES, _LOG_BYTES_BEFORE = 3840 << 10, 480 << 10
 #: A version with the rules of today, where none was recorded: 2022.
 _VERSION = 16
-#: The default of "recovery interval" is 0, which means one minute; that of TARGET_RECOVERY_TIME is 60 s for databases made by 2016 and later, else
-#: 0 (Microsoft, Database checkpoints).
+#: The default of "recovery interval" is 0, which means one minute; that of TARGET_RECOVERY_TIME is 60 s for databases
+#: made by 2016 and later, else 0 (Microsoft, Database checkpoints).
 _RECOVERY_INTERVAL_NS, _TARGET_RECOVERY_NS = 60 * NS_PER_S, 60 * NS_PER_S
-#: Pages that a page brings with it while the pool fills: of the Enterprise family 64 KiB, aligned (Microsoft, Memory management architecture guide).
+#: Pages that a page brings with it while the pool fills: of the Enterprise family 64 KiB, aligned (Microsoft, Memory
+#: management architecture guide).
 _RAMP_PAGES = 8
 
 

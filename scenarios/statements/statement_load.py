@@ -31,11 +31,12 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Load:
-    """Executions of a recording, those of a session together and in order, transactions in one piece; columns of equal length.
+    """Executions of a recording, those of a session together and in order, transactions in one piece; columns of equal
+    length.
 
-    ``asked`` is what each query asks of the fitted tables. A ``closed`` load is that of a benchmark whose clients began the next
-    transaction when the one before was done; a ``pooled`` one is that of sessions that nobody saw. ``physical_reads`` are 0 where executions do not say
-    them; ``pages_read`` are those of all of them then, else None.
+    ``asked`` is what each query asks of the fitted tables. A ``closed`` load is that of a benchmark whose clients began
+    the next transaction when the one before was done; a ``pooled`` one is that of sessions that nobody saw.
+    ``physical_reads`` are 0 where executions do not say them; ``pages_read`` are those of all of them then, else None.
     """
 
     path: Path
@@ -97,9 +98,12 @@ def read_load(
     executions: Table | None = None,
     pool_bytes: int | None = None,
 ) -> Load:
-    """Return the load of the bundle that *counters* are of: executions of *synthesis*, or those that were recorded one by one where it is None.
+    """Return the load of the bundle that *counters* are of: executions of *synthesis*, or those that were recorded one
+    by one where it is None.
 
-    With *files* each of the *executions*, in sessions, asks for its own pages. *pool_bytes* is how large the recorded pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises TraceError when there is nothing to run.
+    With *files* each of the *executions*, in sessions, asks for its own pages. *pool_bytes* is how large the recorded
+    pool was, where the bundle does not say it. *fitted* are the laws of the tables that they look rows up in. Raises
+    TraceError when there is nothing to run.
     """
     path = counters.path
     table = executions if synthesis is None else synthesis.executions
@@ -107,8 +111,8 @@ def read_load(
         table = recorded_statements(path)
     if table is None or not len(table):
         raise TraceError(
-            f"{path}: holds no statements with their pages, neither one by one nor counted; record pg_stat_statements before and "
-            "after a load, or of SQL Server statements with their reads"
+            f"{path}: holds no statements with their pages, neither one by one nor counted; record pg_stat_statements"
+            " before and after a load, or of SQL Server statements with their reads"
         )
     dirtied = np.full(len(table), -1)
     if synthesis is not None:
@@ -134,7 +138,8 @@ def read_load(
     if checkpoints.any():
         columns["cpu_ns"][checkpoints] = 0
         said.append(
-            f"{int(checkpoints.sum()):,} executions of CHECKPOINT take no processor time: they wait for the checkpointer"
+            f"{int(checkpoints.sum()):,} executions of CHECKPOINT take no processor time: they wait for the"
+            " checkpointer"
         )
     unknown = columns["cpu_ns"] < 0
     if unknown.any():
@@ -178,8 +183,8 @@ def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str
         return []
     columns["cpu_ns"] = processor_law(columns["query"], columns["logical_reads"], columns["cpu_ns"], queries)
     said = (
-        "processor time of single executions comes in ticks; each has what its query's take on average for so many pages, and their sums are the "
-        "recorded ones"
+        "processor time of single executions comes in ticks; each has what its query's take on average for so many"
+        " pages, and their sums are the recorded ones"
     )
     return [said]
 
@@ -187,7 +192,8 @@ def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str
 def _commit_wait_ns(
     found: Differences, queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
 ) -> float:
-    """Return how long a write and a flush of the log took together where flushes took longer than all commits, which then did not hold them.
+    """Return how long a write and a flush of the log took together where flushes took longer than all commits, which
+    then did not hold them.
 
     A commit waited for that at least: for the flush before it, too, if that was under way.
     """

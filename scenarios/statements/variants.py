@@ -19,8 +19,8 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Variants:
-    """Which variant each execution is; by variant its demands, the pages that it finds besides, and those that it missed when it was recorded,
-    0 where executions themselves know.
+    """Which variant each execution is; by variant its demands, the pages that it finds besides, and those that it
+    missed when it was recorded, 0 where executions themselves know.
     """
 
     chosen: Column
@@ -87,6 +87,8 @@ def _demands(
 
 
 def change_bytes(asked: Asked) -> int:
-    """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have none."""
+    """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have
+    none.
+    """
     changed = asked.changes * (sum(asked.lookups) + sum(asked.again))
     return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0

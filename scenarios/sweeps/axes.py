@@ -49,7 +49,8 @@ _EXAMPLES = "8GiB..64GiB (doubles), 4..24+4, 1..8*1.5, or a,b,c"
 class Axis:
     """One key and its values, in the order in which they were given.
 
-    ``values`` are texts as a scenario takes them; ``numbers`` the same in ``unit`` ("bytes", "bytes/s", "ns" or "count"), None where one is not a number.
+    ``values`` are texts as a scenario takes them; ``numbers`` the same in ``unit`` ("bytes", "bytes/s", "ns" or
+    "count"), None where one is not a number.
     """
 
     key: str
@@ -82,7 +83,9 @@ def parse_axis(setting: str) -> Axis:
 
 
 def parse_values(said: str, key: str, text: str) -> Axis:
-    """Read the values of *key*, ranges and single ones; raises ScenarioError that begins with *said*, how they were given."""
+    """Read the values of *key*, ranges and single ones; raises ScenarioError that begins with *said*, how they were
+    given.
+    """
     values = [value for part in _split(said, text) for value in _values(said, part)]
     quantities = [_quantity(value) for value in values]
     _refuse_twice(said, values, quantities)

@@ -1,7 +1,8 @@
-"""Points on the workers of a Dask cluster that is there already: the same functions, the same bits (``docs/sweeps.md``).
+"""Points on the workers of a Dask cluster that is there already: the same functions, the same bits
+(``docs/sweeps.md``).
 
-A worker reads the trace itself, once, and checks that it is the one that is meant. What comes of a point travels back and is written where the sweep
-was begun. A point changes nothing, so one whose worker died runs again on another.
+A worker reads the trace itself, once, and checks that it is the one that is meant. What comes of a point travels back
+and is written where the sweep was begun. A point changes nothing, so one whose worker died runs again on another.
 """
 
 import time
@@ -54,7 +55,8 @@ class Cluster:
         *,
         keep: bool,
     ) -> None:
-        """Use the scheduler at *address* for the trace at *path*, which its workers see under the same name and find to have *trace_hash*.
+        """Use the scheduler at *address* for the trace at *path*, which its workers see under the same name and find to
+        have *trace_hash*.
 
         *like* is one of the scenarios. Raises ScenarioError when Dask is not installed.
         """
@@ -68,9 +70,11 @@ class Cluster:
         return f"cluster {self._address}"
 
     def run(self, points: Iterable[tuple[Point, NamedScenario]]) -> Generator[Done | None]:
-        """See :class:`tiersim.scenarios.sweeps.runner.Workers`; a point that is running on a worker cannot be stopped there.
+        """See :class:`tiersim.scenarios.sweeps.runner.Workers`; a point that is running on a worker cannot be stopped
+        there.
 
-        Raises ScenarioError when the cluster does not answer, has no workers, other versions, or does not see the trace.
+        Raises ScenarioError when the cluster does not answer, has no workers, other versions, or does not see the
+        trace.
         """
         left = iter(points)
         following = next(left, None)
@@ -94,7 +98,8 @@ class Cluster:
                         seen_s = time.monotonic()
                     elif time.monotonic() - seen_s > _AWAY_S:
                         raise ScenarioError(
-                            f"--cluster {self._address}: no worker is left; start some and give the command again, which goes on from here"
+                            f"--cluster {self._address}: no worker is left; start some and give the command again,"
+                            " which goes on from here"
                         )
                     while following is not None and len(running) < _EACH * threads:
                         running.add(submit(*following))
@@ -117,7 +122,8 @@ class Cluster:
             done: Done = future.result()
         except KilledWorker as error:
             raise ScenarioError(
-                f"--cluster {self._address}: several workers died of the same point ({error.task}), for lack of memory perhaps; see their logs"
+                f"--cluster {self._address}: several workers died of the same point ({error.task}), for lack of memory"
+                " perhaps; see their logs"
             ) from None
         return done
 
@@ -131,7 +137,8 @@ class Cluster:
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else str(error)
             raise ScenarioError(
-                f"--cluster {self._address}: no scheduler answers there ({why}); give the address that dask scheduler prints, tcp://host:port"
+                f"--cluster {self._address}: no scheduler answers there ({why}); give the address that dask scheduler"
+                " prints, tcp://host:port"
             ) from None
         with client:
             self._check_versions(client)
@@ -151,13 +158,15 @@ class Cluster:
                 if there[what] != wanted:
                     has = "none" if there[what] is None else there[what]
                     raise ScenarioError(
-                        f"--cluster {self._address}: the worker {worker} has {what} {has}, here it is {wanted}; install the same on both"
+                        f"--cluster {self._address}: the worker {worker} has {what} {has}, here it is {wanted}; install"
+                        " the same on both"
                     )
         own = code_hash()
         for worker, code in client.run(code_hash).items():
             if code != own:
                 raise ScenarioError(
-                    f"--cluster {self._address}: tiersim on the worker {worker} has other code than here, in spite of its version; install the same on both"
+                    f"--cluster {self._address}: tiersim on the worker {worker} has other code than here, in spite of"
+                    " its version; install the same on both"
                 )
 
 
@@ -188,7 +197,8 @@ def _opened(job: _Job) -> Source:
     path, worker = Path(job.path), get_worker().address
     if not path.exists():
         raise ScenarioError(
-            f"{path}: the worker {worker} does not see it; put the trace on storage that is mounted under the same path there"
+            f"{path}: the worker {worker} does not see it; put the trace on storage that is mounted under the same path"
+            " there"
         )
     source = open_source(path, job.like, job.recorded_on, None)
     if source.trace["hash"] != job.trace_hash:

@@ -1,4 +1,6 @@
-"""A sweep on disk (``NAME.sweep/``): its plan, a file for each point that is done, and in the end one table of all (``docs/sweeps.md``)."""
+"""A sweep on disk (``NAME.sweep/``): its plan, a file for each point that is done, and in the end one table of all
+(``docs/sweeps.md``).
+"""
 
 import json
 import os
@@ -38,7 +40,9 @@ Plan = Mapping[str, Any]
 
 
 def check_folder(path: Path, *, force: bool) -> None:
-    """Raise OutputError unless a sweep can be written at *path*, or one that was begun there can go on; before any work."""
+    """Raise OutputError unless a sweep can be written at *path*, or one that was begun there can go on; before any
+    work.
+    """
     if force or not is_unfinished(path):
         check_target(path, force=force)
 
@@ -69,7 +73,9 @@ class SweepFolder:
         return row
 
     def write(self, row: Row, result: Result | None = None) -> None:
-        """Write the row of a point, and its whole result first if there is one; both are there entirely or not at all. Raises OutputError."""
+        """Write the row of a point, and its whole result first if there is one; both are there entirely or not at all.
+        Raises OutputError.
+        """
         if result is not None:
             target = self.path / _RESULTS / f"{row['point']:06d}.result"
             make_folder(target.parent)
@@ -99,7 +105,8 @@ class SweepFolder:
 def open_folder(path: Path, plan: Plan, *, force: bool) -> Iterator[SweepFolder]:
     """Yield the folder for *plan* at *path*: a new one, or the one that was begun there with the same plan.
 
-    Raises OutputError when a sweep there is whole or has another plan, unless *force*, and when another process is at work in it.
+    Raises OutputError when a sweep there is whole or has another plan, unless *force*, and when another process is at
+    work in it.
     """
     check_folder(path, force=force)
     if force or not is_unfinished(path):
@@ -135,7 +142,9 @@ def _check_plan(path: Path, plan: Plan) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds it."""
+    """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds
+    it.
+    """
     taken = OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name")
     descriptor = os.open(path / PLAN, os.O_RDONLY)
     try:

@@ -10,7 +10,8 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.sweeps.axes import Axis
 
 SEED = "replay.seed"
-#: Keys under these decide what of a trace is played and how its pool is filled; points that agree in them come one after the other.
+#: Keys under these decide what of a trace is played and how its pool is filled; points that agree in them come one
+#: after the other.
 _NOT_HARDWARE = ("replay", "engine", "host")
 
 
@@ -27,7 +28,8 @@ class Point:
 class Grid:
     """Axes over a scenario, with settings that all points share.
 
-    Points are numbered with the last axis fastest and the replications slowest: a whole grid is there before the next begins.
+    Points are numbered with the last axis fastest and the replications slowest: a whole grid is there before the next
+    begins.
     """
 
     scenario: str  # a name or a file, as ``load_scenario`` takes it
@@ -40,7 +42,8 @@ class Grid:
         """Make the grid of *axes*, of which those with one value vary nothing; raises ScenarioError."""
         if replications > 1 and any(axis.key == SEED and len(axis.values) > 1 for axis in axes):
             raise ScenarioError(
-                f"--replications {replications}: each has a seed of its own, and so have the values of {SEED}; leave one of them out"
+                f"--replications {replications}: each has a seed of its own, and so have the values of {SEED}; leave"
+                " one of them out"
             )
         varying = tuple(axis for axis in axes if len(axis.values) > 1)
         return cls(

@@ -1,4 +1,6 @@
-"""A row: one simulated point in few words, as a sweep, a load curve and a search for hardware keep it (``docs/sweeps.md``)."""
+"""A row: one simulated point in few words, as a sweep, a load curve and a search for hardware keep it
+(``docs/sweeps.md``).
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,9 +9,28 @@ from tiersim.simulator.result import Result
 
 #: What a row says of a result, where the result says it; the keys and shapes are those of ``docs/result.md``.
 SUMMARY_KEYS = (
-    "name", "seed", "level", "verdict", "load", "bottleneck", "throughput_per_s", "throughput_shortfall_pct", "hit_ratio", "latency_ns", "relative_latency_ns",
-    "commit_breakdown_ns", "queries", "checkpoints", "checkpoint_impact", "log", "stations", "streams", "extrapolated", "cost", "caveats",
-)  # fmt: skip
+    "name",
+    "seed",
+    "level",
+    "verdict",
+    "load",
+    "bottleneck",
+    "throughput_per_s",
+    "throughput_shortfall_pct",
+    "hit_ratio",
+    "latency_ns",
+    "relative_latency_ns",
+    "commit_breakdown_ns",
+    "queries",
+    "checkpoints",
+    "checkpoint_impact",
+    "log",
+    "stations",
+    "streams",
+    "extrapolated",
+    "cost",
+    "caveats",
+)
 #: What of each query is left out besides: how its executions came about is the same in all points.
 _NOT_OF_QUERIES = ("executions", "cpu")
 #: What of each station is left out: the number of its requests is in the bundle.
@@ -35,7 +56,9 @@ def failed_row(error: str, *, point: int = 0, replication: int = 0, settings: Ma
 def screened_row(
     stands_for_it: int, why: str, *, point: int = 0, replication: int = 0, settings: Mapping[str, str] | None = None
 ) -> Row:
-    """Return the row of a point that was not simulated because the point *stands_for_it* gives the same, with the sentence that says why."""
+    """Return the row of a point that was not simulated because the point *stands_for_it* gives the same, with the
+    sentence that says why.
+    """
     row = _row(point, replication, settings, "screened", None, {})
     return {**row, "screened": {"by_point": stands_for_it, "why": why}}
 

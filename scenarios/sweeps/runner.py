@@ -111,7 +111,9 @@ class Workers(Protocol):
     """Whoever runs points: threads of this process, or a cluster."""
 
     def run(self, points: Iterable[tuple[Point, NamedScenario]]) -> Generator[Done | None]:
-        """Take *points* one by one as there is room, and yield what came of each, in any order; None now and then, so that the caller can look up."""
+        """Take *points* one by one as there is room, and yield what came of each, in any order; None now and then, so
+        that the caller can look up.
+        """
         ...
 
 
@@ -173,10 +175,11 @@ def run_sweep(
     stand_ins: Mapping[int, StandIn] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Run the points of *grid* that are not in *folder* yet and write each when it is done; return how many there were to run.
+    """Run the points of *grid* that are not in *folder* yet and write each when it is done; return how many there were
+    to run.
 
-    Those of *stand_ins* are not run if the point that stands for them could be simulated. *progress* is called with the points that are done, and
-    all of them. Raises OutputError; what was written stays.
+    Those of *stand_ins* are not run if the point that stands for them could be simulated. *progress* is called with the
+    points that are done, and all of them. Raises OutputError; what was written stays.
     """
     stand_ins = stand_ins or {}
     missing = [number for number in grid.in_order_of_work() if not folder.has(grid.point(number))]

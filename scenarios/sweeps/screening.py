@@ -24,14 +24,17 @@ class StandIn:
 def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, StandIn]:
     """Return, by number, the points whose pool misses as often as that of a smaller one, and that one.
 
-    Points that differ in the size of the pool alone are looked at from the smallest on. A size is stood for by the last one that is simulated when the
-    misses that the laws expect of both (``docs/popularity.md``) differ by no more than *tolerance* times the larger; so no chain of small
-    differences adds up. What else follows from the size (dirty pages that stay, settings that the engine derives from it) is not compared. Raises ScenarioError where nothing can be compared.
+    Points that differ in the size of the pool alone are looked at from the smallest on. A size is stood for by the last
+    one that is simulated when the misses that the laws expect of both (``docs/popularity.md``) differ by no more than
+    *tolerance* times the larger; so no chain of small differences adds up. What else follows from the size (dirty pages
+    that stay, settings that the engine derives from it) is not compared. Raises ScenarioError where nothing can be
+    compared.
     """
     axis = next((axis for axis in grid.axes if axis.key == POOL), None)
     if axis is None or axis.numbers is None or not isinstance(source, Statements):
         raise ScenarioError(
-            f"--screen: compares sizes of a buffer pool under statements that were recorded; add --set {POOL}=A..B, or leave it out"
+            f"--screen: compares sizes of a buffer pool under statements that were recorded; add --set {POOL}=A..B, or"
+            " leave it out"
         )
     sizes = dict(zip(axis.values, axis.numbers, strict=True))
     groups: dict[tuple[object, ...], list[Point]] = {}
@@ -51,8 +54,9 @@ def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, Stan
                 by, size = simulated[0].number, simulated[0].settings[POOL]
                 found[point.number] = StandIn(
                     by,
-                    f"by the fitted laws a pool of {point.settings[POOL]} misses {misses:,.0f} pages of the recording's accesses and one of {size} "
-                    f"{simulated[1]:,.0f}, within {100 * tolerance:g} %: point {by} stands for it",
+                    f"by the fitted laws a pool of {point.settings[POOL]} misses {misses:,.0f} pages of the recording's"
+                    f" accesses and one of {size} {simulated[1]:,.0f}, within {100 * tolerance:g} %: point {by} stands"
+                    " for it",
                 )
             else:
                 simulated = point, misses
@@ -67,7 +71,9 @@ class _Expected:
         self._by_frames: dict[int, float] = {}
 
     def misses(self, grid: Grid, point: Point) -> float | None:
-        """Return how many pages the recorded accesses miss in the long run, None where the point is no scenario or its pool is not warm."""
+        """Return how many pages the recorded accesses miss in the long run, None where the point is no scenario or its
+        pool is not warm.
+        """
         try:
             scenario = grid.scenario_of(point)
             load = self._source.load(scenario.model.replay.seed)

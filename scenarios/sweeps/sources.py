@@ -38,7 +38,9 @@ Note = Callable[[int], None]
 
 
 class Source(Protocol):
-    """What is run on every scenario; ``trace`` names it, and has a hash that is the same for the same content anywhere."""
+    """What is run on every scenario; ``trace`` names it, and has a hash that is the same for the
+    same content anywhere.
+    """
 
     trace: Mapping[str, Any]
 
@@ -47,20 +49,26 @@ class Source(Protocol):
         ...
 
     def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
-        """Run it on *scenario*; the tables of the result may be empty without *tables*. Raises ScenarioError or TraceError where they do not fit."""
+        """Run it on *scenario*; the tables of the result may be empty without *tables*. Raises ScenarioError or
+        TraceError where they do not fit.
+        """
         ...
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
-        """Return how many of *wanted* runs on *scenarios* fit into memory at a time; raises ScenarioError when not even one does."""
+        """Return how many of *wanted* runs on *scenarios* fit into memory at a time; raises ScenarioError when not even
+        one does.
+        """
         ...
 
 
 def open_source(
     path: Path, scenario: NamedScenario, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
 ) -> Source:
-    """Read what is at *path*, a bundle or a workload's description, for scenarios like *scenario*; raises TraceError or ScenarioError.
+    """Read what is at *path*, a bundle or a workload's description, for scenarios like *scenario*; raises TraceError or
+    ScenarioError.
 
-    *recorded_on*, a scenario of the recorded hardware, is run once, before the first run on another; results say how it agrees with the recording.
+    *recorded_on*, a scenario of the recorded hardware, is run once, before the first run on another; results say how it
+    agrees with the recording.
     """
     workload = find_workload(path)
     if workload is not None:

@@ -31,8 +31,8 @@ _TYPES: tuple[tuple[type, pa.DataType], ...] = (
 def write_table(rows: Callable[[], Iterable[Row]], axes: Sequence[Axis], target: Path) -> None:
     """Write what *rows* yields, each time it is called, in its order.
 
-    Columns are the paths to the values of a row, joined by dots: ``settings.KEY``, ``numbers.KEY`` of axes that are numbers, and then the summary's,
-    sorted; lists are JSON. A value that a row does not have is null.
+    Columns are the paths to the values of a row, joined by dots: ``settings.KEY``, ``numbers.KEY`` of axes that are
+    numbers, and then the summary's, sorted; lists are JSON. A value that a row does not have is null.
     """
     kinds: dict[str, set[type]] = {}
     for row in rows():

@@ -1,9 +1,10 @@
 """Backups from array to array, and a scan, through RAID controllers.
 
-Measured by J. Chang, "IO cost structure" (sqlblog.com, September 2008, text and comments). Not told: the drives' type, how many
-buffers a backup had and how long they were, and how many reads a scan had outstanding. The drives' outer rate is fitted to the backup to nothing,
-which they alone held up ("which should be just some what higher than the RAID 0 write rate"): 86.6 MB/s, two thirds of what the drives of
-:mod:`~tiersim.scenarios.validation.perc6` gave behind the same controller, and in line with the 400 MB/s that the author expects of five behind the PERC 5.
+Measured by J. Chang, "IO cost structure" (sqlblog.com, September 2008, text and comments). Not told: the drives' type,
+how many buffers a backup had and how long they were, and how many reads a scan had outstanding. The drives' outer rate
+is fitted to the backup to nothing, which they alone held up ("which should be just some what higher than the RAID 0
+write rate"): 86.6 MB/s, two thirds of what the drives of :mod:`~tiersim.scenarios.validation.perc6` gave behind the
+same controller, and in line with the 400 MB/s that the author expects of five behind the PERC 5.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,8 @@ from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.ranges import Assumed
 
 DRIVE = "dell-2900-15k-73"
-#: Of a backup: not told. SQL Server takes 6 or 7 of 1 MB by default for one device (psssql, 2008-02-06), and 4 MB each at most.
+#: Of a backup: not told. SQL Server takes 6 or 7 of 1 MB by default for one device (psssql, 2008-02-06), and 4 MB each
+#: at most.
 BUFFERS = Assumed("buffers", 4, 8, 16)
 BUFFER_BYTES = Assumed("buffer_bytes", 256 << 10, 1 << 20, 4 << 20)
 #: Of a scan: reads of 192 to 384 KB were observed.
@@ -119,11 +121,19 @@ def experiment() -> Experiment:
         is_scan = name.startswith("scan")
         claims.append(
             Claim(
-                name, "MB/s", measured[name], found.predicted, 10 if is_scan else 20, fitted="nothing" in name, id="G04" if is_scan else "G24",
-                low=None if is_scan else found.low, high=None if is_scan else found.high, note=_SUSPECTED if "through" in name else "",
+                name,
+                "MB/s",
+                measured[name],
+                found.predicted,
+                10 if is_scan else 20,
+                fitted="nothing" in name,
+                id="G04" if is_scan else "G24",
+                low=None if is_scan else found.low,
+                high=None if is_scan else found.high,
+                note=_SUSPECTED if "through" in name else "",
                 figure=None if is_scan else "throughput",  # the scan is one of scans-and-lookups, too
             )
-        )  # fmt: skip
+        )
     return Experiment(
         "backup",
         "Backups from array to array and a scan, PERC 5 and PERC 6",

@@ -1,8 +1,9 @@
 """Founding document 002: what its costs of reads let eight cores do when storage is no limit.
 
-It sets 200,000 reads of 8 KB a second and 2 GB/s as targets, from 30,000 to 45,000 reads a second and core, and eight cores that do six to seven times the work
-of one. How much a core slows the others down was chosen by the first of these (:data:`tiersim.simulator.database.costs.CONTENTION`). The rate of a
-scan depends on the rows of a page, 360 MB/s to 1.5 GB/s a core: the dense end is taken, as a target has to be met.
+It sets 200,000 reads of 8 KB a second and 2 GB/s as targets, from 30,000 to 45,000 reads a second and core, and eight
+cores that do six to seven times the work of one. How much a core slows the others down was chosen by the first of these
+(:data:`tiersim.simulator.database.costs.CONTENTION`). The rate of a scan depends on the rows of a page, 360 MB/s to 1.5
+GB/s a core: the dense end is taken, as a target has to be met.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,8 @@ def experiment() -> Experiment:
         "ceilings",
         "What eight cores of 2008 can read when storage is no limit",
         "founding document 002, storage performance implications",
-        "how much a core slows others down, to 200,000 reads of eight; assumed: the SSDs, and that the target of scans is one of dense pages",
+        "how much a core slows others down, to 200,000 reads of eight; assumed: the SSDs, and that the target of scans"
+        " is one of dense pages",
         (
             Claim("reads of 8 cores", "1/s", 200_000, reads, 15, fitted=True, id="G06"),
             Claim(

@@ -1,4 +1,6 @@
-"""Runs of a real PostgreSQL with one pool and one cap each, cells of a measurement: what was asked for, and what is compared of them, measured or predicted."""
+"""Runs of a real PostgreSQL with one pool and one cap each, cells of a measurement: what was asked for, and what is
+compared of them, measured or predicted.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,8 @@ Script = Literal["reads", "updates", "tpcb"]
 RUNS = "runs.json"
 #: A transaction above this has waited for an allowance: a tenth of the 100 ms for which the kernel's cap gives one.
 SLOW_MS = 10.0
-#: So far apart are the median and the 99th percentile of a distribution with two humps: those that waited, and those that did not.
+#: So far apart are the median and the 99th percentile of a distribution with two humps: those that waited, and those
+#: that did not.
 _HUMPS_APART = 10.0
 _READS = "client backend/relation/normal.reads"  # of pg_stat_io
 
@@ -36,9 +39,14 @@ class Figures:
         """Take them from a cell's ``result.json``."""
         quantiles = result["quantiles_ms"]
         return cls(
-            result["transactions_per_s"], result["mean_ms"], quantiles["0.5"], quantiles["0.95"], quantiles["0.99"], result["slow_share"],
+            result["transactions_per_s"],
+            result["mean_ms"],
+            quantiles["0.5"],
+            quantiles["0.95"],
+            quantiles["0.99"],
+            result["slow_share"],
             result["counted"].get(_READS, 0.0) / result["transactions"],
-        )  # fmt: skip
+        )
 
     @classmethod
     def simulated(cls, ended_s: Sequence[NDArray[np.float64]], run_s: float, pause_s: float, misses: float) -> Self:

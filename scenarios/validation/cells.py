@@ -1,7 +1,9 @@
-"""A real PostgreSQL, recorded once for each load, on other buffer pools and under other caps, predicted before it was measured.
+"""A real PostgreSQL, recorded once for each load, on other buffer pools and under other caps, predicted before it was
+measured.
 
-What a prediction sees: the counters of one run without a cap, how long a read of the device without a cap took then, how long the last
-checkpoint was ago when that run began, and of what is predicted its pool, its cap and its length. ``benchmarks/real_postgres`` measures.
+What a prediction sees: the counters of one run without a cap, how long a read of the device without a cap took then,
+how long the last checkpoint was ago when that run began, and of what is predicted its pool, its cap and its length.
+``benchmarks/real_postgres`` measures.
 """
 
 import tempfile
@@ -30,8 +32,10 @@ def experiment() -> Experiment:
     return Experiment(
         "pools-and-caps",
         "Lookups and updates of PostgreSQL 18: one recording of each, other buffer pools, caps of 300 and 700 a second",
-        "our own runs of pgbench (benchmarks/real_postgres): 3 million rows by Zipf's law, 2 cores, 8 clients on them; three repeats",
-        "the recorded run of each load (128 MiB, no cap): popularity to its misses, CPU of reads, of the log and of clients to its pace",
+        "our own runs of pgbench (benchmarks/real_postgres): 3 million rows by Zipf's law, 2 cores, 8 clients on them;"
+        " three repeats",
+        "the recorded run of each load (128 MiB, no cap): popularity to its misses, CPU of reads, of the log and of"
+        " clients to its pace",
         tuple(claim for load in _LOADS for claim in _claims(CELLS / load)),
         basis="calibrated",
     )
@@ -50,16 +54,21 @@ def _of(where: str, known: Figures, found: Figures) -> Iterator[Claim]:
     is_far = abs(found.p95_ms / known.p95_ms - 1) > _P95_PCT / 100
     humps = _ON_HUMPS.format(known.slow_share, found.slow_share) if is_far and known.two_humped else ""
     yield Claim(
-        f"{where}: transactions", "per s", known.transactions_per_s, found.transactions_per_s, _RATE_PCT, figure="throughput"
-    )  # fmt: skip
+        f"{where}: transactions",
+        "per s",
+        known.transactions_per_s,
+        found.transactions_per_s,
+        _RATE_PCT,
+        figure="throughput",
+    )
     yield Claim(f"{where}: mean", "ms", known.mean_ms, found.mean_ms, _RATE_PCT, figure="mean")
     yield Claim(f"{where}: p95", "ms", known.p95_ms, found.p95_ms, _P95_PCT, figure="tail", note=humps)
     yield Claim(f"{where}: pages read a transaction", "", known.misses, found.misses, _MISSES_PCT, figure="count")
 
 
 _ON_HUMPS = (
-    "latencies have two humps, of those that waited for the cap and those that did not; more than 10 ms took {:.1%}, predicted {:.1%}. Where that is near 5 %, the "
-    "95th percentile stands on one hump or on the other"
+    "latencies have two humps, of those that waited for the cap and those that did not; more than 10 ms took {:.1%},"
+    " predicted {:.1%}. Where that is near 5 %, the 95th percentile stands on one hump or on the other"
 )
 
 

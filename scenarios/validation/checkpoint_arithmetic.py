@@ -1,6 +1,7 @@
 """Checkpoints of PostgreSQL as servers logged them: how much log lies between them, and how long they write.
 
-T. Vondra, pg-fs-benchmark (2022: version 16 in development, checkpoint_timeout = 15 min) and flushing-benchmark (2016: 9.6 in development).
+T. Vondra, pg-fs-benchmark (2022: version 16 in development, checkpoint_timeout = 15 min) and flushing-benchmark (2016:
+9.6 in development).
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,11 @@
 """SQL Server's log and checkpoints: the limits of its log, and two checkpoints that its error log told of.
 
-J. Loureiro, "SQL Server checkpoint problems" (2008): 192,890 pages in 32,627 writes, 9.76 s, 154.4 MB/s with a target of 2,586 pages under way; a minute after its end 185,883 pages
-in 31,357 writes, 5.74 s, 253 MB/s with 8,800. Neither the server nor its disks are told, nor how changed pages lay. So a page is taken to be changed with a probability that gives the first
-one's pages a write; 30 drives of 15,000 rpm in RAID 10 are assumed, 10 to 60, and for how long a drive lets a write wait for nearer ones. The target is held: SQL Server 2008 is not known
-to move it within seconds. At those targets and rates a write takes 131 and 273 ms (Little's law), so deep queues are what the drives choose from.
+J. Loureiro, "SQL Server checkpoint problems" (2008): 192,890 pages in 32,627 writes, 9.76 s, 154.4 MB/s with a target
+of 2,586 pages under way; a minute after its end 185,883 pages in 31,357 writes, 5.74 s, 253 MB/s with 8,800. Neither
+the server nor its disks are told, nor how changed pages lay. So a page is taken to be changed with a probability that
+gives the first one's pages a write; 30 drives of 15,000 rpm in RAID 10 are assumed, 10 to 60, and for how long a drive
+lets a write wait for nearer ones. The target is held: SQL Server 2008 is not known to move it within seconds. At those
+targets and rates a write takes 131 and 273 ms (Little's law), so deep queues are what the drives choose from.
 """
 
 from collections.abc import Mapping
@@ -34,7 +36,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: The share of pages that are changed, fitted on the first checkpoint.
 CHANGED = 0.8308
-#: The hardware is not told: how many drives, and how long a write waits at most while the drive takes nearer ones (the catalogue's range).
+#: The hardware is not told: how many drives, and how long a write waits at most while the drive takes nearer ones (the
+#: catalogue's range).
 DRIVES = Assumed("drives", 10, 30, 60)
 AGE_LIMIT_MS = Assumed("age_limit_ms", 200, 500, 5000)
 _DRIVE = "seagate-cheetah-15k5-300"
@@ -131,8 +134,11 @@ def _bursts(values: Mapping[str, Any]) -> dict[str, float]:
     """Return figures of both checkpoints on hardware of *values*."""
     first, second = (simulate(sample, **values) for sample in SAMPLES)
     return {
-        "first, pages": first.pages_a_write, "first, rate": first.mb_s, "second, pages": second.pages_a_write, "second, rate": second.mb_s,
-    }  # fmt: skip
+        "first, pages": first.pages_a_write,
+        "first, rate": first.mb_s,
+        "second, pages": second.pages_a_write,
+        "second, rate": second.mb_s,
+    }
 
 
 def experiment() -> Experiment:
@@ -142,21 +148,52 @@ def experiment() -> Experiment:
     return Experiment(
         "checkpoint-bursts",
         "SQL Server: the limits of its log, two checkpoints of an error log",
-        "P. Randal, sqlperformance.com, January 2013; SQLCAT, limits of the log manager; J. Loureiro, SQL Server checkpoint problems, 2008",
-        "the share of changed pages, on the first checkpoint; the hardware is not told, and drives in RAID 10 are assumed",
+        "P. Randal, sqlperformance.com, January 2013; SQLCAT, limits of the log manager; J. Loureiro, SQL Server"
+        " checkpoint problems, 2008",
+        "the share of changed pages, on the first checkpoint; the hardware is not told, and drives in RAID 10 are"
+        " assumed",
         (
-            Claim("log, blocks of 8 KB at 2 ms: 112 at a time", "MB/s", 112 * 8192 / 2000, log_ceiling_mb_s(8192, 2), 0.1),
-            Claim("log, blocks of 60 KB at 2 ms: 3,840 KB at a time", "MB/s", 3840 * 1024 / 2000, log_ceiling_mb_s(61_440, 2), 0.1),
-            Claim("log, blocks of 8 KB at 20 ms: 112 at a time", "MB/s", 112 * 8192 / 20_000, log_ceiling_mb_s(8192, 20), 0.1),
-            Claim("log of 2008 R2, blocks of 8 KB at 2 ms: 32 at a time", "MB/s", 32 * 8192 / 2000, log_ceiling_mb_s(8192, 2, 32), 0.1),
-            _of_bursts("first checkpoint: pages a write", "", one.pages / one.writes, bursts["first, pages"], "count", fitted=True),
+            Claim(
+                "log, blocks of 8 KB at 2 ms: 112 at a time", "MB/s", 112 * 8192 / 2000, log_ceiling_mb_s(8192, 2), 0.1
+            ),
+            Claim(
+                "log, blocks of 60 KB at 2 ms: 3,840 KB at a time",
+                "MB/s",
+                3840 * 1024 / 2000,
+                log_ceiling_mb_s(61_440, 2),
+                0.1,
+            ),
+            Claim(
+                "log, blocks of 8 KB at 20 ms: 112 at a time",
+                "MB/s",
+                112 * 8192 / 20_000,
+                log_ceiling_mb_s(8192, 20),
+                0.1,
+            ),
+            Claim(
+                "log of 2008 R2, blocks of 8 KB at 2 ms: 32 at a time",
+                "MB/s",
+                32 * 8192 / 2000,
+                log_ceiling_mb_s(8192, 2, 32),
+                0.1,
+            ),
+            _of_bursts(
+                "first checkpoint: pages a write",
+                "",
+                one.pages / one.writes,
+                bursts["first, pages"],
+                "count",
+                fitted=True,
+            ),
             _of_bursts("first checkpoint: rate", "MB/s", one.mb_s, bursts["first, rate"], "throughput"),
-            _of_bursts("second checkpoint: pages a write", "", two.pages / two.writes, bursts["second, pages"], "count"),
+            _of_bursts(
+                "second checkpoint: pages a write", "", two.pages / two.writes, bursts["second, pages"], "count"
+            ),
             _of_bursts("second checkpoint: rate", "MB/s", two.mb_s, bursts["second, rate"], "throughput"),
         ),
         fits=1,
         assumed=(str(DRIVES), str(AGE_LIMIT_MS), "their type and layout"),
-    )  # fmt: skip
+    )
 
 
 def _of_bursts(

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-#: ``figure`` is compared with its tolerance; ``arithmetic`` has nothing in it that could be otherwise; of ``qualitative`` ones only words were published.
+#: ``figure`` is compared with its tolerance; ``arithmetic`` has nothing in it that could be otherwise; of
+#: ``qualitative`` ones only words were published.
 Kind = Literal["figure", "arithmetic", "qualitative"]
-#: What was measured, where somebody measured it: a rate or a bandwidth, a mean latency, a percentile from the 95th on, or how often and how much something is done.
+#: What was measured, where somebody measured it: a rate or a bandwidth, a mean latency, a percentile from the 95th on,
+#: or how often and how much something is done.
 Figure = Literal["throughput", "mean", "tail", "count"]
-#: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not reach as far; or those of data sheets and guesses.
+#: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not
+#: reach as far; or those of data sheets and guesses.
 Basis = Literal["calibrated", "extrapolated", "assumed"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
@@ -17,7 +20,8 @@ Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative hol
 class Claim:
     """One figure of an experiment.
 
-    ``low`` and ``high`` are the ends of what is predicted over the range of whatever is assumed (:mod:`~tiersim.scenarios.validation.ranges`).
+    ``low`` and ``high`` are the ends of what is predicted over the range of whatever is assumed
+    (:mod:`~tiersim.scenarios.validation.ranges`).
     """
 
     what: str
@@ -61,8 +65,9 @@ class Claim:
     def verdict(self) -> Verdict:
         """What is made of it.
 
-        It fails when nothing in its range is allowed. Else it is underdetermined when it was fitted to, or when its range is wide: an end lies further
-        from the prediction than the tolerance reaches, or is not allowed where a bound stands in place of a tolerance.
+        It fails when nothing in its range is allowed. Else it is underdetermined when it was fitted to, or when its
+        range is wide: an end lies further from the prediction than the tolerance reaches, or is not allowed where a
+        bound stands in place of a tolerance.
         """
         (low, high), (least, most) = self._reach(), self.allowed
         if self.fitted or self.underdetermined:
@@ -90,7 +95,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """How far off, in percent, the prediction of each column is from the recording of each row; None where both are the same."""
+    """How far off, in percent, the prediction of each column is from the recording of each row; None where both are the
+    same.
+    """
 
     title: str
     labels: tuple[str, ...]

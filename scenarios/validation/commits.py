@@ -30,8 +30,8 @@ MEASURED: dict[str, tuple[bool, dict[int, float]]] = {
 def commits_per_s(protected: bool, measured: dict[int, float]) -> dict[int, float]:
     """Predicted rate by jobs, two numbers chosen to meet those of one job and of sixteen.
 
-    A protected device has the latency of a write and, where sixteen jobs do not do sixteen times as much, the rate of its link; an
-    unprotected one how long a flush takes alone and how close flushes follow each other.
+    A protected device has the latency of a write and, where sixteen jobs do not do sixteen times as much, the rate of
+    its link; an unprotected one how long a flush takes alone and how close flushes follow each other.
     """
     targets = {jobs: Target(_setting(jobs), rate, {}, 2) for jobs, rate in measured.items()}
     one, many = (measured[jobs] for jobs in _FITTED)

@@ -1,8 +1,9 @@
 """Founding document 001: a compressed backup of 61 GB on flash to four disks, and to nothing.
 
-The time of a buffer's round is what the window of seven buffers of 1 MB leaves: the work on its pages is fitted to the backup to nothing, the one to the
-disks follows. The document's second part, a backup that was three times as fast with other buffers, is lost; with this much work on a page eight
-cores could not have done that, so some of what is called work here was waiting.
+The time of a buffer's round is what the window of seven buffers of 1 MB leaves: the work on its pages is fitted to the
+backup to nothing, the one to the disks follows. The document's second part, a backup that was three times as fast with
+other buffers, is lost; with this much work on a page eight cores could not have done that, so some of what is called
+work here was waiting.
 """
 
 from collections.abc import Mapping
@@ -32,18 +33,36 @@ def experiment() -> Experiment:
         "compressed-backup",
         "A compressed backup of SQL Server from flash to four disks",
         "founding document 001: 7,804,609 pages in 169.215 s, and 8,042,633 to NUL in 148.289 s",
-        "the work on a page, to the backup to NUL; assumed: 7 buffers of 1 MB, a thread for each, the cards and the drives, and that pages, "
-        "which are compressed in the database already, shrink by 1.5 (1 .. 2)",
+        "the work on a page, to the backup to NUL; assumed: 7 buffers of 1 MB, a thread for each, the cards and the"
+        " drives, and that pages, which are compressed in the database already, shrink by 1.5 (1 .. 2)",
         (
             Claim(
-                "to NUL", "MiB/s", 423.720, found["to_nul"].predicted, 20, fitted=True, id="G13", figure="throughput",
-                note="from the backup to disks it does not follow either: at a compression of 1.46 these alone hold that one to 360 MiB/s, whatever "
-                "the work; the document's faster backups, 618 and 1,420 MB/s, had other buffers, which are lost",
+                "to NUL",
+                "MiB/s",
+                423.720,
+                found["to_nul"].predicted,
+                20,
+                fitted=True,
+                id="G13",
+                figure="throughput",
+                note=(
+                    "from the backup to disks it does not follow either: at a compression of 1.46 these alone hold that"
+                    " one to 360 MiB/s, whatever the work; the document's faster backups, 618 and 1,420 MB/s, had other"
+                    " buffers, which are lost"
+                ),
             ),
             Claim(
-                "to 4 disks in RAID 10", "MiB/s", 360.331, disks.predicted, 10, id="G12", low=disks.low, high=disks.high, figure="throughput",
+                "to 4 disks in RAID 10",
+                "MiB/s",
+                360.331,
+                disks.predicted,
+                10,
+                id="G12",
+                low=disks.low,
+                high=disks.high,
+                figure="throughput",
             ),
         ),
         fits=1,
         assumed=("compression", "buffers", "threads", "cards", "drives"),
-    )  # fmt: skip
+    )

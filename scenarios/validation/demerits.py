@@ -1,7 +1,7 @@
 """Seven drives of DiskSim's validation suite against their measured response times, and DiskSim beside them.
 
-The traces are not part of this project: give a folder that holds them somewhere, with the parameter files (``valid/`` of
-DiskSim 4.0).
+The traces are not part of this project: give a folder that holds them somewhere, with the parameter files (``valid/``
+of DiskSim 4.0).
 """
 
 import tempfile
@@ -27,13 +27,18 @@ DISKSIM_MS = {
 
 #: Times of both are rounded to this.
 ROUNDED_MS = 0.001
-SOURCE = "measured on the drives: DiskSim 4.0, valid/*.trace; DiskSim's own figures from its response times on the same traces"
+SOURCE = (
+    "measured on the drives: DiskSim 4.0, valid/*.trace; DiskSim's own figures from its response times on the same"
+    " traces"
+)
 MISSING = "the traces are not part of the project; give their folder as --traces"
 #: The range of a demerit is that of seeds.
 ASSUMED = ("the angle of the platters when a trace begins",)
 _MEANS = {
-    "cheetah4LP": "suspected: the extracted seek curve is 1 ms short from 10 to 1,000 cylinders, and the overhead of reads from the buffer 0.2 ms; "
-    "DiskSim's mean is 4.8 % short"
+    "cheetah4LP": (
+        "suspected: the extracted seek curve is 1 ms short from 10 to 1,000 cylinders, and the overhead of reads from"
+        " the buffer 0.2 ms; DiskSim's mean is 4.8 % short"
+    )
 }
 _DEMERITS = {
     "hp_c2247a, writes": "suspected: 5 of 9,999 requests catch a turn that DiskSim loses, or the other way round",

@@ -1,7 +1,8 @@
 """What is not taken at DiskSim's word of its drives, each family of drives left out in turn.
 
-A departure is taken when the mean demerit of families falls by it and no family gets worse, the one that it falls most by first. What
-is so chosen on all families is what we simulate; what is so chosen on three of them is scored on the fourth, beside DiskSim.
+A departure is taken when the mean demerit of families falls by it and no family gets worse, the one that it falls most
+by first. What is so chosen on all families is what we simulate; what is so chosen on three of them is scored on the
+fourth, beside DiskSim.
 """
 
 import tempfile

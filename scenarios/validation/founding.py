@@ -1,4 +1,5 @@
-"""The claims of the founding documents by id, and what of them is arithmetic: it follows from other figures of the same document.
+"""The claims of the founding documents by id, and what of them is arithmetic: it follows from other figures of the same
+document.
 
 Where a document contradicts itself, the claim's note says so.
 """
@@ -47,7 +48,8 @@ _RESULTS = (
     ("2 x 5570, 144 GB, 4 ioDrives", 51_085.6, 72_110.5, 36_190.8),
 )
 _WITHDRAWN = ("2 x 5570, 144 GB, withdrawn (contradictory)", 51_110.6, 72_134.0, 36_313.6)
-#: ioDrive Duo: reads and writes a second, and bytes; a card; a disk of 73 GB, its rates, its price, and what 16 of them need.
+#: ioDrive Duo: reads and writes a second, and bytes; a card; a disk of 73 GB, its rates, its price, and what 16 of them
+#: need.
 _IOPS, _GB_S, _CARD = (185_000, 278_000), (1.5, 1.1), 20_000
 _DISK_IOPS, _DISK_GB_S, _DISK, _ENCLOSURE = 250, 0.1, 300, 1000
 #: Users: throughput of the SSDs over that of the disks, by how much shorter responses are.
@@ -60,8 +62,8 @@ _DISK_ARRAY, _SSD_ARRAY = 3440, 5048
 def balanced_network(demand_s: float, stations: int, users: int) -> float:
     """Return the throughput of a closed network of alike stations among which work is spread evenly.
 
-    Mean value analysis: a customer meets as much work at each station as the others have there, users - 1 over all (Reiser and Lavenberg, J. ACM 1980,
-    of balanced networks).
+    Mean value analysis: a customer meets as much work at each station as the others have there, users - 1 over all
+    (Reiser and Lavenberg, J. ACM 1980, of balanced networks).
     """
     return users / (demand_s * (1 + (users - 1) / stations))
 
@@ -100,31 +102,59 @@ def _composites() -> Iterator[Claim]:
         yield _exact("G07", f"QphH, {system}", "", qphh, sqrt(power * throughput), 0.01)
     system, qphh, power, throughput = _WITHDRAWN
     yield _exact(
-        "G07", f"QphH, {system}", "", qphh, sqrt(power * throughput), 0.01,
-        "the document contradicts itself: this row's power and throughput do not give its QphH; the result was withdrawn, what replaced it is exact",
-    )  # fmt: skip
+        "G07",
+        f"QphH, {system}",
+        "",
+        qphh,
+        sqrt(power * throughput),
+        0.01,
+        "the document contradicts itself: this row's power and throughput do not give its QphH; the result was"
+        " withdrawn, what replaced it is exact",
+    )
 
 
 def _devices() -> Iterator[Claim]:
     mean_gb_s = sum(_GB_S) / 2
     yield _exact("G11", "disks for the mean IOPS of an ioDrive Duo", "", 900, sum(_IOPS) / 2 / _DISK_IOPS, 5)
     yield _exact(
-        "G11", "disks for its bandwidth (contradictory)", "", 15, max(_GB_S) / _DISK_GB_S, 5,
-        f"the document contradicts itself: 15 are those of the reads alone; by the mean of reads and writes, which it says it takes, they are {mean_gb_s / _DISK_GB_S:.0f}",
-    )  # fmt: skip
+        "G11",
+        "disks for its bandwidth (contradictory)",
+        "",
+        15,
+        max(_GB_S) / _DISK_GB_S,
+        5,
+        "the document contradicts itself: 15 are those of the reads alone; by the mean of reads and writes, which it"
+        f" says it takes, they are {mean_gb_s / _DISK_GB_S:.0f}",
+    )
     yield _exact(
         "G11", "cost of 900 disks over the card", "", 16, (900 * _DISK + -(-900 // 16) * _ENCLOSURE) / _CARD, 5
     )
     disks = mean_gb_s / _DISK_GB_S
     yield _exact(
-        "G11", f"cost of the card over {disks:.0f} disks", "", 4, _CARD / (disks * _DISK + _ENCLOSURE), 5,
-        f"follows from {disks:.0f} disks and one enclosure; the 15 of the text would give {_CARD / (15 * _DISK + _ENCLOSURE):.1f}",
-    )  # fmt: skip
+        "G11",
+        f"cost of the card over {disks:.0f} disks",
+        "",
+        4,
+        _CARD / (disks * _DISK + _ENCLOSURE),
+        5,
+        f"follows from {disks:.0f} disks and one enclosure; the 15 of the text would give"
+        f" {_CARD / (15 * _DISK + _ENCLOSURE):.1f}",
+    )
     reasons = flash_reasons({"cell": "mlc", "read": 2000})
     yield Claim(
-        "latency of its reads: flash takes at least", "µs", 2, NAND_READ_LEAST_NS / 1000, 0, id="G11", kind="qualitative",
-        within=(2.001, 1000), note=f"what was published is refused: {reasons[0] if reasons else 'not seen'}; the next model's data sheet says 68 µs",
-    )  # fmt: skip
+        "latency of its reads: flash takes at least",
+        "µs",
+        2,
+        NAND_READ_LEAST_NS / 1000,
+        0,
+        id="G11",
+        kind="qualitative",
+        within=(2.001, 1000),
+        note=(
+            f"what was published is refused: {reasons[0] if reasons else 'not seen'}; the next model's data sheet says"
+            " 68 µs"
+        ),
+    )
 
 
 def _responses() -> Iterator[Claim]:
@@ -144,9 +174,16 @@ def _costs() -> Iterator[Claim]:
         yield _rounded("G18", f"{users} users: an order on disks", "$", by_disks, disks, 0.005)
         yield _rounded("G18", f"{users} users: an order on SSDs", "$", by_ssds, ssds, 0.005)
         yield Claim(
-            f"{users} users: an order on SSDs cheaper by", "times", times, disks / ssds, 0, id="G18", kind="arithmetic",
-            within=(times, times + 1), note=f"cut, not rounded; with ${bought} for the disks it would be {bought / DISKS[users] / ssds:.1f}",
-        )  # fmt: skip
+            f"{users} users: an order on SSDs cheaper by",
+            "times",
+            times,
+            disks / ssds,
+            0,
+            id="G18",
+            kind="arithmetic",
+            within=(times, times + 1),
+            note=f"cut, not rounded; with ${bought} for the disks it would be {bought / DISKS[users] / ssds:.1f}",
+        )
 
 
 def _network() -> Claim:

@@ -1,4 +1,6 @@
-"""Recorded requests with latencies: a device fitted to every other stretch of a recording judges the stretches between."""
+"""Recorded requests with latencies: a device fitted to every other stretch of a recording judges
+the stretches between.
+"""
 
 import tempfile
 from pathlib import Path

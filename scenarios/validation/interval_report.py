@@ -1,4 +1,6 @@
-"""The section on intervals of the accuracy document, and the table of errors that results are shown with; both from the tables of claims as they are printed."""
+"""The section on intervals of the accuracy document, and the table of errors that results are shown with; both from the
+tables of claims as they are printed.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +34,9 @@ _NOT_COUNTED = ("fitted", "exact")
 
 
 def measurements_of(experiments: Sequence[Experiment]) -> list[Measurement] | None:
-    """Return every measurement of all experiments; None when one of them was not tried: what is learned would depend on which."""
+    """Return every measurement of all experiments; None when one of them was not tried: what is learned would depend on
+    which.
+    """
     tried = {found.name for found in experiments if not found.missing}
     if tried != set(report.NAMES):
         return None
@@ -52,7 +56,9 @@ def _of(found: Experiment) -> Iterator[Measurement]:
 
 
 def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measurement | None:
-    """Return a row of a table of claims as a measurement; None if it is none, or one that a number of the model was chosen to meet."""
+    """Return a row of a table of claims as a measurement; None if it is none, or one that a number of the model was
+    chosen to meet.
+    """
     figure = next((one for one in FIGURES if one == row.get("figure")), None)
     if figure is None or row["verdict"] in _NOT_COUNTED:
         return None
@@ -66,7 +72,9 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
 def of_map(
     experiment: str, title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
 ) -> Iterator[Measurement]:
-    """Return the pairs of a heat map, its cells in percent, as measurements of throughput: those that go beyond their recording are an experiment for each recorded cell."""
+    """Return the pairs of a heat map, its cells in percent, as measurements of throughput: those that go beyond their
+    recording are an experiment for each recorded cell.
+    """
     for label, cells in rows:
         for asked, cell in zip(labels, cells, strict=True):
             if cell:
@@ -78,7 +86,9 @@ def of_map(
 
 
 def _goes_beyond(recorded: str, asked: str) -> bool:
-    """Tell whether a cell has a larger pool than the recorded one, or no cap where that has one; both as they are labelled."""
+    """Tell whether a cell has a larger pool than the recorded one, or no cap where that has one; both as they are
+    labelled.
+    """
     pools = [_number(label.partition(" MiB")[0]) for label in (recorded, asked)]
     return pools[1] > pools[0] or asked.endswith("free") > recorded.endswith("free")
 
@@ -120,7 +130,8 @@ def quality(judged: Sequence[Judged], *, by_experiment: bool) -> Quality:
 def model_error(measurements: Sequence[Measurement]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return for each basis between which multiples of a predicted figure 80 % of the measured ones lie.
 
-    By kind of figure where enough experiments measured it, and what all kinds together say in place of every :data:`OTHER` one.
+    By kind of figure where enough experiments measured it, and what all kinds together say in place of every
+    :data:`OTHER` one.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {basis: {} for basis in BASES}
     for basis in BASES:
@@ -142,7 +153,10 @@ def _multiples(learned: Learned) -> dict[str, Any]:
 def as_toml(measurements: Sequence[Measurement]) -> str:
     """Return :func:`model_error` as the file that is shipped."""
     lines = [
-        "# Written by `tiersim validate --model-error FILE`, never by hand: multiples of a predicted figure between which 80 % of the measured ones lay."
+        (
+            "# Written by `tiersim validate --model-error FILE`, never by hand: multiples of a predicted figure between"
+            " which 80 % of the measured ones lay."
+        )
     ]
     for basis, of in model_error(measurements).items():
         for figure, one in of.items():
@@ -174,15 +188,37 @@ class Table:
 
 
 def tables(measurements: Sequence[Measurement]) -> list[Table]:
-    """Return what is asked of the intervals, what they are worth by kind of figure and by experiment, and what results are shown with."""
+    """Return what is asked of the intervals, what they are worth by kind of figure and by experiment, and what results
+    are shown with.
+    """
     judged = judge(measurements)
     columns = ("measurements", "held", "half width", "score", "score of ±20 %")
     return [
-        Table(f"{_percent(COVERAGE)} intervals of {len(judged)} measured figures", ("asked", "found (95 % interval)", ""), _targets(judged), 1),
-        Table("By kind of figure", ("of", "experiments", *columns), [_summed(name, some) for name, some in _groups(judged)], 1),
-        Table("What results are shown with", ("basis", "figure", "measured over predicted", "measurements", "experiments"), _learned(measurements), 2),
-        Table("By experiment", ("experiment", "basis", *columns), [_of_one(name, some) for name, some in _by_experiment(judged).items()], 2),
-    ]  # fmt: skip
+        Table(
+            f"{_percent(COVERAGE)} intervals of {len(judged)} measured figures",
+            ("asked", "found (95 % interval)", ""),
+            _targets(judged),
+            1,
+        ),
+        Table(
+            "By kind of figure",
+            ("of", "experiments", *columns),
+            [_summed(name, some) for name, some in _groups(judged)],
+            1,
+        ),
+        Table(
+            "What results are shown with",
+            ("basis", "figure", "measured over predicted", "measurements", "experiments"),
+            _learned(measurements),
+            2,
+        ),
+        Table(
+            "By experiment",
+            ("experiment", "basis", *columns),
+            [_of_one(name, some) for name, some in _by_experiment(judged).items()],
+            2,
+        ),
+    ]
 
 
 _HEAD = f"""## Intervals
@@ -191,7 +227,7 @@ Each {100 * COVERAGE:.0f} % interval is learned from the errors of the other exp
 that a number was fitted to. *Held* is the share that lay within; half widths are those of the median; the score is the mean interval score, in logs: less is better. What results are
 shown with is learned from all experiments: between which multiples of a predicted figure {100 * COVERAGE:.0f} % of the measured ones lay. Where fewer than {LEAST_EXPERIMENTS} experiments
 measured a kind of figure, all kinds together stand for it, as *{OTHER}*.
-"""
+"""  # noqa: E501
 
 
 def section(measurements: Sequence[Measurement]) -> str:
@@ -238,7 +274,9 @@ def _figures(judged: Sequence[Judged]) -> list[str]:
 
 def _targets(judged: Sequence[Judged]) -> list[list[str]]:
     """Return what is asked of the intervals, what was found, and whether it is met."""
-    rows = [[f"at least {_LEAST_MEASUREMENTS} measurements", str(len(judged)), _met(len(judged) >= _LEAST_MEASUREMENTS)]]  # fmt: skip
+    rows = [
+        [f"at least {_LEAST_MEASUREMENTS} measurements", str(len(judged)), _met(len(judged) >= _LEAST_MEASUREMENTS)]
+    ]
     for words, by_experiment in (("of the measurements", False), ("by experiment, each of the same weight", True)):
         found = quality(judged, by_experiment=by_experiment)
         held = found.held

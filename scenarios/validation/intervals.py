@@ -1,17 +1,21 @@
 """Intervals of predictions that hold 80 % of what is measured, learned from how far off other experiments were.
 
-An error is log(measured / predicted). Of a prediction that was given a range over what is assumed, what counts is how far the measured figure lies beyond the
-middle 80 % of that range, each value in it as likely as another (the rectangular distribution of JCGM 100:2008, 4.3.7); within it the distance is
-negative. That is the conformity score of a conformalised interval (Y. Romano, E. Patterson, E. Candès, NeurIPS 2019), and of split conformal prediction
-where there is no range (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005; J. Lei and others, JASA 113, 2018). The
-interval reaches as far beyond its own range as 80 % of the scores do.
+An error is log(measured / predicted). Of a prediction that was given a range over what is assumed, what counts is how
+far the measured figure lies beyond the middle 80 % of that range, each value in it as likely as another (the
+rectangular distribution of JCGM 100:2008, 4.3.7); within it the distance is negative. That is the conformity score of a
+conformalised interval (Y. Romano, E. Patterson, E. Candès, NeurIPS 2019), and of split conformal prediction where there
+is no range (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005; J. Lei and others, JASA
+113, 2018). The interval reaches as far beyond its own range as 80 % of the scores do.
 
-Figures of one experiment share hardware, load and assumptions, so it is experiments that are exchanged, not figures: each weighs the same, however many figures
-it has, and is judged by the others alone (two layers: R. Dunn, L. Wasserman, A. Ramdas, JASA 118, 2023). Their correction for few experiments, a level of
+Figures of one experiment share hardware, load and assumptions, so it is experiments that are exchanged, not figures:
+each weighs the same, however many figures
+it has, and is judged by the others alone (two layers: R. Dunn, L. Wasserman, A. Ramdas, JASA 118, 2023). Their
+correction for few experiments, a level of
 0.8 (k + 1) / k in place of 0.8, is left out: what the intervals hold is measured instead.
 
-Intervals are scored by their width and 2 / 0.2 times how far what was measured lies outside, in logs (R. Winkler, JASA 67, 1972; T. Gneiting, A. Raftery,
-JASA 102, 2007, equation 43): less is better, and neither width nor coverage alone helps.
+Intervals are scored by their width and 2 / 0.2 times how far what was measured lies outside, in logs (R. Winkler, JASA
+67, 1972; T. Gneiting, A. Raftery, JASA 102, 2007, equation 43): less is better, and neither width nor coverage alone
+helps.
 """
 
 from collections import Counter
@@ -26,7 +30,8 @@ from tiersim.scenarios.validation.claims import Basis, Figure
 
 #: Share of what is measured that an interval is to hold.
 COVERAGE = 0.8
-#: Fewer experiments have no interval of this coverage whatever the errors are: the ceil(0.8 (k + 1))-th of k has to exist.
+#: Fewer experiments have no interval of this coverage whatever the errors are: the ceil(0.8 (k + 1))-th of k has to
+#: exist.
 LEAST_EXPERIMENTS = 4
 #: What somebody would take who had learned nothing: 20 % to either side.
 CONSTANT = (log(0.8), log(1.2))
@@ -35,7 +40,9 @@ _RESAMPLES, _SEED = 10_000, 1
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measured figure that was predicted: log(measured / predicted), and the logs of the ends of the prediction's range over it."""
+    """A measured figure that was predicted: log(measured / predicted), and the logs of the ends of the prediction's
+    range over it.
+    """
 
     experiment: str
     basis: Basis
@@ -96,7 +103,9 @@ def of_range(predicted: float, low: float, high: float) -> tuple[float, float]:
 
 
 def learn(known: Iterable[Measurement], basis: Basis, figure: Figure) -> Learned:
-    """Return how far off predictions of a kind of figure on such a basis are: of that kind where enough experiments measured it, else of all."""
+    """Return how far off predictions of a kind of figure on such a basis are: of that kind where enough experiments
+    measured it, else of all.
+    """
     alike = [one for one in known if one.basis == basis]
     own = [one for one in alike if one.figure == figure]
     if _count(own) >= LEAST_EXPERIMENTS:
@@ -115,7 +124,8 @@ def judge(measurements: Sequence[Measurement]) -> list[Judged]:
 
 
 def coverage_interval(judged: Sequence[Judged], *, by_experiment: bool) -> tuple[float, float, float]:
-    """Return the share that was held, and the 95 % interval of it: experiments drawn anew, with replacement, intervals as they are.
+    """Return the share that was held, and the 95 % interval of it: experiments drawn anew, with replacement, intervals
+    as they are.
 
     Of all measurements together, or the mean of the experiments' own shares.
     """
@@ -142,7 +152,9 @@ def _count(measurements: Iterable[Measurement]) -> int:
 
 
 def _quantile(measurements: Sequence[Measurement]) -> float:
-    """Return what 80 % of the scores do not exceed, every experiment of the same weight; infinite where there is none."""
+    """Return what 80 % of the scores do not exceed, every experiment of the same weight; infinite
+    where there is none.
+    """
     counts = Counter(one.experiment for one in measurements)
     reached = 0.0
     for one in sorted(measurements, key=lambda one: one.beyond):

@@ -1,12 +1,13 @@
 """How much log a transaction of pgbench writes: records, and whole pages after each checkpoint.
 
-PostgreSQL puts a whole page into the log when it is changed for the first time after a checkpoint began (full_page_writes;
-access/transam/xloginsert.c). Of n changes at random among N pages, N (1 - exp(-n / N)) are such. ``simple-update`` changes one page of
-``pgbench_accounts`` a transaction. Its index is changed only when the new version of the row does not fit on the page of the old one:
-that is the first update of each page after the table was filled (fillfactor 100); the place that it leaves serves the later ones (HOT).
+PostgreSQL puts a whole page into the log when it is changed for the first time after a checkpoint began
+(full_page_writes; access/transam/xloginsert.c). Of n changes at random among N pages, N (1 - exp(-n / N)) are such.
+``simple-update`` changes one page of ``pgbench_accounts`` a transaction. Its index is changed only when the new version
+of the row does not fit on the page of the old one: that is the first update of each page after the table was filled
+(fillfactor 100); the place that it leaves serves the later ones (HOT).
 
-Which run is meant, its rate, and how much it logged: T. Vondra, pg-fs-benchmark (2022; 3600 s each, checkpoint_timeout = 15 min,
-max_wal_size = 64 GB on "i5" and 128 GB on "xeon").
+Which run is meant, its rate, and how much it logged: T. Vondra, pg-fs-benchmark (2022; 3600 s each, checkpoint_timeout
+= 15 min, max_wal_size = 64 GB on "i5" and 128 GB on "xeon").
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import heap_pages, leaf_pages
 from tiersim.simulator.database.checkpoint_rules import SEGMENT_BYTES, distance_segments
 
-#: What an image takes: a page less its hole. 61 rows of 128 bytes leave no room on a heap page; leaves are filled to 90 %.
+#: What an image takes: a page less its hole. 61 rows of 128 bytes leave no room on a heap page; leaves are filled to 90
+#: %.
 HEAP_IMAGE_BYTES, INDEX_IMAGE_BYTES = 8100, 7400
 #: PostgreSQL 16 in development.
 VERSION = 160000
@@ -29,7 +31,9 @@ FITTED_SCALE = 50
 
 @dataclass(frozen=True)
 class Run:
-    """A published run: RAID level and scale, then transactions per second and bytes of log a transaction on XFS and on ext4."""
+    """A published run: RAID level and scale, then transactions per second and bytes of log a transaction on XFS and on
+    ext4.
+    """
 
     host: str
     level: int
@@ -74,7 +78,9 @@ def images(pages: float, changes: float) -> float:
 
 
 def log_bytes(scale: int, before: float, transactions: float, record_bytes: float) -> float:
-    """Return the log of the *transactions* that follow the beginning of a checkpoint, when there were so many *before* it."""
+    """Return the log of the *transactions* that follow the beginning of a checkpoint, when there were so many *before*
+    it.
+    """
     heap, index = heap_pages(scale), leaf_pages(scale)
     moved = exp(-before / heap) * images(heap, transactions)
     return (
@@ -116,7 +122,9 @@ def log_bytes_of_run(host: str, scale: int, tps: float, record_bytes: float) -> 
 
 
 def record_bytes() -> float:
-    """Return what the records of a transaction take: the median over the runs of the smallest scale, which write few images."""
+    """Return what the records of a transaction take: the median over the runs of the smallest scale, which write few
+    images.
+    """
     return median(
         published - log_bytes_of_run(run.host, run.scale, tps, 0)
         for run in RUNS

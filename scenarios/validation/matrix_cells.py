@@ -1,4 +1,6 @@
-"""Cells of a real PostgreSQL: a load, a pool and caps each, measured with its counters; what bounds each, and what one would guess of one from another."""
+"""Cells of a real PostgreSQL: a load, a pool and caps each, measured with its counters; what bounds each, and what one
+would guess of one from another.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +32,9 @@ _POOLS = (("smaller", 0.99), ("same", 1.0), ("2 to 4 x", 4.0), ("8 to 16 x", flo
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell, the means of its repeats: transactions a second, ms, shares, and counts a transaction; ``spread`` is that of repeats, as a share."""
+    """A cell, the means of its repeats: transactions a second, ms, shares, and counts a transaction; ``spread`` is that
+    of repeats, as a share.
+    """
 
     name: str
     load: str
@@ -74,9 +78,17 @@ def _mean(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Cell:
     means = {key: float(np.mean(values)) for key, values in figures.items()}
     means["spread"] = (max(figures["tps"]) - min(figures["tps"])) / means["tps"]
     return Cell(
-        name, cell["script"], int(cell["settings"]["shared_buffers"].removesuffix("MB")), cell["iops"], cell.get("log_iops"),
-        first["device_latency_ns"], cell["run_s"], first["since_checkpoint_s"], means, folder,
-    )  # fmt: skip
+        name,
+        cell["script"],
+        int(cell["settings"]["shared_buffers"].removesuffix("MB")),
+        cell["iops"],
+        cell.get("log_iops"),
+        first["device_latency_ns"],
+        cell["run_s"],
+        first["since_checkpoint_s"],
+        means,
+        folder,
+    )
 
 
 def _counted(result: Mapping[str, Any], *names: str) -> float:
@@ -99,7 +111,8 @@ def pools_of(source: Cell, target: Cell) -> str:
 
 
 def scaled_by_cap(source: Cell, target: Cell) -> float:
-    """Return the throughput that one would guess who knows the caps: with so many requests a transaction as the source, as many as the target's caps allow.
+    """Return the throughput that one would guess who knows the caps: with so many requests a transaction as the source,
+    as many as the target's caps allow.
 
     Without a cap at the target it is that of the source.
     """

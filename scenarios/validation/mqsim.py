@@ -1,8 +1,8 @@
 """MQSim's latencies on its shipped device, up to the load at which its rule of one command a chip decides.
 
-Device: NVMe over PCIe at 4 GB/s, 8 channels of 333 MB/s with 4 chips each, pages of 8 KiB, MLC read and program 75 and 750 µs, an
-ideal map, nothing written before. MQSim schedules by chip, whatever dies and planes it has, so a chip is a die here; it places
-by address and never suspends a program. Its DRAM takes 100 MT/s of one byte, twice a cycle.
+Device: NVMe over PCIe at 4 GB/s, 8 channels of 333 MB/s with 4 chips each, pages of 8 KiB, MLC read and program 75 and
+750 µs, an ideal map, nothing written before. MQSim schedules by chip, whatever dies and planes it has, so a chip is a
+die here; it places by address and never suspends a program. Its DRAM takes 100 MT/s of one byte, twice a cycle.
 """
 
 import numpy as np

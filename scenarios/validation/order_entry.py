@@ -1,11 +1,13 @@
 """Founding document 003: order entry on PostgreSQL 9.4, on 16 disks and on 4 SSDs, for 8 and for 48 users.
 
-A part of the server runs: the large tables, the caches, what is used of each disk, and time and log between checkpoints are so much smaller; what is missed, how
-far seeks go, and which part of the pages changes between checkpoints stay what they are. Users, small tables, drives and processors are all there.
+A part of the server runs: the large tables, the caches, what is used of each disk, and time and log between checkpoints
+are so much smaller; what is missed, how far seeks go, and which part of the pages changes between checkpoints stay what
+they are. Users, small tables, drives and processors are all there.
 
-Two numbers are fitted, one to 8 users of each array: the rows that a look at the stock goes through, which stand for all reads that nobody told, and the CPU of a row. 48
-users are predicted: what 8 were measured to do, times what is simulated of 48 over 8, which repeats the fit by proportion. How far the ends of what is assumed
-move that is simulated on a smaller part.
+Two numbers are fitted, one to 8 users of each array: the rows that a look at the stock goes through, which stand for
+all reads that nobody told, and the CPU of a row. 48 users are predicted: what 8 were measured to do, times what is
+simulated of 48 over 8, which repeats the fit by proportion. How far the ends of what is assumed move that is simulated
+on a smaller part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +34,9 @@ _LARGE_PAGES = 100_000
 
 @dataclass(frozen=True)
 class Part:
-    """How an array is run: the part of the server, until the first checkpoint is over, then for how long, and more transactions a second than come out."""
+    """How an array is run: the part of the server, until the first checkpoint is over, then for how long, and more
+    transactions a second than come out.
+    """
 
     scenario: str
     factor: int
@@ -43,7 +47,8 @@ class Part:
 
 ON_DISKS = Part("order-entry-hdd", 20, 20, 120, 400)
 ON_SSDS = Part("order-entry-ssd", 20, 16, 12, 6000)
-#: Parts that are small enough to be run for each end of what is assumed: only how far it moves the figures is taken of them.
+#: Parts that are small enough to be run for each end of what is assumed: only how far it moves the figures is taken of
+#: them.
 _SMALL = {
     ON_DISKS: replace(ON_DISKS, factor=100, warmup_s=4, span_s=40),
     ON_SSDS: replace(ON_SSDS, factor=150, warmup_s=2, span_s=2),
@@ -86,7 +91,9 @@ def described(part: Part, users: int) -> Described:
 
 
 def server(part: Part, values: Mapping[str, Any], settings: Sequence[str] = ()) -> NamedScenario:
-    """Return an array's scenario of the library as a part of it; *values* of what is assumed, *settings* of anything else."""
+    """Return an array's scenario of the library as a part of it; *values* of what is assumed, *settings* of anything
+    else.
+    """
     own = [f"{key}={values[name]}" for name, key in _SETTINGS.items() if name in values]
     whole = load_scenario(part.scenario, [*own, *settings])
     engine = whole.model.engine
@@ -106,8 +113,8 @@ def server(part: Part, values: Mapping[str, Any], settings: Sequence[str] = ()) 
 def run(part: Part, users: int, values: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Load:
     """Run so many users on an array; *values* of what is assumed, by name, *settings* of its scenario.
 
-    Users do not think, so their rate follows from the mean of what they do (Little's law), and that from each statement's own: a run that happens to have drawn
-    more of the long ones is not slower for it.
+    Users do not think, so their rate follows from the mean of what they do (Little's law), and that from each
+    statement's own: a run that happens to have drawn more of the long ones is not slower for it.
     """
     work = described(part, users)
     summary = run_workload(work, server(part, values or {}, settings)).summary
@@ -172,11 +179,16 @@ def experiment() -> Experiment:
         shorter = RATIOS[users][1]
         claims += [
             Claim(
-                f"{users} users: simulated responses shorter by", "%", shorter, 100 * (1 - of_ssds.mean_ms / of_disks.mean_ms), 0, id="G16",
+                f"{users} users: simulated responses shorter by",
+                "%",
+                shorter,
+                100 * (1 - of_ssds.mean_ms / of_disks.mean_ms),
+                0,
+                id="G16",
                 within=(shorter - 1, shorter + 1),
             ),
             _tail(users, tail, of_disks, of_ssds),
-        ]  # fmt: skip
+        ]
     return Experiment(
         "order-entry",
         "Order entry on PostgreSQL 9.4, 16 disks against 4 SSDs, by users",
@@ -189,9 +201,15 @@ def experiment() -> Experiment:
 
 
 _NOTES = {
-    "G14": "suspected where it is above: the drives gain more by choosing among waiting requests than these did, whose rate grew with users as that of a network of "
-    "first-come queues (founding-arithmetic); md, the block layer and XFS, which order requests for them, are not modelled",
-    "G15": "suspected where it is above: PostgreSQL 9.4's locks within memory (buffer mapping, log insertion), which 48 backends meet on and the model lacks",
+    "G14": (
+        "suspected where it is above: the drives gain more by choosing among waiting requests than these did, whose"
+        " rate grew with users as that of a network of first-come queues (founding-arithmetic); md, the block layer and"
+        " XFS, which order requests for them, are not modelled"
+    ),
+    "G15": (
+        "suspected where it is above: PostgreSQL 9.4's locks within memory (buffer mapping, log insertion), which 48"
+        " backends meet on and the model lacks"
+    ),
 }
 
 
@@ -199,6 +217,17 @@ def _tail(users: int, published: float, disks: Load, ssds: Load) -> Claim:
     """By how much the 99.9th percentile is shorter, over the intervals of both."""
     low, high = (100 * (1 - ssds.p999_ms[1 - end] / disks.p999_ms[end]) for end in (0, 1))
     return Claim(
-        f"{users} users: 99.9th percentile shorter by", "%", published, (low + high) / 2, 15, underdetermined=True, id="G17", low=low, high=high,
-        note="not promised: checkpoints, writes in no order, and what md and XFS make of them are all of it; of the document's figures only ratios are left",
-    )  # fmt: skip
+        f"{users} users: 99.9th percentile shorter by",
+        "%",
+        published,
+        (low + high) / 2,
+        15,
+        underdetermined=True,
+        id="G17",
+        low=low,
+        high=high,
+        note=(
+            "not promised: checkpoints, writes in no order, and what md and XFS make of them are all of it; of the"
+            " document's figures only ratios are left"
+        ),
+    )

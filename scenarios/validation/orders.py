@@ -1,7 +1,9 @@
-"""Founding document 003: orders of 7500 warehouses on 16 disks and on 4 SAS SSDs, at eight numbers of users, and which array is worth its price.
+"""Founding document 003: orders of 7500 warehouses on 16 disks and on 4 SAS SSDs, at eight numbers of users, and which
+array is worth its price.
 
-What transactions cost the processors is not told and assumed in the library's workload. The run is one of a hundredth of the database, memory and the
-disks' cylinders included, so that caches hold the same share and arms go as far; what is dirty at a checkpoint is not, so nothing is claimed of tails.
+What transactions cost the processors is not told and assumed in the library's workload. The run is one of a hundredth
+of the database, memory and the disks' cylinders included, so that caches hold the same share and arms go as far; what
+is dirty at a checkpoint is not, so nothing is claimed of tails.
 """
 
 import re
@@ -31,11 +33,13 @@ SSDS, _DISK = "micron-s650dc-800", "seagate-cheetah-15k7-300"
 _FACTOR = 100
 #: Of pool and page cache: the document's shared_buffers and effective_cache_size.
 _SETTINGS = (
-    f"engine.buffer_pool={(30 << 10) // _FACTOR} MiB", f"engine.os_cache={(72 << 10) // _FACTOR} MiB", "engine.checkpoint_timeout=5 min",
+    f"engine.buffer_pool={(30 << 10) // _FACTOR} MiB",
+    f"engine.os_cache={(72 << 10) // _FACTOR} MiB",
+    "engine.checkpoint_timeout=5 min",
     "engine.checkpoint_completion_target=0.8",
-)  # fmt: skip
-#: What a response may take: the geometric middle of 22 ms, the SSDs at 64 users, and 158 ms, the disks at 8; both by Little's law from the document's
-#: orders a minute, of which 45 % of the transactions are.
+)
+#: What a response may take: the geometric middle of 22 ms, the SSDs at 64 users, and 158 ms, the disks at 8; both by
+#: Little's law from the document's orders a minute, of which 45 % of the transactions are.
 _TARGETS = ("mean(transaction) < 60 ms", "survives drive failure")
 
 

@@ -12,7 +12,8 @@ from tiersim.scenarios.validation.matrix_cells import Cell, kind_of, pools_of, s
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_MS
 
-#: Pairs are compared that differ by more; a prediction is far off beyond; shares of slow transactions that are further apart are so, too.
+#: Pairs are compared that differ by more; a prediction is far off beyond; shares of slow transactions that are further
+#: apart are so, too.
 DIFFERENT, FAR, SLOW_APART = 0.15, 0.25, 0.03
 #: So few misses a transaction are none.
 _NO_MISSES = 1e-4
@@ -20,7 +21,9 @@ _NO_MISSES = 1e-4
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a result says of a cell: transactions a second and between what they lie, ms, the share of slow ones, and pages missed a transaction."""
+    """What a result says of a cell: transactions a second and between what they lie, ms, the share of slow ones, and
+    pages missed a transaction.
+    """
 
     tps: float
     tps_low: float
@@ -42,15 +45,23 @@ class Predicted:
         read = sum(query["count"] * query["physical_reads_per_call"] for query in summary["queries"].values())
         tps = summary["throughput_per_s"]["transactions"]["value"]
         return cls(
-            tps, *_interval(result, tps), (transaction["mean"]["value"] or 0) / NS_PER_MS, (transaction["p95"]["value"] or 0) / NS_PER_MS,
-            _slow_share(result), read / max(transaction["count"], 1), summary["host"]["costs_ns"]["read_ns"],
-            summary["verdict"]["calibration"] == "calibrated", (summary.get("range") or {}).get("verdict") == "underdetermined",
+            tps,
+            *_interval(result, tps),
+            (transaction["mean"]["value"] or 0) / NS_PER_MS,
+            (transaction["p95"]["value"] or 0) / NS_PER_MS,
+            _slow_share(result),
+            read / max(transaction["count"], 1),
+            summary["host"]["costs_ns"]["read_ns"],
+            summary["verdict"]["calibration"] == "calibrated",
+            (summary.get("range") or {}).get("verdict") == "underdetermined",
             tuple(summary["calibration"]["reasons"]),
-        )  # fmt: skip
+        )
 
 
 def _interval(result: Result, tps: float) -> tuple[float, float]:
-    """Return between what a result says that transactions/s lie: what the recording leaves open, and the error of the models, which are independent."""
+    """Return between what a result says that transactions/s lie: what the recording leaves open, and the error of the
+    models, which are independent.
+    """
     found = result.summary.get("range")
     off = model_error_of(result.summary["verdict"])["figures"]["throughput"]
     drawn = {"low": tps, "high": tps} if found is None else found["transactions_per_s"]
@@ -68,7 +79,9 @@ def _slow_share(result: Result) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """How far a prediction and two guesses are off, as shares of what was measured; *pools* says how the target's compares with the source's."""
+    """How far a prediction and two guesses are off, as shares of what was measured; *pools* says how the target's
+    compares with the source's.
+    """
 
     load: str
     kinds: str
@@ -88,7 +101,9 @@ class Pair:
 
     @property
     def tail_is_near(self) -> bool:
-        """Tell whether the 95th percentile is near what was measured, or the share of slow ones, between which it may jump."""
+        """Tell whether the 95th percentile is near what was measured, or the share of slow ones, between which it may
+        jump.
+        """
         return abs(self.p95) <= FAR or abs(self.slow) <= SLOW_APART
 
 

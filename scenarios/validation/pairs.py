@@ -1,7 +1,9 @@
-"""A real PostgreSQL from anywhere to anywhere: each cell of a load, a pool and caps predicted from the counters of every other of its load.
+"""A real PostgreSQL from anywhere to anywhere: each cell of a load, a pool and caps predicted from the counters of
+every other of its load.
 
-What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it, how long the last checkpoint was ago when it began; of the other cell its pool and
-its caps. ``benchmarks/real_postgres`` measures.
+What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it, how long
+the last checkpoint was ago when it began; of the other cell its pool and its caps. ``benchmarks/real_postgres``
+measures.
 """
 
 import shutil
@@ -53,7 +55,8 @@ device = "log.toml"
 default = "data"
 log = "log"
 """
-#: So much may the median be off, in percent, or as much as repeats are apart; what share of the pairs is to be near, and of their 95th percentiles.
+#: So much may the median be off, in percent, or as much as repeats are apart; what share of the pairs is to be near,
+#: and of their 95th percentiles.
 _MEDIAN_PCT, _NEAR_PCT, _TAILS_NEAR_PCT = 10.0, 90.0, 80.0
 _LOADS = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}
 
@@ -103,8 +106,10 @@ def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], Predicted]
     """Return the experiment of what was *predicted*, by source and target."""
     return Experiment(
         "pairs",
-        "PostgreSQL 18 from anywhere to anywhere: each of 36 cells predicted from the counters of every other of its load",
-        "our own runs of pgbench (benchmarks/real_postgres): 3 million rows, pools of 32, 128 and 384 MiB, caps of reads, writes and the log, 8 clients on 2 cores",
+        "PostgreSQL 18 from anywhere to anywhere: each of 36 cells predicted from the counters of every other of its"
+        " load",
+        "our own runs of pgbench (benchmarks/real_postgres): 3 million rows, pools of 32, 128 and 384 MiB, caps of"
+        " reads, writes and the log, 8 clients on 2 cores",
         "the recorded cell: popularity to its misses, CPU to what its processors did",
         tuple(_claims(pairs_of(cells, predicted))),
         basis="calibrated",

@@ -1,8 +1,9 @@
 """A PERC 6/i with five 15K SAS drives against what was measured of one.
 
-Measured with IOMeter by Scott R., comments of 4 and 5 September 2008 on J. Chang's "IO cost structure" (sqlblog.com): requests of
-256 KB, 1 to 128 outstanding, 64 KB stripe units, no read-ahead by the controller; MB/s, lowest and highest of the eight depths.
-Not told are the drives' type (15K.5 drives are assumed), how much of the volume the test file takes, and where it lies.
+Measured with IOMeter by Scott R., comments of 4 and 5 September 2008 on J. Chang's "IO cost structure" (sqlblog.com):
+requests of 256 KB, 1 to 128 outstanding, 64 KB stripe units, no read-ahead by the controller; MB/s, lowest and highest
+of the eight depths. Not told are the drives' type (15K.5 drives are assumed), how much of the volume the test file
+takes, and where it lies.
 """
 
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ LENGTH_BYTES = 256 << 10
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 #: Share of the volume that requests are spread over; fitted to 40 MB/s of random reads at depth 1, and to nothing else.
 SPAN = 0.5
-#: Where the test file begins within its partition: on whole stripe units and not on whole rows of four. Were it on rows, random
-#: writes would be twice as fast with an aligned partition as without, and they were measured to be as fast.
+#: Where the test file begins within its partition: on whole stripe units and not on whole rows of four. Were it on
+#: rows, random writes would be twice as fast with an aligned partition as without, and they were measured to be as
+#: fast.
 _FILE_BYTES = 64 << 10
 #: Where the test file begins, by where the partition does.
 STARTS = {"31.5 KB": 63 * 512 + _FILE_BYTES, "1 MB": (1 << 20) + _FILE_BYTES}
@@ -29,30 +31,54 @@ Policy = Literal["write-back", "write-through"]
 #: (layout, policy, start): lowest and highest of the patterns in their order.
 MEASURED: dict[tuple[str, Policy, str], dict[Pattern, tuple[int, int]]] = {
     ("raid5", "write-back", "31.5 KB"): {
-        "sequential read": (337, 498), "sequential write": (317, 345), "random read": (40, 135), "random write": (50, 52),
+        "sequential read": (337, 498),
+        "sequential write": (317, 345),
+        "random read": (40, 135),
+        "random write": (50, 52),
     },
     ("raid5", "write-back", "1 MB"): {
-        "sequential read": (397, 498), "sequential write": (322, 354), "random read": (41, 134), "random write": (50, 52),
+        "sequential read": (397, 498),
+        "sequential write": (322, 354),
+        "random read": (41, 134),
+        "random write": (50, 52),
     },
     ("raid5", "write-through", "31.5 KB"): {
-        "sequential read": (365, 498), "sequential write": (22, 22), "random read": (37, 134), "random write": (16, 47),
+        "sequential read": (365, 498),
+        "sequential write": (22, 22),
+        "random read": (37, 134),
+        "random write": (16, 47),
     },
     ("raid5", "write-through", "1 MB"): {
-        "sequential read": (438, 498), "sequential write": (22, 22), "random read": (41, 133), "random write": (16, 47),
+        "sequential read": (438, 498),
+        "sequential write": (22, 22),
+        "random read": (41, 133),
+        "random write": (16, 47),
     },
     ("raid0", "write-back", "31.5 KB"): {
-        "sequential read": (453, 457), "sequential write": (28, 31), "random read": (40, 123), "random write": (15, 18),
+        "sequential read": (453, 457),
+        "sequential write": (28, 31),
+        "random read": (40, 123),
+        "random write": (15, 18),
     },
     ("raid0", "write-back", "1 MB"): {
-        "sequential read": (474, 623), "sequential write": (31, 33), "random read": (37, 136), "random write": (15, 19),
+        "sequential read": (474, 623),
+        "sequential write": (31, 33),
+        "random read": (37, 136),
+        "random write": (15, 19),
     },
     ("raid0", "write-through", "31.5 KB"): {
-        "sequential read": (455, 457), "sequential write": (53, 55), "random read": (28, 123), "random write": (32, 98),
+        "sequential read": (455, 457),
+        "sequential write": (53, 55),
+        "random read": (28, 123),
+        "random write": (32, 98),
     },
     ("raid0", "write-through", "1 MB"): {
-        "sequential read": (526, 623), "sequential write": (56, 56), "random read": (41, 137), "random write": (31, 105),
+        "sequential read": (526, 623),
+        "sequential write": (56, 56),
+        "random read": (41, 137),
+        "random write": (31, 105),
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -124,12 +150,13 @@ def rows(count: int = 8000) -> Iterator[Row]:
 
 
 _ONE_BY_ONE = (
-    "22 MB/s whatever the depth: suspected is that a request locks all rows that it writes to until it is done (MegaRAID's region lock), and neighbours share a row; here each row has "
-    "a lock of its own"
+    "22 MB/s whatever the depth: suspected is that a request locks all rows that it writes to until it is done"
+    " (MegaRAID's region lock), and neighbours share a row; here each row has a lock of its own"
 )
 _NOT_ALIGNED = (
-    "453 to 457 MB/s whatever the depth, in RAID 0 alone: suspected is that firmware takes requests which share a stripe unit one after the other, beside its defect of writes; "
-    "a general mechanism would slow RAID 5 down as well, which it did not"
+    "453 to 457 MB/s whatever the depth, in RAID 0 alone: suspected is that firmware takes requests which share a"
+    " stripe unit one after the other, beside its defect of writes; a general mechanism would slow RAID 5 down as well,"
+    " which it did not"
 )
 
 
@@ -150,11 +177,20 @@ def experiment() -> Experiment:
     sound = found["raid5", "write-back", "1 MB", "sequential write"]
     claims.append(
         Claim(
-            "sequential writes, write-back: RAID 0 over RAID 5", "times", defective.measured_mb_s[1] / sound.measured_mb_s[1],
-            defective.highest / sound.highest, 0, id="G21", kind="qualitative", within=(0, 0.5),
-            note='a defect of the firmware (Dell confirmed it): put in as known_defect = "perc6-raid0-write-back", not predicted',
+            "sequential writes, write-back: RAID 0 over RAID 5",
+            "times",
+            defective.measured_mb_s[1] / sound.measured_mb_s[1],
+            defective.highest / sound.highest,
+            0,
+            id="G21",
+            kind="qualitative",
+            within=(0, 0.5),
+            note=(
+                'a defect of the firmware (Dell confirmed it): put in as known_defect = "perc6-raid0-write-back", not'
+                " predicted"
+            ),
         )
-    )  # fmt: skip
+    )
     gains = []
     for layout, policy in {(layout, policy) for layout, policy, _, _ in found}:
         unaligned, aligned = (found[layout, policy, start, "sequential read"] for start in STARTS)
@@ -162,15 +198,22 @@ def experiment() -> Experiment:
     published, predicted = max(gains)
     claims.append(
         Claim(
-            "highest sequential read, aligned against not, largest of all: gain", "%", 100 * (published - 1), 100 * (predicted - 1), 0,
-            id="G23", within=(100 * (published - 1) / 2, 200 * (published - 1)), note=_NOT_ALIGNED,
+            "highest sequential read, aligned against not, largest of all: gain",
+            "%",
+            100 * (published - 1),
+            100 * (predicted - 1),
+            0,
+            id="G23",
+            within=(100 * (published - 1) / 2, 200 * (published - 1)),
+            note=_NOT_ALIGNED,
         )
-    )  # fmt: skip
+    )
     return Experiment(
         "perc6",
         "PERC 6/i, five 15K drives, 256 KB requests at depths 1 to 128: lowest and highest throughput",
         "Scott R., comments of 2008-09-04 and -05 on J. Chang, IO cost structure (IOMeter)",
-        "the share of the volume that is used, to random reads at depth 1; where the test file begins, to random writes of both alignments",
+        "the share of the volume that is used, to random reads at depth 1; where the test file begins, to random writes"
+        " of both alignments",
         tuple(claims),
         fits=2,
         assumed=("drives",),

@@ -1,11 +1,11 @@
 """pgbench on a model of its host: the tables, the built-in scripts, and clients without think time.
 
-A transaction is one statement of the model: lookups, row locks and the log in the order of the script (src/bin/pgbench/pgbench.c). Its CPU, that of
-its client included, comes in equal parts, one a command. Tables are as they were filled, and the page of pgbench_history that rows are
-inserted on is one page.
+A transaction is one statement of the model: lookups, row locks and the log in the order of the script
+(src/bin/pgbench/pgbench.c). Its CPU, that of its client included, comes in equal parts, one a command. Tables are as
+they were filled, and the page of pgbench_history that rows are inserted on is one page.
 
-A run takes the log of an average transaction, images of pages included, and no checkpoint: those of the runs that are compared write for
-minutes, and a thousand pages a second at most.
+A run takes the log of an average transaction, images of pages included, and no checkpoint: those of the runs that are
+compared write for minutes, and a thousand pages a second at most.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 
-#: A scale unit of pgbench_accounts, and how many of its rows a page of the heap and a leaf of the primary key hold (src/bin/pgbench; fillfactor
-#: 100 and 90; 163,935 pages and 27,323 leaves of 10 million rows, PostgreSQL 18).
+#: A scale unit of pgbench_accounts, and how many of its rows a page of the heap and a leaf of the primary key hold
+#: (src/bin/pgbench; fillfactor 100 and 90; 163,935 pages and 27,323 leaves of 10 million rows, PostgreSQL 18).
 ROWS, ROWS_A_PAGE, ROWS_A_LEAF = 100_000, 61, 366
 TELLERS = 10
 PAGE_BYTES = 8192
@@ -89,12 +89,23 @@ def demands(script: Script, log_bytes: int) -> list[Demand]:
 
     commands: dict[Script, list[list[Demand]]] = {
         "select-only": [[Demand(LOOKUP, _ACCOUNTS)]],
-        "simple-update": [[], update(_ACCOUNTS), [Demand(AGAIN, _ACCOUNTS)], [Demand(LOOKUP, _HISTORY, dirties=True)], []],
-        "tpcb-like": [
-            [], update(_ACCOUNTS), [Demand(AGAIN, _ACCOUNTS)], update(_TELLERS), update(_BRANCHES),
-            [Demand(LOOKUP, _HISTORY, dirties=True)], [],
+        "simple-update": [
+            [],
+            update(_ACCOUNTS),
+            [Demand(AGAIN, _ACCOUNTS)],
+            [Demand(LOOKUP, _HISTORY, dirties=True)],
+            [],
         ],
-    }  # fmt: skip
+        "tpcb-like": [
+            [],
+            update(_ACCOUNTS),
+            [Demand(AGAIN, _ACCOUNTS)],
+            update(_TELLERS),
+            update(_BRANCHES),
+            [Demand(LOOKUP, _HISTORY, dirties=True)],
+            [],
+        ],
+    }
     parts = commands[script]
     share = 1000 // len(parts)
     found = [demand for part in parts for demand in (Demand(COMPUTE, share=share), *part)]
@@ -123,7 +134,8 @@ def rate(
 ) -> Rate:
     """Run clients from *settle_s* on, from a pool and a page cache as they are in the long run.
 
-    *most_per_s* is above any rate that can come out: so many transactions are made; raises ValueError if a client has done all of its own.
+    *most_per_s* is above any rate that can come out: so many transactions are made; raises ValueError if a client has
+    done all of its own.
     """
     builder = PlantBuilder(seed)
     volume = add_volume(builder, server.volume)

@@ -1,10 +1,12 @@
 """pgbench on one NVMe drive: rates at three scales, of two scripts.
 
-T. Vondra, wal-segment-size-tests (2017: version 10 in development, 4 hours each, segments of 16 MB, flushing as by default). Told are two
-E5-2620 v4 of 8 cores, 32 GB of memory, and an Intel SSD 750 of 400 GB. Not told, and assumed: clients (32; range 18 .. 64: at 52,700 a second
-no transaction of a second took less than 0.33 to 0.55 ms), shared_buffers (4 GiB, as large a part of the memory as on his later hosts; 4 .. 8 GiB),
-checkpoints (as on his later host of 16 cores; 5 .. 30 min), and that the drive had been written over for long. At scale 2000, where its rate of random
-writes bounds both scripts, the ends of these ranges and of those of the drive's over-provisioning lie far apart: simple-update does 18,800 to 40,700 a second.
+T. Vondra, wal-segment-size-tests (2017: version 10 in development, 4 hours each, segments of 16 MB, flushing as by
+default). Told are two E5-2620 v4 of 8 cores, 32 GB of memory, and an Intel SSD 750 of 400 GB. Not told, and assumed:
+clients (32; range 18 .. 64: at 52,700 a second no transaction of a second took less than 0.33 to 0.55 ms),
+shared_buffers (4 GiB, as large a part of the memory as on his later hosts; 4 .. 8 GiB), checkpoints (as on his later
+host of 16 cores; 5 .. 30 min), and that the drive had been written over for long. At scale 2000, where its rate of
+random writes bounds both scripts, the ends of these ranges and of those of the drive's over-provisioning lie far apart:
+simple-update does 18,800 to 40,700 a second.
 """
 
 from tiersim.devices.catalogue import load_device
@@ -18,13 +20,14 @@ _GIB = 1 << 30
 _CORES, _CLIENTS = 16, 32
 #: What the kernel and the processes have of the memory: assumed, 1 .. 3 GiB.
 _POOL_BYTES, _OTHERS_BYTES, _MEMORY_BYTES = 4 * _GIB, 2 * _GIB, 32 * _GIB
-#: Transactions a second by scale. The scale at which the processors are all that bounds the script comes first: its CPU is fitted to that one.
+#: Transactions a second by scale. The scale at which the processors are all that bounds the script comes first: its CPU
+#: is fitted to that one.
 _MEASURED: dict[Script, dict[int, float]] = {
     "simple-update": {50: 52_720, 300: 50_366, 2000: 19_867},
     "tpcb-like": {300: 33_512, 50: 31_347, 2000: 17_304},
 }
-#: Records of the updates of a teller and of a branch, beside those of simple-update: an update that stays on its page logs what changed
-#: (access/heapam_xlog.h); assumed, 60 .. 90 bytes each.
+#: Records of the updates of a teller and of a branch, beside those of simple-update: an update that stays on its page
+#: logs what changed (access/heapam_xlog.h); assumed, 60 .. 90 bytes each.
 _MORE_BYTES: dict[Script, int] = {"simple-update": 0, "tpcb-like": 150}
 #: Until write-back has begun and the drive's buffer is full, and from then on.
 _SETTLE_S, _MEASURE_S = 14, 6
@@ -38,7 +41,8 @@ def experiment() -> Experiment:
     return Experiment(
         "pgbench-nvme",
         "pgbench on an NVMe drive: fitted at one scale, predicted at the others",
-        "T. Vondra, wal-segment-size-tests (hardware told; clients, shared_buffers, checkpoints and the drive's rate of random writes assumed)",
+        "T. Vondra, wal-segment-size-tests (hardware told; clients, shared_buffers, checkpoints and the drive's rate of"
+        " random writes assumed)",
         "CPU of a transaction of each script, where only the processors bound it",
         tuple(claim for script in _MEASURED for claim in _claims(script)),
     )

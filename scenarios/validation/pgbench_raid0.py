@@ -1,11 +1,12 @@
 """pgbench on six SATA drives: rates of two scripts at four scales.
 
-T. Vondra, pg-fs-benchmark (2022, host "i5", RAID 0, XFS; version 16 in development): an i5-2500K of 4 cores, 8 GB of memory, shared_buffers 1 GB, six
-Intel DC S3700 of 100 GB, 16 clients, checkpoint_timeout = 15 min, max_wal_size = 64 GB. Not told: the stripe (512 KiB, as mdadm's).
+T. Vondra, pg-fs-benchmark (2022, host "i5", RAID 0, XFS; version 16 in development): an i5-2500K of 4 cores, 8 GB of
+memory, shared_buffers 1 GB, six Intel DC S3700 of 100 GB, 16 clients, checkpoint_timeout = 15 min, max_wal_size = 64
+GB. Not told: the stripe (512 KiB, as mdadm's).
 
-Updates of tables that do not fit into memory come out far too fast; those of tables that fit do not. What is assumed of the drive explains a part: with
-the slowest flush and program of its file scales 1000 and 5000 are 51 and 43 % too fast. That the kernel's reclaim of pages waits for write-back (mm/vmscan.c) is
-one thing that the model lacks.
+Updates of tables that do not fit into memory come out far too fast; those of tables that fit do not. What is assumed of
+the drive explains a part: with the slowest flush and program of its file scales 1000 and 5000 are 51 and 43 % too fast.
+That the kernel's reclaim of pages waits for write-back (mm/vmscan.c) is one thing that the model lacks.
 """
 
 from tiersim.devices.catalogue import load_device
@@ -38,16 +39,22 @@ def experiment() -> Experiment:
         "pgbench-raid0",
         "pgbench on six SATA drives in RAID 0: fitted at small scales, predicted at the others",
         "T. Vondra, pg-fs-benchmark (XFS)",
-        "CPU of a transaction of each script, where it fits into memory; CPU of a read from the drives, to select-only at scale 5,000",
+        "CPU of a transaction of each script, where it fits into memory; CPU of a read from the drives, to select-only"
+        " at scale 5,000",
         tuple(
             Claim(
-                f"{script}, scale {scale:,}", "per s", per_s, _predicted_per_s(script, scale, read_ns), 25, _is_fitted(script, scale),
+                f"{script}, scale {scale:,}",
+                "per s",
+                per_s,
+                _predicted_per_s(script, scale, read_ns),
+                25,
+                _is_fitted(script, scale),
                 figure="throughput",
             )
             for script, measured in _MEASURED.items()
             for scale, per_s in measured.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def _is_fitted(script: Script, scale: int) -> bool:

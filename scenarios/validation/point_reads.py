@@ -72,11 +72,17 @@ def _of(cell: _Cell, summary: Mapping[str, Any]) -> list[Claim]:
     transaction = summary["latency_ns"]["transaction"]
     pages = sum(query["physical_reads_per_call"] * query["count"] for query in summary["queries"].values())
     return [
-        Claim(f"{where}: pages read", "a transaction", cell.pages_read, pages / transaction["count"], 10, figure="count"),
         Claim(
-            f"{where}: transactions", "per s", cell.transactions_per_s,
-            summary["throughput_per_s"]["transactions"]["value"], 10, figure="throughput",
+            f"{where}: pages read", "a transaction", cell.pages_read, pages / transaction["count"], 10, figure="count"
+        ),
+        Claim(
+            f"{where}: transactions",
+            "per s",
+            cell.transactions_per_s,
+            summary["throughput_per_s"]["transactions"]["value"],
+            10,
+            figure="throughput",
         ),
         Claim(f"{where}: mean", "ms", cell.mean_ms, transaction["mean"]["value"] / 1e6, 10, figure="mean"),
         Claim(f"{where}: p95", "ms", cell.p95_ms, transaction["p95"]["value"] / 1e6, 25, figure="tail"),
-    ]  # fmt: skip
+    ]

@@ -1,7 +1,8 @@
 """How far a prediction can be off because of what nobody told.
 
-Each assumed number is put to either end of its range, the others left as they are; then all together, to the ends that raised a figure, and to those
-that lowered it. So k numbers take 2 k + 2 runs for a figure, and not 2^k; what two of them do to each other alone is not seen.
+Each assumed number is put to either end of its range, the others left as they are; then all together, to the ends that
+raised a figure, and to those that lowered it. So k numbers take 2 k + 2 runs for a figure, and not 2^k; what two of
+them do to each other alone is not seen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,9 @@ def over(assumed: Sequence[Assumed], predict: Predict) -> dict[str, Range]:
 def _together(
     assumed: Sequence[Assumed], middle: Figures, alone: Mapping[tuple[str, Any], Figures]
 ) -> list[dict[str, Any]]:
-    """Return the ends that raised each figure most, and those that lowered it, all of them together; no set of ends twice."""
+    """Return the ends that raised each figure most, and those that lowered it, all of them together; no set of ends
+    twice.
+    """
     found: list[dict[str, Any]] = []
     for figure in middle:
         for sign in (1, -1):

@@ -74,7 +74,8 @@ NAMES = (
 #: Columns of words; the others hold figures.
 _WORDS = ("id", "claim", "figure", "unit", "verdict")
 _GOOD = ("exact", "holds", "qualitative holds")
-#: Processor seconds of experiments, kernels compiled, the loading of these included; of those that are not here nobody measured them alone.
+#: Processor seconds of experiments, kernels compiled, the loading of these included; of those that are not here nobody
+#: measured them alone.
 SECONDS: Mapping[str, int] = {
     "founding-arithmetic": 1,
     "depth": 2,
@@ -168,7 +169,7 @@ _HEAD = """# Accuracy
 Written by `tiersim validate --traces FOLDER --markdown docs/accuracy.md`; nothing here is typed in. Published is what somebody measured, or the
 error of another simulator on the same requests; predicted is what tiersim says. A claim that a number of the model was fitted to, or that what is
 assumed leaves open (*underdetermined*), is shown and not counted. A claim that fails stays in the table.
-"""
+"""  # noqa: E501
 
 
 def markdown(experiments: list[Experiment]) -> str:
@@ -225,7 +226,9 @@ def counted(found: Experiment) -> str:
 
 
 def table(found: Experiment) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of an experiment; founding claims have their id, measured ones their kind, assumptions a range, where there are any."""
+    """Columns and rows of an experiment; founding claims have their id, measured ones their kind, assumptions a range,
+    where there are any.
+    """
     has_id = any(claim.id for claim in found.claims)
     has_figure = any(claim.figure for claim in found.claims)
     has_range = any(claim.low is not None for claim in found.claims)

@@ -1,4 +1,6 @@
-"""Founding document 002: table scans and key lookups of SQL Server 2008 on eight disks, and what they cost the processor."""
+"""Founding document 002: table scans and key lookups of SQL Server 2008 on eight disks, and what they cost the
+processor.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,14 +23,18 @@ def _lookup(rows: int) -> StatementModel:
 
 
 def rows_at_once(rows: Sequence[int] = range(23, 29)) -> int:
-    """Return the smallest of so many *rows* a query that takes less than half as long as one row fewer does; 0: none."""
+    """Return the smallest of so many *rows* a query that takes less than half as long as one row
+    fewer does; 0: none.
+    """
     queries = summary_of(with_stream("lookups", "reader", [_lookup(count) for count in rows]), _SCENARIO)["queries"]
     took = [queries[f"reader_{place}"]["took_ns"] for place in range(len(rows))]
     return next((count for count, before, own in zip(rows[1:], took, took[1:], strict=False) if own < before / 2), 0)
 
 
 def read_ms(rows: int) -> float:
-    """Return how long a read of a query of so many *rows* is at the disks: of all reads, less those that fill the pool before (Little's law)."""
+    """Return how long a read of a query of so many *rows* is at the disks: of all reads, less those that fill the pool
+    before (Little's law).
+    """
     totals = []
     for statements in ([_lookup(rows)], []):
         summary = summary_of(with_stream("lookups", "reader", statements), _SCENARIO)
@@ -51,8 +57,9 @@ def experiment() -> Experiment:
         "scans-and-lookups",
         "Table scans and key lookups of SQL Server 2008, eight disks behind a PERC 6",
         "founding document 002",
-        "the engine's limit at READ COMMITTED, which is the document's own figure; the costs of pages are the document's, so those claims say "
-        "that nothing is lost on the way; the drives' outer rate is fitted to the backup of another experiment, the reads ahead of a scan and the pool of the lookups are assumed",
+        "the engine's limit at READ COMMITTED, which is the document's own figure; the costs of pages are the"
+        " document's, so those claims say that nothing is lost on the way; the drives' outer rate is fitted to the"
+        " backup of another experiment, the reads ahead of a scan and the pool of the lookups are assumed",
         (
             Claim("scan, NOLOCK, empty pool", "MB/s", 707, rate["nolock_cold"], 10, id="G04", figure="throughput"),
             Claim(

@@ -1,14 +1,19 @@
-"""Founding document 004: what a checkpoint does to transactions on one pool of disks, beside a log on disks of its own, on flash.
+"""Founding document 004: what a checkpoint does to transactions on one pool of disks, beside a log on disks of its own,
+on flash.
 
-The document's charts are lost; it says in words that transactions a second collapsed on the pool, would fall moderately if the log had disks of its own
-while its latency stayed as it was, and hardly moved on flash; and that data was read 1,000 times a second, mostly. It is SQL Server, of early 2015: automatic checkpoints of 2014.
-The workload is not described: a transaction that finds ten rows and changes one is assumed, and a buffer pool that reads as much as the document says; so are 24
-disks behind what a SAN has before them, a write cache, and what remains of it for this database. Without it the log would be held to 400 transactions a second by itself. The
-document's points are 5 s apart for the SAN and 15 s for flash.
+The document's charts are lost; it says in words that transactions a second collapsed on the pool, would fall moderately
+if the log had disks of its own while its latency stayed as it was, and hardly moved on flash; and that data was read
+1,000 times a second, mostly. It is SQL Server, of early 2015: automatic checkpoints of 2014. The workload is not
+described: a transaction that finds ten rows and changes one is assumed, and a buffer pool that reads as much as the
+document says; so are 24 disks behind what a SAN has before them, a write cache, and what remains of it for this
+database. Without it the log would be held to 400 transactions a second by itself. The document's points are 5 s apart
+for the SAN and 15 s for flash.
 
-Data and log have LUNs of their own on all three, volumes being what the document's provider let one ask for. So many requests of a LUN are outstanding at the array as its
-queue in the host bus adapter lets through ("the default value of the queue depth is often 32": J. Sack, "SQL Server and HBA queue depth mashup", MSDN, January 2009).
-How many LUNs the data had is not told: four are assumed, 1 to 8. What else a checkpoint writes waits in the host, behind its own LUN's queue, and the log does not.
+Data and log have LUNs of their own on all three, volumes being what the document's provider let one ask for. So many
+requests of a LUN are outstanding at the array as its queue in the host bus adapter lets through ("the default value of
+the queue depth is often 32": J. Sack, "SQL Server and HBA queue depth mashup", MSDN, January 2009). How many LUNs the
+data had is not told: four are assumed, 1 to 8. What else a checkpoint writes waits in the host, behind its own LUN's
+queue, and the log does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +54,8 @@ _HELD = 0.984  # of the tables: by the pool; fitted to the reads
 _INTERVAL_S, _SLOW_NS = 60, 20_000_000
 _SPAN_S, _BIN_S, _BIN_OF_FLASH_S = 90, 5, 15
 _DISKS, _STRIPE_BYTES = 24, 64 << 10
-#: Assumed: 256 MiB .. 4 GiB of the write cache (which holds a whole checkpoint), 0.2 .. 0.5 ms through switch and controllers; disks of the log have a smaller cache.
+#: Assumed: 256 MiB .. 4 GiB of the write cache (which holds a whole checkpoint), 0.2 .. 0.5 ms through switch and
+#: controllers; disks of the log have a smaller cache.
 _CACHE_BYTES, _CACHE_OF_LOG_BYTES, _PATH_NS = 1 << 30, 128 << 20, 300_000
 #: Requests of a LUN that are outstanding at the array.
 _LUN_QUEUE = 32
@@ -59,7 +65,9 @@ _MOST_PER_S = 6000
 
 @dataclass(frozen=True)
 class Run:
-    """Transactions in each interval of *bin_s* over their mean, how long a sync of the log took in each, in ns, and pages read in a second before the checkpoint."""
+    """Transactions in each interval of *bin_s* over their mean, how long a sync of the log took in each, in ns, and
+    pages read in a second before the checkpoint.
+    """
 
     bin_s: int
     relative_rate: tuple[float, ...]
@@ -157,13 +165,30 @@ def experiment() -> Experiment:
         "shared-spindles",
         "A checkpoint on shared disks, beside a log of its own, on flash",
         "founding document 004, in words; its charts are lost",
-        "the size of the buffer pool: pages read before the checkpoint; the workload, disks and the share of the write cache are assumed",
+        "the size of the buffer pool: pages read before the checkpoint; the workload, disks and the share of the write"
+        " cache are assumed",
         (
             _claim("one pool: pages read before the checkpoint", "1/s", 1000, pool["reads"], 10, fitted=True),
-            _claim("one pool: transactions left in the worst 5 s", "%", 50, pool["left"], 0, at_most=True, note=_ON_POOL),
+            _claim(
+                "one pool: transactions left in the worst 5 s", "%", 50, pool["left"], 0, at_most=True, note=_ON_POOL
+            ),
             _claim("log on its own disks: dip", "%", 50, dip, 0, at_most=True),
-            _claim("log on its own disks: dip over that of the pool", "%", 50, 100 * dip / pool["dip"].predicted, 0, at_most=True),
-            _claim("one pool: sync of the log before the checkpoint over in it", "", 0.5, pool["sync before"], 0, at_most=True),
+            _claim(
+                "log on its own disks: dip over that of the pool",
+                "%",
+                50,
+                100 * dip / pool["dip"].predicted,
+                0,
+                at_most=True,
+            ),
+            _claim(
+                "one pool: sync of the log before the checkpoint over in it",
+                "",
+                0.5,
+                pool["sync before"],
+                0,
+                at_most=True,
+            ),
             _claim("log on its own disks: sync in the checkpoint over before", "", 1, separate.log_slowdown, 20),
             _claim("flash: sync in the 15 s of the checkpoint over before", "", 1, flash["sync"], 20, note=_ON_FLASH),
             _claim("flash: dip in 15 s", "%", 10, flash["dip"], 0, at_most=True),
@@ -177,16 +202,17 @@ def experiment() -> Experiment:
             f"{LUNS}, 32 requests outstanding of each",
             "the flash array's numbers",
         ),
-    )  # fmt: skip
+    )
 
 
 _ON_POOL = (
-    "with one LUN for data a checkpoint waits in the host, and 77 % are left; with no limit to what is outstanding 39 %. How many there were, and what part of the write cache this "
-    "database had, is not told"
+    "with one LUN for data a checkpoint waits in the host, and 77 % are left; with no limit to what is outstanding 39"
+    " %. How many there were, and what part of the write cache this database had, is not told"
 )
 _ON_FLASH = (
-    "a write of the log stands behind those of the checkpoint that the LUNs' queues let through: behind those of one LUN it takes 1.2 times as long, with no such queues 7.7 times. "
-    "What is suspected is the array's sustained rate of writes (its channels, assumed)"
+    "a write of the log stands behind those of the checkpoint that the LUNs' queues let through: behind those of one"
+    " LUN it takes 1.2 times as long, with no such queues 7.7 times. What is suspected is the array's sustained rate of"
+    " writes (its channels, assumed)"
 )
 
 
@@ -206,5 +232,16 @@ def _claim(
         (found.predicted, found.low, found.high) if isinstance(found, ranges.Range) else (found, None, None)
     )
     return Claim(
-        what, unit, published, predicted, tolerance_pct, fitted, at_most=at_most, id="G19", kind="qualitative", low=low, high=high, note=note
-    )  # fmt: skip
+        what,
+        unit,
+        published,
+        predicted,
+        tolerance_pct,
+        fitted,
+        at_most=at_most,
+        id="G19",
+        kind="qualitative",
+        low=low,
+        high=high,
+        note=note,
+    )

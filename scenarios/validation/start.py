@@ -1,4 +1,6 @@
-"""A real PostgreSQL from its start on, recorded once, on a device with a limit of its reads: how fast it is while its caches fill."""
+"""A real PostgreSQL from its start on, recorded once, on a device with a limit of its reads: how fast it is while its
+caches fill.
+"""
 
 import tempfile
 from collections.abc import Iterator
@@ -34,7 +36,8 @@ def experiment() -> Experiment:
         "start",
         "PostgreSQL 15 from its start: one recording of a load, its device limited to 400 reads a second",
         "our own runs of pgbench, lookups and TPC-B: scale 50, 8 clients on 2 cores, caches empty",
-        "the recorded runs (no limit): popularity to their misses, CPU of reads, of the log and of clients to their pace; the device's medians",
+        "the recorded runs (no limit): popularity to their misses, CPU of reads, of the log and of clients to their"
+        " pace; the device's medians",
         tuple(claim for cell in _CELLS for claim in _claims(cell)),
         basis="calibrated",
     )

@@ -1,7 +1,9 @@
-"""Founding document 000: TPC-H at scale factor 100 with 48 and with 144 GB of memory, and on three storages with 144 GB.
+"""Founding document 000: TPC-H at scale factor 100 with 48 and with 144 GB of memory, and on three storages with 144
+GB.
 
-The plans of the queries are not told: what they scan and look up is assumed from their predicates, in the library's workload, so claims are about
-factors and not about figures. The run is one of a hundredth of the scale, memory included, whose ratios are the same.
+The plans of the queries are not told: what they scan and look up is assumed from their predicates, in the library's
+workload, so claims are about factors and not about figures. The run is one of a hundredth of the scale, memory
+included, whose ratios are the same.
 """
 
 from collections.abc import Mapping
@@ -41,12 +43,39 @@ def experiment() -> Experiment:
         "tpch",
         "TPC-H at scale factor 100: memory against storage",
         "founding document 000: published results of 2 x Xeon X5570 and 2 x X5355",
-        "nothing; what queries scan and look up is assumed, and that they spill little, as the document's author says: so only factors are claimed",
+        "nothing; what queries scan and look up is assumed, and that they spill little, as the document's author says:"
+        " so only factors are claimed",
         (
-            Claim("power, 144 GB over 48 GB", "", 72134.0 / 38550.7, large[0] / small[0], 0, id="G08", within=_BY_MEMORY, figure="throughput"),
-            Claim("throughput, 144 GB over 48 GB", "", 36313.6 / 21475.1, large[1] / small[1], 0, id="G08", within=_BY_MEMORY, figure="throughput"),
+            Claim(
+                "power, 144 GB over 48 GB",
+                "",
+                72134.0 / 38550.7,
+                large[0] / small[0],
+                0,
+                id="G08",
+                within=_BY_MEMORY,
+                figure="throughput",
+            ),
+            Claim(
+                "throughput, 144 GB over 48 GB",
+                "",
+                36313.6 / 21475.1,
+                large[1] / small[1],
+                0,
+                id="G08",
+                within=_BY_MEMORY,
+                figure="throughput",
+            ),
             *(
-                Claim(f"144 GB, {name} over 4 ioDrives: {of}", "", published, found[place] / large[place], 10, id="G09", figure="throughput")
+                Claim(
+                    f"144 GB, {name} over 4 ioDrives: {of}",
+                    "",
+                    published,
+                    found[place] / large[place],
+                    10,
+                    id="G09",
+                    figure="throughput",
+                )
                 for name, found, (power, throughput) in (
                     ("100 disks", disks, (67712.9 / 72110.5, 38019.1 / 36190.8)),
                     ("12 SATA SSDs", ssds, (70048.5 / 72110.5, 37749.1 / 36190.8)),
@@ -54,11 +83,20 @@ def experiment() -> Experiment:
                 for place, of, published in ((0, "power", power), (1, "throughput", throughput))
             ),
             Claim(
-                "48 GB, 2 x 5355 on disks to 2 x 5570 on SSDs, power: part of the processors over that of storage", "",
-                _BY_CPU / _BY_STORAGE, processors / storage, 0, id="G10", kind="qualitative", within=(1, 100),
-                note=f"predicted are {processors:.2f} by the processors and {storage:.2f} by storage; the document's {_BY_CPU} is SPECint's, the rest is "
-                "put to storage; that the one server has 100 disks, too, is assumed, and that versions 2005 and 2008 do the same",
+                "48 GB, 2 x 5355 on disks to 2 x 5570 on SSDs, power: part of the processors over that of storage",
+                "",
+                _BY_CPU / _BY_STORAGE,
+                processors / storage,
+                0,
+                id="G10",
+                kind="qualitative",
+                within=(1, 100),
+                note=(
+                    f"predicted are {processors:.2f} by the processors and {storage:.2f} by storage; the document's"
+                    f" {_BY_CPU} is SPECint's, the rest is put to storage; that the one server has 100 disks, too, is"
+                    " assumed, and that versions 2005 and 2008 do the same"
+                ),
             ),
         ),
         assumed=("what each query scans and looks up", "spills", "memory of 48 GB that is the pool's", "the drives"),
-    )  # fmt: skip
+    )

@@ -12,7 +12,8 @@ from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import updates
 
-#: What pgbench and the server said of 75 s with 300 reads and 300 writes a second: per s, ms, ms; commits for each flush of the log.
+#: What pgbench and the server said of 75 s with 300 reads and 300 writes a second: per s, ms, ms; commits for each
+#: flush of the log.
 _RATE, _MEAN_MS, _P95_MS = 313.640, 25.4701, 96.465
 _COMMITS_A_FLUSH = 23_531 / (9065 + 68)
 #: A CHECKPOINT by hand, then the cap, then 5 s of load, then the run.
@@ -24,7 +25,8 @@ def experiment() -> Experiment:
     return Experiment(
         "updates",
         "Updates of PostgreSQL 18: one recording, a capped device, a checkpoint",
-        "our own runs of pgbench: UPDATE and SELECT of a row by Zipf's law, 8 clients on 2 cores; data and log on one device",
+        "our own runs of pgbench: UPDATE and SELECT of a row by Zipf's law, 8 clients on 2 cores; data and log on one"
+        " device",
         "the recorded cell (no cap): popularity to its misses, CPU of reads, of the log and of clients to its pace",
         tuple(_claims()),
         basis="calibrated",
@@ -50,9 +52,16 @@ def _of(summary: Mapping[str, Any]) -> list[Claim]:
     transaction = summary["latency_ns"]["transaction"]
     return [
         Claim(
-            f"{where}: transactions", "per s", _RATE, summary["throughput_per_s"]["transactions"]["value"], 10, figure="throughput",
+            f"{where}: transactions",
+            "per s",
+            _RATE,
+            summary["throughput_per_s"]["transactions"]["value"],
+            10,
+            figure="throughput",
         ),
         Claim(f"{where}: mean", "ms", _MEAN_MS, transaction["mean"]["value"] / 1e6, 10, figure="mean"),
         Claim(f"{where}: p95", "ms", _P95_MS, transaction["p95"]["value"] / 1e6, 25, figure="tail"),
-        Claim(f"{where}: commits a flush", "", _COMMITS_A_FLUSH, summary["log"]["commits_per_flush"], 10, figure="count"),
-    ]  # fmt: skip
+        Claim(
+            f"{where}: commits a flush", "", _COMMITS_A_FLUSH, summary["log"]["commits_per_flush"], 10, figure="count"
+        ),
+    ]

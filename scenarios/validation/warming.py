@@ -1,9 +1,10 @@
 """Founding document 004: pages read a second with 256 and with 384 GB of memory, on storage that holds neither back.
 
-It says that reads begin at 7,000 to 8,000 a second and drift down to 2,000 to 3,000 within the hour with 256 GB, and are mostly 1,000 with 384 GB. The workload is not
-described. Here pages are asked for by Zipf's law at the first rate, from an empty pool; how many pages there are is fitted to where 256 GB end, for each exponent
-of the law that is tried, and what 384 GB read in the long run is predicted. Of pages, memory and
-requests a second a 400th is run, of the hour all.
+It says that reads begin at 7,000 to 8,000 a second and drift down to 2,000 to 3,000 within the hour with 256 GB, and
+are mostly 1,000 with 384 GB. The workload is not described. Here pages are asked for by Zipf's law at the first rate,
+from an empty pool; how many pages there are is fitted to where 256 GB end, for each exponent of the law that is tried,
+and what 384 GB read in the long run is predicted. Of pages, memory and requests a second a 400th is run, of the hour
+all.
 """
 
 from collections.abc import Mapping
@@ -64,8 +65,9 @@ def experiment() -> Experiment:
         "warming",
         "Reads of a server with 256 GB and of one with 384 GB",
         "founding document 004, in words; its charts are lost",
-        "pages asked for in a second, to the reads at first, and how many pages there are, to those at the end of an hour, both with 256 GB; "
-        "the workload is assumed, by Zipf's law with an exponent of 0 to 0.8: beyond, the first reads are too few",
+        "pages asked for in a second, to the reads at first, and how many pages there are, to those at the end of an"
+        " hour, both with 256 GB; the workload is assumed, by Zipf's law with an exponent of 0 to 0.8: beyond, the"
+        " first reads are too few",
         (
             Claim(
                 "256 GB: reads at first",

@@ -50,7 +50,9 @@ def with_steps(workload: str | Described, kind: type[Step], changed: Mapping[str
 
 
 def with_stream(workload: str, stream: str, statements: Sequence[StatementModel]) -> Described:
-    """Return a workload of the library whose *stream* runs *statements*, which are named by their place; nothing: it is left out."""
+    """Return a workload of the library whose *stream* runs *statements*, which are named by their place; nothing: it is
+    left out.
+    """
     described = load_workload(library.workload_path_of(workload))
     model = described.model
     own = {f"{stream}_{place}": statement for place, statement in enumerate(statements)}

@@ -1,4 +1,6 @@
-"""Write amplification of random overwrites: published equations against the mapped flash translation layer, unit by unit."""
+"""Write amplification of random overwrites: published equations against the mapped flash translation layer, unit by
+unit.
+"""
 
 from collections.abc import Iterator
 
@@ -23,7 +25,8 @@ PUBLISHED: dict[float, dict[tuple[Collection, int], float]] = {
         1.00: (1.255, 1.239, 1.247, 1.251, 1.254),
     }.items()
 }
-#: Greedy cleaning, 256 units a block, one stream of writes: (hot share of the units, of the writes), by over-provisioning.
+#: Greedy cleaning, 256 units a block, one stream of writes: (hot share of the units, of the writes), by
+#: over-provisioning.
 HOT_AND_COLD: dict[tuple[float, float], dict[float, float]] = {
     (0.2, 0.8): {0.07: 7.92, 0.12: 5.11, 0.28: 2.80},
     (0.1, 0.9): {0.07: 8.63, 0.12: 5.75, 0.28: 3.28},
@@ -34,7 +37,9 @@ UNIFORM = (1.0, 1.0)
 
 @kernel
 def write_random(p: Plant, ftl: int, first: int, count: int, hot_units: int, hot_writes: int) -> None:
-    """Write units at random, over all dies in turn: *hot_writes* of 2^32 to the first *hot_units*, the others elsewhere."""
+    """Write units at random, over all dies in turn: *hot_writes* of 2^32 to the first *hot_units*, the others
+    elsewhere.
+    """
     f = p.ftls[ftl]
     cold_units = f["logical_units"] - hot_units
     for number in range(first, first + count):
@@ -87,7 +92,8 @@ def experiment() -> Experiment:
     return Experiment(
         "write-amplification",
         "Write amplification of random overwrites of a full drive, page-mapped",
-        "P. Desnoyers, SYSTOR 2012, and B. Van Houdt, SIGMETRICS 2013 (values of their equations); hot and cold: a separate simulation",
+        "P. Desnoyers, SYSTOR 2012, and B. Van Houdt, SIGMETRICS 2013 (values of their equations); hot and cold: a"
+        " separate simulation",
         "nothing",
         tuple(claims()),
     )

@@ -29,7 +29,8 @@ from tiersim.units import format_bytes
 _TEMP_BYTES = 1 << 30
 #: Files begin at multiples of this.
 _ALIGNED_BYTES = 1 << 20
-#: A pool is filled by so many references for each of its frames, and by so many at least, if it is not as in the long run before.
+#: A pool is filled by so many references for each of its frames, and by so many at least, if it is not as in the long
+#: run before.
 _MOST_TURNS, _FEWEST = 32, 4_000_000
 #: Places for requests that a run begins with; there are more when it needs them.
 _SLOTS = 1024
@@ -58,7 +59,8 @@ class Placed:
 
 
 def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns: int) -> tuple[Assembled, Laid]:
-    """Put a workload on *scenario*: clients without a count make *passes*, the timeline is of *span_ns*. Raises ScenarioError.
+    """Put a workload on *scenario*: clients without a count make *passes*, the timeline is of *span_ns*. Raises
+    ScenarioError.
 
     What comes back can run once.
     """
@@ -133,14 +135,16 @@ def _check(described: Described, scenario: NamedScenario) -> None:
     for key, kept in (("mode", "partly-open"), ("load", 1.0), ("clients", None), ("think", None)):
         if getattr(replay, key) != kept:
             raise ScenarioError(
-                f"{scenario.name}: replay.{key}: is of recordings; {described.path} says itself who runs what; leave it out"
+                f"{scenario.name}: replay.{key}: is of recordings; {described.path} says itself who runs what; leave"
+                " it out"
             )
     if replay.cache_state == "recorded":
         raise ScenarioError(f'{scenario.name}: replay.cache_state: "recorded", but nothing was; write "warm" or "cold"')
     engine = scenario.model.engine
     if engine is not None and engine.kind not in (None, model.workload.engine):
         raise ScenarioError(
-            f"{scenario.name}: engine.kind: {engine.kind!r}, but {described.path} is a workload of {model.workload.engine}; leave the key out"
+            f"{scenario.name}: engine.kind: {engine.kind!r}, but {described.path} is a workload of"
+            f" {model.workload.engine}; leave the key out"
         )
     known = {
         "relation": list(model.relations),
@@ -150,7 +154,8 @@ def _check(described: Described, scenario: NamedScenario) -> None:
         kind, _, name = key.partition(":")
         if kind in known and name not in known[kind]:
             raise ScenarioError(
-                f"{scenario.name}: placement.{key}: {described.path} has no such {kind}{did_you_mean(name, known[kind])}"
+                f"{scenario.name}: placement.{key}: {described.path} has no such"
+                f" {kind}{did_you_mean(name, known[kind])}"
             )
 
 
@@ -195,8 +200,8 @@ def _place(described: Described, scenario: NamedScenario, entry: dict[str, int])
         capacity = scenario.homes[volume].capacity_bytes
         if size > capacity:
             raise ScenarioError(
-                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there needs "
-                f"{format_bytes(size)}; choose more capacity"
+                f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, what {described.path} places there"
+                f" needs {format_bytes(size)}; choose more capacity"
             )
     return Placed(relations, volumes, log, temp, backup, from_bytes, temp_from_bytes)
 
@@ -234,9 +239,31 @@ def _load(described: Described, settings: Settings, frames: int, span_ns: int) -
         for name, statement in described.model.statements.items()
     }
     return Load(
-        path=described.path, counters=Counters(described.path), manifest=Manifest(), session=nothing, transaction=nothing, query=nothing, start_ns=nothing,
-        duration_ns=nothing, cpu_ns=nothing, logical_reads=None, physical_reads=nothing, log_bytes=nothing, queries=tuple(texts), texts=texts,
-        cpu_basis={}, asked=(), image_bytes=None, fitted=Fitted((), frames, (), (), (), 0),
-        pool_bytes=frames * settings.page_bytes, pages_read=None, span_ns=span_ns, commit_wait_ns=0.0,
-        closed=True, pooled=False, synthetic=False, inferred=(), described=True,
-    )  # fmt: skip
+        path=described.path,
+        counters=Counters(described.path),
+        manifest=Manifest(),
+        session=nothing,
+        transaction=nothing,
+        query=nothing,
+        start_ns=nothing,
+        duration_ns=nothing,
+        cpu_ns=nothing,
+        logical_reads=None,
+        physical_reads=nothing,
+        log_bytes=nothing,
+        queries=tuple(texts),
+        texts=texts,
+        cpu_basis={},
+        asked=(),
+        image_bytes=None,
+        fitted=Fitted((), frames, (), (), (), 0),
+        pool_bytes=frames * settings.page_bytes,
+        pages_read=None,
+        span_ns=span_ns,
+        commit_wait_ns=0.0,
+        closed=True,
+        pooled=False,
+        synthetic=False,
+        inferred=(),
+        described=True,
+    )

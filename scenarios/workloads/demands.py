@@ -25,22 +25,26 @@ from tiersim.units import NS_PER_S
 
 Engine = Literal["postgresql", "sqlserver"]
 
-#: Fewer rows are read one by one; only of statements that come as language events (founding document 002: the step is between 25 and 26).
+#: Fewer rows are read one by one; only of statements that come as language events (founding document 002: the step is
+#: between 25 and 26).
 PREFETCHED_ROWS = 26
-#: What SQL Server 2008 scanned a second at READ COMMITTED into an empty pool, where NOLOCK did 707 MB (founding document 002, Dell 2900): a limit of
-#: the engine's lock mode and not of the disks. How it grows with faster cores nobody measured; here it is as much faster as they are.
+#: What SQL Server 2008 scanned a second at READ COMMITTED into an empty pool, where NOLOCK did 707 MB (founding
+#: document 002, Dell 2900): a limit of the engine's lock mode and not of the disks. How it grows with faster cores
+#: nobody measured; here it is as much faster as they are.
 READ_COMMITTED_BYTES_PER_S = 367_000_000
-#: A spill of SQL Server: so many buffers of this length, 256 KB as other bulk writes have (sizes of its IO, blog.csdn OrchidCat 108216468); how many
-#: are under way was not found, assumed as many as a scan has.
+#: A spill of SQL Server: so many buffers of this length, 256 KB as other bulk writes have (sizes of its IO, blog.csdn
+#: OrchidCat 108216468); how many are under way was not found, assumed as many as a scan has.
 _SPILL_BUFFERS, _SPILL_BYTES = 8, 256 << 10
-#: A scan's reads: how many are under way and how long each is. SQL Server: up to 512 KB, 2 MB ahead (reading-pages.md; dbanation). PostgreSQL 18:
-#: effective_io_concurrency and io_combine_limit by default.
+#: A scan's reads: how many are under way and how long each is. SQL Server: up to 512 KB, 2 MB ahead (reading-pages.md;
+#: dbanation). PostgreSQL 18: effective_io_concurrency and io_combine_limit by default.
 _READS: Mapping[Engine, tuple[int, int]] = {"sqlserver": (4, 512 << 10), "postgresql": (16, 128 << 10)}
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What steps are laid on: relations by name and place, the volume of backups and where a file begins there, sizes, and cores' speed."""
+    """What steps are laid on: relations by name and place, the volume of backups and where a file begins there, sizes,
+    and cores' speed.
+    """
 
     engine: Engine
     relations: Mapping[str, int]

@@ -54,7 +54,8 @@ class RelationModel(StrictModel):
         given = [key for key in ("rows_per_page", "pages", "size") if getattr(self, key) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"{given[1] if given else 'pages'}: how large the relation is has to be said once; write pages, size, or rows with rows_per_page"
+                f"{given[1] if given else 'pages'}: how large the relation is has to be said once; write pages, size,"
+                " or rows with rows_per_page"
             )
         if given == ["rows_per_page"] and self.rows is None:
             raise ValueError("rows: is needed with rows_per_page; write how many rows there are")
@@ -108,7 +109,8 @@ class StreamModel(StrictModel):
             raise ValueError("statements: are a list, or a mix with shares; write one of both")
         if self.rate is not None and (self.clients is not None or self.count is not None or self.think):
             raise ValueError(
-                "rate: arrivals come by the clock until the duration is over, each as a client of its own; leave clients, count and think out"
+                "rate: arrivals come by the clock until the duration is over, each as a client of its own; leave"
+                " clients, count and think out"
             )
         if self.mix is not None and not all(share > 0 for share in self.mix.values()):
             raise ValueError("mix: shares are numbers above 0, such as { read = 80, write = 20 }")
@@ -159,7 +161,8 @@ class Workload(StrictModel):
                 )
             if stream.count is None and stream.phase < last:
                 raise ValueError(
-                    f"streams.{name}.count: streams of a later phase wait until this one is over; write how many passes it makes"
+                    f"streams.{name}.count: streams of a later phase wait until this one is over; write how many passes"
+                    " it makes"
                 )
             if stream.rate is not None and stream.phase > 1:
                 raise ValueError(f"streams.{name}.rate: arrivals come by the clock from the start on; leave phase out")

@@ -27,7 +27,9 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True)
 class StreamRows:
-    """Where the statements of a stream lie among all, and how many clients run them: those that its clients can come to."""
+    """Where the statements of a stream lie among all, and how many clients run them: those that its clients can come
+    to.
+    """
 
     name: str
     first: int
@@ -46,14 +48,16 @@ class Laid:
 
 
 def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed: int) -> Laid:
-    """Write what the clients of *workload* do until *until_ns*; one of a stream without a count gets *passes*. Raises ScenarioError."""
+    """Write what the clients of *workload* do until *until_ns*; one of a stream without a count gets *passes*. Raises
+    ScenarioError.
+    """
     names = list(workload.statements)
     classes = [demands_of(statement, ground) for statement in workload.statements.values()]
     for name, demands in zip(names, classes, strict=True):
         if len(demands) > MOST_DEMANDS:
             raise ScenarioError(
-                f"statements.{name}: {len(demands)} rows and other steps are more than the {MOST_DEMANDS} of a statement; "
-                "cut it into several, or look rows up together"
+                f"statements.{name}: {len(demands)} rows and other steps are more than the {MOST_DEMANDS} of a"
+                " statement; cut it into several, or look rows up together"
             )
     cpu_ns = np.array([ground.on_this_core(cpu_of(one)) for one in workload.statements.values()], np.int64)
     parts: list[dict[str, Column]] = []
@@ -124,7 +128,8 @@ def _length(stream: StreamModel) -> int:
 
 
 def _begun(stream: StreamModel, passes: int, until_ns: int) -> int:
-    """Return how many of its *passes* a client may begin, and one that it does not: it thinks before each, and begins none at *until_ns* or later.
+    """Return how many of its *passes* a client may begin, and one that it does not: it thinks before each, and begins
+    none at *until_ns* or later.
 
     Passes that are drawn are all there: they are drawn together.
     """
@@ -136,7 +141,8 @@ def _begun(stream: StreamModel, passes: int, until_ns: int) -> int:
 def _stream(
     name: str, stream: StreamModel, names: Sequence[str], passes: int, until_ns: int, earlier: int, draws: Draws
 ) -> tuple[dict[str, Column], int]:
-    """Return the statements of a stream each of whose clients makes *passes* until then, and how many clients these are.
+    """Return the statements of a stream each of whose clients makes *passes* until then, and how many clients these
+    are.
 
     Sessions *earlier* than its phase are so many.
     """

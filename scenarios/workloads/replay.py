@@ -23,9 +23,11 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S
 
-#: Passes that each client of a stream without a count begins with; eight times as many follow until the duration is filled.
+#: Passes that each client of a stream without a count begins with; eight times as many follow until the duration is
+#: filled.
 _FIRST_PASSES, _MORE = 256, 8
-#: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than this part of it was needed, or more than all.
+#: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than this part of it was
+#: needed, or more than all.
 _GUESSED_NS = 600 * NS_PER_S
 _ENOUGH = 0.1
 
@@ -41,7 +43,9 @@ def load_workload(path: Path) -> Described:
 def run_workload_all(
     described: Described, scenarios: Sequence[NamedScenario], progress: Progress | None = None
 ) -> list[Result]:
-    """Run a workload on every scenario, one after the other; *progress* is called with the statements that have ended, and how many there are."""
+    """Run a workload on every scenario, one after the other; *progress* is called with the statements that have ended,
+    and how many there are.
+    """
     return [run_workload(described, scenario, progress) for scenario in scenarios]
 
 
@@ -109,7 +113,9 @@ def _trace(described: Described, assembled: Assembled) -> dict[str, Any]:
 
 
 def _streams(described: Described, assembled: Assembled, laid: Laid) -> dict[str, Any]:
-    """Return of each stream when it began and was over, and how much it did; ``geometric_mean_ns`` is of its statements' means, as TPC-H has it."""
+    """Return of each stream when it began and was over, and how much it did; ``geometric_mean_ns`` is of its
+    statements' means, as TPC-H has it.
+    """
     statements, done_ns = assembled.program.statements, assembled.database.done_ns
     found: dict[str, Any] = {}
     over_ns = {0: 0}  # by phase
@@ -136,7 +142,9 @@ def _streams(described: Described, assembled: Assembled, laid: Laid) -> dict[str
 
 
 def _geometric_mean_ns(assembled: Assembled, first: int, behind: int, clients: int, start_ns: int) -> float | None:
-    """Return the geometric mean of the times from the end of a client's statement to the next; None where the clock or thinking is in between."""
+    """Return the geometric mean of the times from the end of a client's statement to the next; None where the clock or
+    thinking is in between.
+    """
     statements, done_ns = assembled.program.statements, assembled.database.done_ns[first:behind]
     by_clock = (statements.waits_for[first:behind] == CLOCK).any()
     if by_clock or statements.think_ns[first:behind].any() or not (done_ns > 0).all():
@@ -146,7 +154,9 @@ def _geometric_mean_ns(assembled: Assembled, first: int, behind: int, clients: i
 
 
 def _took(assembled: Assembled, laid: Laid, name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return how long a statement took on average, of however few, and what it scans or copies, and how fast; None of one that does neither."""
+    """Return how long a statement took on average, of however few, and what it scans or copies, and how fast; None of
+    one that does neither.
+    """
     place = assembled.program.names.index(name)
     took_ns = float(assembled.database.spent[place].sum()) / max(found["count"], 1)
     moved = laid.bulk_pages[place] * assembled.settings.page_bytes

@@ -1,4 +1,6 @@
-"""What a statement of a described workload does, a step each: ``{ scan = "lineitem", degree = 8 }``. The first key is the verb."""
+"""What a statement of a described workload does, a step each: ``{ scan = "lineitem", degree = 8 }``. The first key is
+the verb.
+"""
 
 from typing import Annotated, Literal
 
@@ -85,7 +87,9 @@ class Restore(Copying):
 
 
 class Write(Copying):
-    """New pages of a relation, written as they are made and past the pool: of an index that is built, of a bulk load."""
+    """New pages of a relation, written as they are made and past the pool: of an index that is
+    built, of a bulk load.
+    """
 
     write: str
     transfer: Bytes = Field(default=parse_bytes("256 KiB"), gt=0, le=_MOST_TRANSFER)

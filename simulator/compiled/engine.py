@@ -19,7 +19,8 @@ from tiersim.simulator.database.database_state import Database, with_slots
 from tiersim.simulator.metrics import Metrics, close
 from tiersim.simulator.streams import Streams, no_streams
 
-#: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are huge.
+#: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are
+#: huge.
 _EVENTS_PER_STEP = 100_000
 
 
@@ -68,8 +69,8 @@ def run(
 def run_streams(
     plant: Plant, streams: Streams, metrics: Metrics, *, progress: Callable[[int], None] | None = None
 ) -> tuple[Plant, Outcome]:
-    """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up, and hold when each
-    command started and was done.
+    """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up, and hold when
+    each command started and was done.
     """
     engine = _new_engine(plant, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_database()
@@ -183,7 +184,9 @@ def _no_commands() -> Commands:
 
 
 def _own(values: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
-    """Return *values* as kernels are compiled for them; what is read from a file may not be written to, which is another type to them."""
+    """Return *values* as kernels are compiled for them; what is read from a file may not be written to, which is
+    another type to them.
+    """
     return np.require(values, kind, ["C", "W"])
 
 

@@ -1,7 +1,8 @@
 """The event loop: pop, branch on the kind, call one handler.
 
 It may stop after any event and go on later (``advance`` again): for more arrivals, for more room, for a progress bar.
-Scalars live in locals and are packed into ``control`` only between calls, but for the counts of free slots and of requests.
+Scalars live in locals and are packed into ``control`` only between calls, but for the counts of free slots and of
+requests.
 """
 
 from tiersim.devices.station_records import NEVER, NONE, Plant
@@ -40,8 +41,8 @@ from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, k
 from tiersim.simulator.station import finish
 from tiersim.simulator.streams import Streams
 
-#: How many of the requests that a request is a part of can belong to stations that make background requests: at one event
-#: each may make its children, and there must be room for them.
+#: How many of the requests that a request is a part of can belong to stations that make background requests: at one
+#: event each may make its children, and there must be room for them.
 _MOST_NESTED = 8
 
 

@@ -1,12 +1,14 @@
 """PostgreSQL's background writer as a passive machine: it writes dirty pages that the sweep will come to soon.
 
-storage/bufmgr.c, BgBufferSync; postmaster/bgwriter.c. Every round looks ahead of the hand for pages without a use left, until it has
-found as many as are likely to be needed before the next round, and writes those that are dirty, one after the other, *most_pages* at most. How
-many will be needed follows the number of frames that were taken lately, rising at once and falling slowly; how many are there already follows
-how many frames the hand had to pass for each. The next round begins *delay_ns* after the end of one. A round that has looked at the whole pool while no frame
-was taken is the last, if the one before was such, too; then the next page that is read wakes the writer.
+storage/bufmgr.c, BgBufferSync; postmaster/bgwriter.c. Every round looks ahead of the hand for pages without a use left,
+until it has found as many as are likely to be needed before the next round, and writes those that are dirty, one after
+the other, *most_pages* at most. How many will be needed follows the number of frames that were taken lately, rising at
+once and falling slowly; how many are there already follows how many frames the hand had to pass for each. The next
+round begins *delay_ns* after the end of one. A round that has looked at the whole pool while no frame was taken is the
+last, if the one before was such, too; then the next page that is read wakes the writer.
 
-Through the OS page cache it asks for writing back after each *flush_after_pages*. A page is clean when its write begins; if it is changed meanwhile it is dirty again.
+Through the OS page cache it asks for writing back after each *flush_after_pages*. A page is clean when its write
+begins; if it is changed meanwhile it is dirty again.
 
 A round is a background request of the station to itself. Averages are counted in 2^-16.
 """
@@ -22,15 +24,18 @@ from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.pages import clean, station_of
 from tiersim.simulator.database.write_backs import BY_WRITER, hand_on, has_enough, note_write_back
 
-#: Rounds that averages go over, the first average of frames that are passed for one that is taken, and the time in which rounds without
-#: need come over the whole pool (BgBufferSync: smoothing_samples, smoothed_density, scan_whole_pool_milliseconds).
+#: Rounds that averages go over, the first average of frames that are passed for one that is taken, and the time in
+#: which rounds without need come over the whole pool (BgBufferSync: smoothing_samples, smoothed_density,
+#: scan_whole_pool_milliseconds).
 _ROUNDS, _FIRST_DENSITY, _WHOLE_POOL_NS = 16, 10, 120_000_000_000
 _BITS = 16
 
 
 @dataclass(frozen=True)
 class BackgroundWriter:
-    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier, bgwriter_flush_after (on Linux)."""
+    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier,
+    bgwriter_flush_after (on Linux).
+    """
 
     delay_ns: int = 200_000_000
     most_pages: int = 100
@@ -40,7 +45,9 @@ class BackgroundWriter:
 
 @kernel
 def wake_writer(p: Plant, d: Database, made: int) -> int:
-    """Begin the writer's rounds, if there is a writer that sleeps, when a frame was taken; *made* children are there already."""
+    """Begin the writer's rounds, if there is a writer that sleeps, when a frame was taken; *made* children are there
+    already.
+    """
     if d.writer.size == 0 or made == p.children.size:
         return made
     w = d.writer[0]
@@ -95,7 +102,9 @@ def resume_writer(p: Plant, d: Database) -> int:
 
 @kernel
 def _begin_round(d: Database) -> None:
-    """Reckon how many reusable frames will be needed, and how many there are between the hand and where the last round ended."""
+    """Reckon how many reusable frames will be needed, and how many there are between the hand and where the last round
+    ended.
+    """
     w = d.writer[0]
     frames = len(d.page_of)
     hand, laps = d.pool_state[HAND], d.pool_state[LAPS]

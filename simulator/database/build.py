@@ -130,8 +130,8 @@ class Relation:
 class Statements:
     """Statements of all sessions, those of a session together and in order; columns of equal length.
 
-    A session that goes through the same pass again and again need have those passes only that it can come to, though more are ``planned``. Rows are drawn,
-    and transactions that warm a pool, as if all that are planned were there.
+    A session that goes through the same pass again and again need have those passes only that it can come to, though
+    more are ``planned``. Rows are drawn, and transactions that warm a pool, as if all that are planned were there.
     """
 
     session_ends: Sequence[int]  # behind the last statement of each session
@@ -161,7 +161,8 @@ class Host:
     temp_bytes: int = 1 << 30
     helpers: int = 0  # processes that share scans of the sessions (PostgreSQL: max_parallel_workers)
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
-    processes: bool = False  # sessions are, so the operating system chooses whom a core serves next; else they are served in order of arrival
+    # sessions are, so the operating system chooses whom a core serves next; else they are served in order of arrival
+    processes: bool = False
     io_workers: int = (
         0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
     )
@@ -190,7 +191,8 @@ def add_database(
 ) -> Database:
     """Put processors and a buffer pool into the plant and return the database's arrays.
 
-    *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own. The history has so many
+    *categories* are columns of the metrics by class, counted from FIRST_CLASS; without them each class has its own. The
+    history has so many
     *intervals*.
     """
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
@@ -317,7 +319,9 @@ def add_database(
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:
-    """Return the number of each session's first statement among those that are planned, and of the one behind the last."""
+    """Return the number of each session's first statement among those that are planned, and of the
+    one behind the last.
+    """
     if statements.planned is None:
         return np.array([0, *statements.session_ends], np.int64)
     return np.concatenate([[0], np.cumsum(statements.planned)]).astype(np.int64)
@@ -400,7 +404,9 @@ def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
 
 
 def _write_backs(host: Host) -> NDArray[np.int64]:
-    """Return empty lists of the checkpointer and of the background writer, with how many pages each hands on together."""
+    """Return empty lists of the checkpointer and of the background writer, with how many pages
+    each hands on together.
+    """
     enough = (
         host.checkpoints.flush_after_pages if isinstance(host.checkpoints, Checkpoints) else 0,
         0 if host.background_writer is None else host.background_writer.flush_after_pages,
@@ -411,7 +417,9 @@ def _write_backs(host: Host) -> NDArray[np.int64]:
 
 
 def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:
-    """Return the files that indexes and heaps are cut into: the first of each level's relation, where each begins, none of them written."""
+    """Return the files that indexes and heaps are cut into: the first of each level's relation, where each begins, none
+    of them written.
+    """
     level_file: list[int] = []
     file_start = [0]
     for relation in relations:
@@ -478,6 +486,13 @@ def no_database() -> Database:
     """What the compiled engine works on when there is none."""
     nothing = np.zeros(0, np.int64)
     statements = Statements(
-        [], np.zeros(0, np.int32), np.zeros(0, np.uint8), nothing, nothing, nothing, np.zeros(0, np.uint8), np.zeros(0, np.uint8)
-    )  # fmt: skip
+        [],
+        np.zeros(0, np.int32),
+        np.zeros(0, np.uint8),
+        nothing,
+        nothing,
+        nothing,
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.uint8),
+    )
     return add_database(PlantBuilder(0), Host(cores=1, frames=1), [], [], statements)

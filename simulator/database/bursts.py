@@ -1,19 +1,24 @@
-"""SQL Server's checkpoints as a passive machine: automatic ones, which come in bursts, and indirect ones, which go on and on.
+"""SQL Server's checkpoints as a passive machine: automatic ones, which come in bursts, and indirect ones, which go on
+and on.
 
-An automatic checkpoint sweeps the pool in its own order and writes what was changed when it began, each page with its neighbours
-(:mod:`tiersim.simulator.database.gather_write`), without waiting for any, until so many pages are under way as its target says; then it looks again every 5 ms (psssql,
-"SQL Server checkpoint (FlushCache) outstanding I/O target"). Writes that take longer than 50 ms (20 ms before 2016) lower the target, others raise it again
-(SQLCAT). By how much is not published: by an eighth each time, here, which takes 100 ms or so from one end to the other of what error logs show (targets of 2 to 8,800
-pages). The next begins one *interval* after the last has ended (recovery interval; two checkpoints in an error log, J. Loureiro, "SQL Server checkpoint problems", are 59.99 s
-apart so), if there was any log since.
+An automatic checkpoint sweeps the pool in its own order and writes what was changed when it began, each page with its
+neighbours (:mod:`tiersim.simulator.database.gather_write`), without waiting for any, until so many pages are under way
+as its target says; then it looks again every 5 ms (psssql, "SQL Server checkpoint (FlushCache) outstanding I/O
+target"). Writes that take longer than 50 ms (20 ms before 2016) lower the target, others raise it again (SQLCAT). By
+how much is not published: by an eighth each time, here, which takes 100 ms or so from one end to the other of what
+error logs show (targets of 2 to 8,800 pages). The next begins one *interval* after the last has ended (recovery
+interval; two checkpoints in an error log, J. Loureiro, "SQL Server checkpoint problems", are 59.99 s apart so), if
+there was any log since.
 
-An indirect checkpoint (target recovery time) goes round the pool once in *target_ns*, evenly, so that no page stays changed for longer. The server goes by a list of changed pages
-and how many they are; what is written is the same, a page at most once in that time.
+An indirect checkpoint (target recovery time) goes round the pool once in *target_ns*, evenly, so that no page stays
+changed for longer. The server goes by a list of changed pages and how many they are; what is written is the same, a
+page at most once in that time.
 
-Pages of a temporary database are passed by: nobody recovers them. At the end of a checkpoint the files that were written to are flushed, which costs where a
-drive has a cache that loses power.
+Pages of a temporary database are passed by: nobody recovers them. At the end of a checkpoint the files that were
+written to are flushed, which costs where a drive has a cache that loses power.
 
-Background requests of the station to itself: FLUSH, the timer; READ, go on with the sweep; WRITE, a run of pages; FILL, files.
+Background requests of the station to itself: FLUSH, the timer; READ, go on with the sweep; WRITE, a run of pages; FILL,
+files.
 """
 
 from dataclasses import dataclass
@@ -39,8 +44,9 @@ _NAP_NS = 100_000_000
 
 @dataclass(frozen=True)
 class BurstCheckpoints:
-    """Settings of automatic checkpoints, with the defaults of SQL Server 2016: recovery interval; ``most_pages`` is the highest target that a published
-    error log shows, with which a run begins. ``slow_ns`` 0: the target stays. ``since_ns`` is how long before the run the last one ended.
+    """Settings of automatic checkpoints, with the defaults of SQL Server 2016: recovery interval; ``most_pages`` is the
+    highest target that a published error log shows, with which a run begins. ``slow_ns`` 0: the target stays.
+    ``since_ns`` is how long before the run the last one ended.
     """
 
     interval_ns: int = 60_000_000_000
@@ -159,7 +165,9 @@ def _move_target(d: Database) -> None:
 
 @kernel
 def _sweep(p: Plant, d: Database, now: int) -> int:
-    """Go through frames, as many as are left (``pages``), and post writes of their pages, as many as may be under way."""
+    """Go through frames, as many as are left (``pages``), and post writes of their pages, as many
+    as may be under way.
+    """
     c = d.checkpointer[0]
     made = 0
     while c["pages"] > 0:
@@ -182,7 +190,9 @@ def _sweep(p: Plant, d: Database, now: int) -> int:
 
 @kernel
 def _is_to_write(d: Database, frame: int) -> bool:
-    """Tell whether the sweep writes the page of the frame that it has come to: of an indirect checkpoint any that is changed."""
+    """Tell whether the sweep writes the page of the frame that it has come to: of an indirect checkpoint any that is
+    changed.
+    """
     page = d.page_of[frame]
     if d.checkpointer[0]["indirect"]:
         return bool(d.dirty[frame] and not is_temporary(d, page))

@@ -12,8 +12,8 @@ from tiersim.units import NS_PER_S
 #: (include/pg_config_manual.h: DEFAULT_XLOG_SEG_SIZE; XLOG_BLCKSZ).
 SEGMENT_BYTES = 16 << 20
 LOG_PAGE_BYTES = 8192
-#: Defaults: max_wal_size is 64 segments (include/access/xlog_internal.h: DEFAULT_MAX_WAL_SEGS), checkpoint_segments of 9.4 and before 3
-#: (access/transam/xlog.c), checkpoint_timeout 5 minutes (utils/misc/guc_tables.c).
+#: Defaults: max_wal_size is 64 segments (include/access/xlog_internal.h: DEFAULT_MAX_WAL_SEGS), checkpoint_segments of
+#: 9.4 and before 3 (access/transam/xlog.c), checkpoint_timeout 5 minutes (utils/misc/guc_tables.c).
 MAX_WAL_BYTES = 64 * SEGMENT_BYTES
 CHECKPOINT_SEGMENTS = 3
 CHECKPOINT_TIMEOUT_NS = 300 * NS_PER_S
@@ -48,8 +48,9 @@ def distance_segments(
 ) -> int:
     """Return how many segments of log lie between the beginnings of checkpoints that the log asks for.
 
-    access/transam/xlog.c, CalculateCheckpointSegments: what is written until the next checkpoint ends has to fit into max_wal_size, and up
-    to version 10 the log of one checkpoint more. Version 9.4 and earlier have *checkpoint_segments* and no max_wal_size.
+    access/transam/xlog.c, CalculateCheckpointSegments: what is written until the next checkpoint ends has to fit into
+    max_wal_size, and up to version 10 the log of one checkpoint more. Version 9.4 and earlier have
+    *checkpoint_segments* and no max_wal_size.
     """
     if version < _SIZE_NOT_COUNT:
         return checkpoint_segments
@@ -60,8 +61,8 @@ def distance_segments(
 def write_phase_ns(target: float, interval_ns: int) -> int:
     """Return how long a checkpoint takes for its writes when the next one begins *interval_ns* after it.
 
-    postmaster/checkpointer.c, IsCheckpointOnSchedule: it is on schedule while the part written is *target* times the part of the interval
-    that has passed, of time or of log, whichever has passed sooner.
+    postmaster/checkpointer.c, IsCheckpointOnSchedule: it is on schedule while the part written is *target* times the
+    part of the interval that has passed, of time or of log, whichever has passed sooner.
     """
     return round(target * interval_ns)
 

@@ -1,12 +1,14 @@
 """PostgreSQL's checkpointer as a passive machine.
 
-A checkpoint begins *timeout* after the one before did, or when the log has grown by so many segments (postmaster/checkpointer.c; xlog.c,
-XLogCheckpointNeeded); not if nothing was inserted since. Where it begins is the new redo position: pages that are changed after it need an image
-in the log again. It writes the pages that are dirty then, in the order of their files (before 9.6 in that of the pool), one after the other, each after the
-log up to it; pages that others write meanwhile it passes by (bufmgr.c, BufferSync). Behind each page it naps for 100 ms as long as it is
-ahead of schedule: of the share of *completion_target* that it may take of the time between checkpoints, and of the log between them
-(CheckpointWriteDelay, IsCheckpointOnSchedule). Through the OS page cache it asks for writing back after each *flush_after_pages* (IssuePendingWritebacks).
-Then every file of 1 GiB that anybody has written to since the last time is synced, one after the other (sync.c, ProcessSyncRequests).
+A checkpoint begins *timeout* after the one before did, or when the log has grown by so many segments
+(postmaster/checkpointer.c; xlog.c, XLogCheckpointNeeded); not if nothing was inserted since. Where it begins is the new
+redo position: pages that are changed after it need an image in the log again. It writes the pages that are dirty then,
+in the order of their files (before 9.6 in that of the pool), one after the other, each after the log up to it; pages
+that others write meanwhile it passes by (bufmgr.c, BufferSync). Behind each page it naps for 100 ms as long as it is
+ahead of schedule: of the share of *completion_target* that it may take of the time between checkpoints, and of the log
+between them (CheckpointWriteDelay, IsCheckpointOnSchedule). Through the OS page cache it asks for writing back after
+each *flush_after_pages* (IssuePendingWritebacks). Then every file of 1 GiB that anybody has written to since the last
+time is synced, one after the other (sync.c, ProcessSyncRequests).
 
 Background requests of the station to itself: FLUSH, the timer; WRITE, the log asks; READ, go on after a nap.
 """
@@ -34,7 +36,8 @@ from tiersim.simulator.database.write_backs import BY_CHECKPOINTER, hand_on, has
 IDLE, WRITING, SYNCING = range(3)
 #: Why a checkpoint began (``trigger``).
 BY_TIME, BY_LOG = range(2)
-#: What a request of it waits for (``phase`` of its hold): nothing yet; the log up to a page, the page, its writing back, a file.
+#: What a request of it waits for (``phase`` of its hold): nothing yet; the log up to a page, the page, its writing
+#: back, a file.
 _NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
 #: CheckpointWriteDelay.
 _NAP_NS = 100_000_000
@@ -44,8 +47,9 @@ _NAP_NS = 100_000_000
 class Checkpoints:
     """Settings, with PostgreSQL's defaults: checkpoint_timeout, checkpoint_completion_target, checkpoint_flush_after.
 
-    ``segments`` are those between checkpoints (:func:`tiersim.simulator.database.checkpoint_rules.checkpoint_segments`); ``since_ns`` is how long before
-    the run the last one began.
+    ``segments`` are those between checkpoints
+    (:func:`tiersim.simulator.database.checkpoint_rules.checkpoint_segments`); ``since_ns`` is how long before the run
+    the last one began.
     """
 
     timeout_ns: int = 300_000_000_000
@@ -206,7 +210,9 @@ def _write(p: Plant, d: Database, made: int, page: int) -> int:
 
 @kernel
 def _is_ahead(d: Database, now: int) -> bool:
-    """Tell whether more of the pages is written than of the time has passed until the next checkpoint is due, and of the log inserted."""
+    """Tell whether more of the pages is written than of the time has passed until the next checkpoint is due, and of
+    the log inserted.
+    """
     c, log = d.checkpointer[0], d.log[0]
     progress = c["processed"] / c["pages"] * c["target"] / 1000
     if progress < (log["inserted"] - log["redo"]) / (c["segments"] * log["segment_bytes"]):

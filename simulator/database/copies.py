@@ -1,14 +1,17 @@
-"""Copies of pages past the pool, as a station: a backup, a restore, the writing of new pages (SQL Server: eager writes of an index build).
+"""Copies of pages past the pool, as a station: a backup, a restore, the writing of new pages (SQL Server: eager writes
+of an index build).
 
-A few buffers circulate (SQL Server: BUFFERCOUNT of MAXTRANSFERSIZE each). A backup fills one with pages from a volume, works on them (compression,
-checksums), writes them to the end of a file, and fills it again; a restore goes the other way; what writes new pages has nothing to read. So with
-buffers of M bytes and a latency of r for reads and w for writes no more than buffers × M ÷ (r + w + work) passes in a second, whatever the devices
-could do. Volumes are read, or written, side by side, each from its beginning; the file has one place. At most so many buffers as there are
-threads are worked on at a time; their CPU holds up nobody but them.
+A few buffers circulate (SQL Server: BUFFERCOUNT of MAXTRANSFERSIZE each). A backup fills one with pages from a volume,
+works on them (compression, checksums), writes them to the end of a file, and fills it again; a restore goes the other
+way; what writes new pages has nothing to read. So with buffers of M bytes and a latency of r for reads and w for writes
+no more than buffers × M ÷ (r + w + work) passes in a second, whatever the devices could do. Volumes are read, or
+written, side by side, each from its beginning; the file has one place. At most so many buffers as there are threads are
+worked on at a time; their CPU holds up nobody but them.
 
-Of a COPY demand ``table`` and ``tables`` say whose pages, ``depth`` how many buffers, ``block_pages`` how long they are, ``degree`` how many threads,
-``page_ns`` the CPU of a page. The file begins at ``file_bytes`` of ``station`` (NOTHING: there is none, as on the device NUL) and has ``ratio`` bytes for
-a thousand of pages; it is read if the demand ``restores``.
+Of a COPY demand ``table`` and ``tables`` say whose pages, ``depth`` how many buffers, ``block_pages`` how long they
+are, ``degree`` how many threads, ``page_ns`` the CPU of a page. The file begins at ``file_bytes`` of ``station``
+(NOTHING: there is none, as on the device NUL) and has ``ratio`` bytes for a thousand of pages; it is read if the demand
+``restores``.
 
 A demand of no ``tables`` spills: its file has ``temp_bytes``, which the buffers write and then read again.
 """
@@ -111,7 +114,9 @@ def _session_of(p: Plant, slot: int) -> int:
 
 @kernel
 def _next_level(d: Database, session: int, first: int, behind: int) -> int:
-    """Return the level that the next pages are of: the first that is not done on the volume whose turn it is; -1 if all are."""
+    """Return the level that the next pages are of: the first that is not done on the volume whose turn it is; -1 if all
+    are.
+    """
     turn = d.copies[session]["turn"]
     best, least = -1, _STATIONS
     for level in range(first, behind):

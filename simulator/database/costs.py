@@ -23,11 +23,12 @@ class Costs(NamedTuple):
     log_io_ns: int = 0  # behind each write and each flush of the log, before the next
 
 
-#: SQL Server 2008 on an E5430 of 2.66 GHz: measured by the author of founding document 002, one query at a time. What he found for
-#: reads into a full pool contains the eviction of a clean page, which is taken out here.
+#: SQL Server 2008 on an E5430 of 2.66 GHz: measured by the author of founding document 002, one query at a time. What
+#: he found for reads into a full pool contains the eviction of a clean page, which is taken out here.
 SQL_SERVER = Costs(
     lookup_ns=4_000,  # key lookup in memory, a row
-    scan_page_ns=750,  # scans at 1.5 GB/s with one row a page and 360 MB/s with 323, less what reading costs: solved for both
+    # scans at 1.5 GB/s with one row a page and 360 MB/s with 323, less what reading costs: solved for both
+    scan_page_ns=750,
     scan_row_ns=50,
     read_ns=22_700,  # 26 µs with the eviction
     async_read_ns=13_200,  # 16 to 17 µs with the eviction, 30 rows and more a query
@@ -37,26 +38,39 @@ SQL_SERVER = Costs(
     evict_dirty_ns=3_300,  # at least that of a clean one: what issuing the write costs was not measured
 )
 
-#: PostgreSQL 18 on a desktop Ryzen: medians of 555,556 pages with 18 rows each, one backend (tvondra/scan-iomethod-tests, µs a page).
+#: PostgreSQL 18 on a desktop Ryzen: medians of 555,556 pages with 18 rows each, one backend
+#: (tvondra/scan-iomethod-tests, µs a page).
 POSTGRESQL = Costs(
     scan_page_ns=950,  # all in the buffer pool; with its 18 rows, which one density cannot tell apart
     scan_read_ns=300,  # the page lies in the OS page cache: 1.25 µs with io_method = sync, less the page itself
-    async_read_ns=2_700,  # at most: 3.6 µs cold at random, io_uring, 128 in flight, less 0.9 µs that are there; may hold some waiting
+    # at most: 3.6 µs cold at random, io_uring, 128 in flight, less 0.9 µs that are there; may hold some waiting
+    async_read_ns=2_700,
 )
 
-#: The tables by the kind of engine; what they leave out, because nobody measured it apart: calibrate it from a recording.
+#: The tables by the kind of engine; what they leave out, because nobody measured it apart: calibrate it from a
+#: recording.
 TABLES: Mapping[str, Costs] = {"postgresql": POSTGRESQL, "sqlserver": SQL_SERVER}
 UNKNOWN: Mapping[str, tuple[str, ...]] = {
-    "postgresql": ("lookup_ns", "page_ns", "scan_row_ns", "read_ns", "read_page_ns", "evict_clean_ns", "evict_dirty_ns", "change_ns",
-                   "log_io_ns"),
+    "postgresql": (
+        "lookup_ns",
+        "page_ns",
+        "scan_row_ns",
+        "read_ns",
+        "read_page_ns",
+        "evict_clean_ns",
+        "evict_dirty_ns",
+        "change_ns",
+        "log_io_ns",
+    ),
     "sqlserver": ("evict_dirty_ns", "change_ns", "log_io_ns"),
-}  # fmt: skip
+}
 
 #: The processor of the catalogue that a table was measured on; PostgreSQL's is not named by its source.
 MEASURED_ON: Mapping[str, str] = {"sqlserver": "xeon-e5430"}
 
-#: What each further busy core costs all of them, in thousandths (alpha of the Universal Scalability Law). Founding document 002: 6 to 7
-#: times one core's throughput from 8; its 200,000 reads/s from 8 cores are 6.0 times the 33,300 of one (26 + 4 µs a read).
+#: What each further busy core costs all of them, in thousandths (alpha of the Universal Scalability Law). Founding
+#: document 002: 6 to 7 times one core's throughput from 8; its 200,000 reads/s from 8 cores are 6.0 times the 33,300 of
+#: one (26 + 4 µs a read).
 CONTENTION = 47
 
 
@@ -69,7 +83,9 @@ def slowdown(cores: int, contention: int = CONTENTION) -> tuple[int, ...]:
 
 
 def scaled(costs: Costs, core_speed: float) -> Costs:
-    """Return costs on a core that is *core_speed* times as fast as the one they are of; raises ScenarioError unless it is above 0."""
+    """Return costs on a core that is *core_speed* times as fast as the one they are of; raises ScenarioError unless it
+    is above 0.
+    """
     if not core_speed > 0:
         raise ScenarioError(
             f"core_speed: {core_speed} is no speed of a core; give a number above 0, 1.0 is the table's own"

@@ -10,19 +10,28 @@ from tiersim.simulator.popularity import Laws
 
 #: Kinds of station besides those of the devices, see :mod:`tiersim.simulator.station`.
 (
-    PROCESSORS, BUFFER_POOL, BACKGROUND_WRITER, PAGE_CACHE, READERS, LOG_STATION, CHECKPOINTER, COPIES, LOG_BLOCKS, BURSTS,
-) = range(16, 26)  # fmt: skip
+    PROCESSORS,
+    BUFFER_POOL,
+    BACKGROUND_WRITER,
+    PAGE_CACHE,
+    READERS,
+    LOG_STATION,
+    CHECKPOINTER,
+    COPIES,
+    LOG_BLOCKS,
+    BURSTS,
+) = range(16, 26)
 
-#: What a demand asks for, in the order of the codes:
-#: COMPUTE a share of the statement's CPU; LOOKUP a row, through its index; AGAIN the row that the session looked up last in the
-#: same table; LOG the record of a commit, made durable with all before it; SCAN pages of a heap one after the other; LOOKUPS many rows, with
-#: reads ahead; LOCK the row that the session looked up last, until its transaction ends, and change it when it is had; SPILL bytes to temp
-#: blocks, and read them back; COPY pages past the pool, see :mod:`tiersim.simulator.database.copies`.
+#: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
+#: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
+#: all before it; SCAN pages of a heap one after the other; LOOKUPS many rows, with reads ahead; LOCK the row that the
+#: session looked up last, until its transaction ends, and change it when it is had; SPILL bytes to temp blocks, and
+#: read them back; COPY pages past the pool, see :mod:`tiersim.simulator.database.copies`.
 COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL, COPY = range(9)
 
-#: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one more of the pages
-#: that the session reads ahead has come; (made by the pool) read pages whose frames are there. The log and the page cache have meanings of
-#: their own for them.
+#: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one
+#: more of the pages that the session reads ahead has come; (made by the pool) read pages whose frames are there. The
+#: log and the page cache have meanings of their own for them.
 PREFETCH, AWAIT, FILL = range(4, 7)
 #: Operation of the pool itself: write pages that have left it into its extension.
 EXTEND = 7
@@ -31,20 +40,23 @@ URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
 MOST_PAGES = 64
 
-#: What a statement waits for before it starts: its recorded time; its session; until so many sessions, those before its own, are over.
+#: What a statement waits for before it starts: its recorded time; its session; until so many sessions, those before its
+#: own, are over.
 CLOCK, OWN, AFTER = range(3)
 
 #: Phase of a session: its next statement has not started, its client works on it, it runs.
 BETWEEN, CALLING, RUNNING = range(3)
 
-#: Where the row of a rank lies: anywhere, and elsewhere in the index; anywhere, in both alike; so far from the end of both.
+#: Where the row of a rank lies: anywhere, and elsewhere in the index; anywhere, in both alike; so far from the end of
+#: both.
 INDEPENDENT, ALIKE, RECENT = range(3)
 
 #: State of a frame of the pool.
 FREE, READING, VALID = range(3)
 
-#: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for pages,
-#: of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for temp blocks, for copies.
+#: Where the time of a statement goes: CPU as it was served (a slower core included), waiting for a core, waiting for
+#: pages, of that the writing of a page that had to go first, waiting for the log, for rows that others have locked, for
+#: temp blocks, for copies.
 SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp", "copy")
 ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP, FOR_COPY = range(len(SPENT))
 #: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
@@ -89,7 +101,8 @@ SESSION = _record(
     "in_flight",  # pages that are being read ahead for it
     "awaiting",  # slot of its request that waits for one of them, or NONE
     "ring",  # through which it reads pages: NO_RING, BULK_READ
-    "streamed",  # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
+    # it has gone through its part of a scan that others share: 1 and has CPU to be charged, 2 and waits for them
+    "streamed",
     "spill_bytes",  # where its temp blocks begin
     "locks",  # rows that it has locked
     "next_waiter",  # session + 1 behind it that waits for the same row, or rests until as many are over
@@ -134,7 +147,8 @@ LAZY_WRITER_ROW = _record(
     "written_pages",
     "freed_frames",
     "extended_place",  # of the extension: where the next page goes
-    "extended_pages",  # that have left the pool and are not being written there yet; their places end at ``extended_place``
+    # that have left the pool and are not being written there yet; their places end at ``extended_place``
+    "extended_pages",
     "extension_reads",
 )
 
@@ -230,7 +244,8 @@ CHECKPOINTER_ROW = _record(
     "latency_ns",  # of all these
     indices=("station",),
 )
-#: Columns of ``log_blocks``: up to which position a block goes, where it lies on its volume and how long it is there, when its write began, whether it is durable.
+#: Columns of ``log_blocks``: up to which position a block goes, where it lies on its volume and how long it is there,
+#: when its write began, whether it is durable.
 BLOCK_END, BLOCK_OFFSET, BLOCK_BYTES, BLOCK_BEGAN_NS, BLOCK_DURABLE = range(5)
 #: A checkpoint as a result; what has not come yet is 0.
 CHECKPOINT = _record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
@@ -242,9 +257,30 @@ PAGES_A_FILE = 131_072
 HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase")
 
 DEMAND = _record(
-    "kind", "table", "dirties", "share", "log_bytes", "pages", "start_page", "rows", "depth", "block_pages", "full", "in_order",
-    "threshold", "degree", "temp_bytes", "rank", "page_ns", "paced_ns", "tables", "station", "file_bytes", "restores", "ratio",
-)  # fmt: skip
+    "kind",
+    "table",
+    "dirties",
+    "share",
+    "log_bytes",
+    "pages",
+    "start_page",
+    "rows",
+    "depth",
+    "block_pages",
+    "full",
+    "in_order",
+    "threshold",
+    "degree",
+    "temp_bytes",
+    "rank",
+    "page_ns",
+    "paced_ns",
+    "tables",
+    "station",
+    "file_bytes",
+    "restores",
+    "ratio",
+)
 
 #: What a session copies; pages of each level that were taken are in ``copied``.
 COPY_ROW = _record(
@@ -256,7 +292,8 @@ COPY_ROW = _record(
     indices=("working",),
 )
 
-#: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted within the demand.
+#: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted
+#: within the demand.
 READ_STREAM = _record(
     "open",
     "position",  # the next page that the session takes
@@ -276,7 +313,8 @@ READ_STREAM = _record(
     "due_ns",  # when the pages of the next read may be taken
 )
 
-#: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and sessions count from 1.
+#: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and
+#: sessions count from 1.
 MOST_LOCKS = 8
 LOCKED_ROW = _record("rank", "table", "row", "next", "first_waiter", "last_waiter")
 
@@ -286,7 +324,8 @@ PLACED = _record("rank_after", "place")
 #: What a station of the database knows of a request that it holds, one row per slot; beside the HOLD of the devices.
 HOLD = _record(
     "phase",  # what the request does: each station has its own numbers
-    "position",  # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
+    # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
+    "position",
     "start_bytes",  # of what the page cache reads, and where a copy is in its file
     "end_bytes",
     "chain",  # next that waits for the same page of the pool
@@ -299,23 +338,25 @@ HOLD = _record(
 #: A request that a session asks for.
 ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
-#: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what they are to read.
+#: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
+#: they are to read.
 READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 #: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
     EVICT_DIRTY_NS, CHANGE_NS, LOG_IO_NS,
 ) = range(12)  # fmt: skip
-#: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that were taken
-#: so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the run began, and how many
-#: pages are dirty, and how many frames are in ``free_frames``.
+#: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that
+#: were taken so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the
+#: run began, and how many pages are dirty, and how many frames are in ``free_frames``.
 HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES, FREE_FRAMES = range(10)
-#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a page brings
-#: with it while there are frames that were never used.
+#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a
+#: page brings with it while there are frames that were never used.
 POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)
 #: Places in ``temp_state``.
 TEMP_POSITION, TEMP_BYTES = range(2)
-#: Places in ``counted_ns``: statements that start before are in no statistics, and from when on nobody starts a transaction.
+#: Places in ``counted_ns``: statements that start before are in no statistics, and from when on nobody starts a
+#: transaction.
 COUNTED_FROM, UNTIL = range(2)
 #: Temp files are written and read in blocks of this length.
 TEMP_BLOCK_BYTES = 128 << 10

@@ -1,8 +1,9 @@
-"""SQL Server's buffer pool extension: clean pages that leave the pool go to a file on faster storage than theirs, and are read back from there.
+"""SQL Server's buffer pool extension: clean pages that leave the pool go to a file on faster storage than theirs, and
+are read back from there.
 
-Microsoft, "Buffer pool extension" (2014 and later): a second level for clean pages, which the lazy writer and the workers fill as they free frames. What makes room in
-it is not published; here its places are used in turn, so that pages which leave together are written together. A page that is changed in the pool is no longer
-good there.
+Microsoft, "Buffer pool extension" (2014 and later): a second level for clean pages, which the lazy writer and the
+workers fill as they free frames. What makes room in it is not published; here its places are used in turn, so that
+pages which leave together are written together. A page that is changed in the pool is no longer good there.
 """
 
 from tiersim.kernel import kernel

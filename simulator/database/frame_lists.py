@@ -1,7 +1,7 @@
 """Lists of frames of a pool, threaded through arrays: a ring whose head stands behind the frames.
 
-From the head, ``newer`` leads to the frame that came first and ``older`` to the one that came last. A frame that is in no list
-may hold anything.
+From the head, ``newer`` leads to the frame that came first and ``older`` to the one that came last. A frame that is in
+no list may hold anything.
 """
 
 from typing import Any

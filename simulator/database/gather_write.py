@@ -1,7 +1,8 @@
 """Changed pages that lie side by side, written as one.
 
-SQL Server looks for the neighbours of a page that it writes, on both sides, up to the first that is clean, is not there, or whose log has not been
-flushed: 32 pages together, 128 since 2016 (Microsoft, "Writing pages"; psssql, "Larger data file writes").
+SQL Server looks for the neighbours of a page that it writes, on both sides, up to the first that is clean, is not
+there, or whose log has not been flushed: 32 pages together, 128 since 2016 (Microsoft, "Writing pages"; psssql, "Larger
+data file writes").
 """
 
 from tiersim.kernel import kernel
@@ -15,7 +16,9 @@ GATHERED_BEFORE_2016, GATHERED = 32, 128
 
 @kernel
 def gather(d: Database, page: int, most: int) -> tuple[int, int]:
-    """Return the first of the pages that are written with a changed page, and their number; they are clean from now on."""
+    """Return the first of the pages that are written with a changed page, and their number; they
+    are clean from now on.
+    """
     level = level_of(d, page)
     start, end = d.level_start[level], d.level_start[level] + d.level_pages[level]
     first, behind = page, page + 1

@@ -1,7 +1,8 @@
-"""Sessions that help others with a scan (PostgreSQL: parallel workers): there are a few for all, and a scan goes on with those that are free.
+"""Sessions that help others with a scan (PostgreSQL: parallel workers): there are a few for all, and a scan goes on
+with those that are free.
 
-A helper goes through pages of its leader's scan with CPU and reads of its own. The statement ends with the last of them. While the leader waits for
-that one, its time counts as what that one spends it on.
+A helper goes through pages of its leader's scan with CPU and reads of its own. The statement ends with the last of
+them. While the leader waits for that one, its time counts as what that one spends it on.
 """
 
 from tiersim.kernel import kernel

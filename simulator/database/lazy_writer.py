@@ -1,11 +1,15 @@
 """SQL Server's free list: who fills it, and how pages go that are changed.
 
-K. Delaney, "The free buffer list and the lazy writer" (Inside SQL Server): a worker that has posted a read looks whether the free list is short; if so, it examines 64 buffers,
-frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The workers do most of this work; a lazy writer comes every
-*interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a worker examines, or than an eighth of the pool. Which pages go is
+K. Delaney, "The free buffer list and the lazy writer" (Inside SQL Server): a worker that has posted a read looks
+whether the free list is short; if so, it examines 64 buffers,
+frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The
+workers do most of this work; a lazy writer comes every
+*interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a worker
+examines, or than an eighth of the pool. Which pages go is
 LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
 
-A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gather_write`). If it is used meanwhile, it stays.
+A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gather_write`). If it is
+used meanwhile, it stays.
 """
 
 from dataclasses import dataclass
@@ -47,7 +51,9 @@ class LazyWriter:
 
 @kernel
 def wanted_frames(d: Database, by_lazy_writer: bool) -> int:
-    """Return how many frames the lazy writer, or a worker, is to provide now; none while there are some that were never used."""
+    """Return how many frames the lazy writer, or a worker, is to provide now; none while there are some that were never
+    used.
+    """
     w = d.lazy_writer[0]
     if d.pool_state[UNUSED] < len(d.page_of):
         return 0
@@ -59,7 +65,9 @@ def wanted_frames(d: Database, by_lazy_writer: bool) -> int:
 
 @kernel
 def examine(d: Database, most: int, now: int) -> int:
-    """Let up to *most* of the pages go that are to go first; changed ones are noted to be written. Returns how many were freed."""
+    """Let up to *most* of the pages go that are to go first; changed ones are noted to be written. Returns how many
+    were freed.
+    """
     w = d.lazy_writer[0]
     freed = 0
     for _ in range(most):
@@ -144,7 +152,9 @@ def begin_round(p: Plant, d: Database) -> int:
 
 @kernel
 def end_run(d: Database, first: int, pages: int, posted_ns: int) -> None:
-    """Pages have been written: those that were to go, and that nobody has used or changed since they were *posted_ns*, go."""
+    """Pages have been written: those that were to go, and that nobody has used or changed since they were *posted_ns*,
+    go.
+    """
     for page in range(first, first + pages):
         held = d.frame_of[page]
         if held == 0 or d.used[held - 1] != GOING or d.state[held - 1] != VALID:

@@ -1,9 +1,10 @@
-"""Locked rows: who changes a row keeps it until its transaction has ended, and with that its log is durable; others wait in the order in
-which they came.
+"""Locked rows: who changes a row keeps it until its transaction has ended, and with that its log is durable; others
+wait in the order in which they came.
 
-There are no deadlocks, because rows are locked in one order: that of the ranks of their tables. A transaction that asks for a row of a table not behind
-all tables in which it has locked rows does not lock it (real applications that do so meet deadlocks), and is counted in ``locks_passed``.
-So whoever waits holds rows of earlier tables only, and nobody can wait for himself over others.
+There are no deadlocks, because rows are locked in one order: that of the ranks of their tables. A transaction that asks
+for a row of a table not behind all tables in which it has locked rows does not lock it (real applications that do so
+meet deadlocks), and is counted in ``locks_passed``. So whoever waits holds rows of earlier tables only, and nobody can
+wait for himself over others.
 """
 
 import numpy as np

@@ -1,20 +1,21 @@
-"""The write-ahead log as a passive machine: a batch server. One flush at a time; what was inserted before it began goes with it.
+"""The write-ahead log as a passive machine: a batch server. One flush at a time; what was inserted before it began goes
+with it.
 
-PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: a committer waits for the current flush, then checks its LSN again: usually that flush
-included it (group commit). If not, the committer writes everything inserted meanwhile, whole blocks in one piece, and flushes it. Between write and
-flush, and after the flush, its process needs a processor; until then the others wait. The end
-of a segment is flushed before the next is begun, and may ask for a checkpoint.
+PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: a committer waits for the current flush, then checks its
+LSN again: usually that flush included it (group commit). If not, the committer writes everything inserted meanwhile,
+whole blocks in one piece, and flushes it. Between write and flush, and after the flush, its process needs a processor;
+until then the others wait. The end of a segment is flushed before the next is begun, and may ask for a checkpoint.
 
-Positions count bytes of the log since the run began; they move on when something is inserted (:func:`insert`), which takes no
-time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint began inserts an image of the
-page, too (access/transam/xloginsert.c, XLogRecordAssemble).
+Positions count bytes of the log since the run began; they move on when something is inserted (:func:`insert`), which
+takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint began
+inserts an image of the page, too (access/transam/xloginsert.c, XLogRecordAssemble).
 
-Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that a synchronous replica confirms, too;
-PREFETCH, which waits for nothing: the log writer's next round will flush it (synchronous_commit = off). The log writer's rounds are
-background requests of the station to itself.
+Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
+a synchronous replica confirms, too; PREFETCH, which waits for nothing: the log writer's next round will flush it
+(synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
 
-A synchronous replica is sent what is durable here (replication/walsender.c, XLogSendPhysical), so its flush comes after ours. It flushes what has come,
-one flush at a time, each as long as the others.
+A synchronous replica is sent what is durable here (replication/walsender.c, XLogSendPhysical), so its flush comes after
+ours. It flushes what has come, one flush at a time, each as long as the others.
 """
 
 from dataclasses import dataclass
@@ -35,10 +36,11 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 
-#: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that writes, uses a
-#: processor, flushes, uses a processor again; it waits for a flush, for a replica.
+#: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
+#: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica.
 _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8)
-#: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published runs, docs/accuracy.md).
+#: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
+#: runs, docs/accuracy.md).
 HOLE_BYTES = 92
 
 
@@ -52,11 +54,11 @@ class Replica:
 
 @dataclass(frozen=True)
 class Log:
-    """Settings of the log; by default PostgreSQL's: wal_segment_size, wal_block_size, wal_buffers, full_page_writes, commit_delay,
-    commit_siblings, wal_writer_delay.
+    """Settings of the log; by default PostgreSQL's: wal_segment_size, wal_block_size, wal_buffers, full_page_writes,
+    commit_delay, commit_siblings, wal_writer_delay.
 
-    ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page). ``file_bytes`` is where the log goes
-    round on its volume.
+    ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page).
+    ``file_bytes`` is where the log goes round on its volume.
     """
 
     file_bytes: int = 1 << 30
@@ -81,7 +83,9 @@ def insert(d: Database, log_bytes: int) -> int:
 
 @kernel
 def log_change(d: Database, page: int, log_bytes: int) -> None:
-    """Put the record of a changed page into the log's buffers, and before it the page's image if it is the first since the last checkpoint began."""
+    """Put the record of a changed page into the log's buffers, and before it the page's image if it is the first since
+    the last checkpoint began.
+    """
     log = d.log[0]
     if log["full_page_writes"] and d.page_position[page] <= log["redo"]:
         log["images"] += 1
@@ -233,7 +237,9 @@ def _flush(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
 
 @kernel
 def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
-    """Go on: processor, flush, processor, and the next piece if a segment has ended in between; then let go who waits."""
+    """Go on: processor, flush, processor, and the next piece if a segment has ended in between;
+    then let go who waits.
+    """
     log = d.log[0]
     hold = d.holds[slot]
     phase = hold["phase"]
@@ -270,7 +276,9 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
 
 @kernel
 def _ask_checkpointer(p: Plant, d: Database) -> int:
-    """A segment has ended: ask for a checkpoint if the log since the last one has become long (xlog.c, XLogCheckpointNeeded)."""
+    """A segment has ended: ask for a checkpoint if the log since the last one has become long (xlog.c,
+    XLogCheckpointNeeded).
+    """
     if d.checkpointer.size == 0:
         return 0
     log, c = d.log[0], d.checkpointer[0]

@@ -1,16 +1,20 @@
 """SQL Server's log as a passive machine: blocks of 512 bytes to 60 KB, of which many are under way at once.
 
-P. Randal, "Trimming the transaction log fat" (sqlperformance.com, January 2013): a block is written when a transaction ends or when 60 KB are full, and at
-most 112 writes of a database's log are under way (32 up to 2008 R2). Microsoft's customer advisory team, "Diagnosing transaction log performance
-issues and limits of the log manager": and at most 3,840 KB (480 KB in 2005). So the log comes to min(112 x block, 3,840 KB) / latency, and what a write takes.
+P. Randal, "Trimming the transaction log fat" (sqlperformance.com, January 2013): a block is written when a transaction
+ends or when 60 KB are full, and at most 112 writes of a database's log are under way (32 up to 2008 R2). Microsoft's
+customer advisory team, "Diagnosing transaction log performance issues and limits of the log manager": and at most 3,840
+KB (480 KB in 2005). So the log comes to min(112 x block, 3,840 KB) / latency, and what a write takes.
 
-Whoever ends a transaction writes what has not been written, 60 KB at most, if the limits leave room; what others insert meanwhile is
-the next block. With the limits reached blocks grow. A block ends with its sector. Writes go through caches that lose power: a write, and a flush behind it. Blocks
-may come back in any order; a position is durable when all before it are.
+Whoever ends a transaction writes what has not been written, 60 KB at most, if the limits leave room; what others insert
+meanwhile is the next block. With the limits reached blocks grow. A block ends with its sector. Writes go through caches
+that lose power: a write, and a flush behind it. Blocks may come back in any order; a position is durable when all
+before it are.
 
-Positions count bytes of records since the run began (:func:`tiersim.simulator.database.log.insert`); ``written`` is up to where they are on their way.
-Requests: FLUSH up to a position (their offset); WRITE, so that at most a block waits to be on its way; PREFETCH, which waits for nothing: the block of other
-transactions takes it along, or 60 KB do (DELAYED_DURABILITY; Microsoft, Control transaction durability); READ, made here: write a block whose number is its offset.
+Positions count bytes of records since the run began (:func:`tiersim.simulator.database.log.insert`); ``written`` is up
+to where they are on their way. Requests: FLUSH up to a position (their offset); WRITE, so that at most a block waits to
+be on its way; PREFETCH, which waits for nothing: the block of other transactions takes it along, or 60 KB do
+(DELAYED_DURABILITY; Microsoft, Control transaction durability); READ, made here: write a block whose number is its
+offset.
 """
 
 from dataclasses import dataclass
@@ -35,15 +39,19 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.log import arm_checkpointer
 
-#: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue, is written, is flushed.
+#: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue,
+#: is written, is flushed.
 _FOLLOWS, _OWNS, _ISSUES, _WRITES, _FLUSHES = range(5)
-#: Blocks that are durable while one before them is not are remembered, so many of them for each write that may be under way.
+#: Blocks that are durable while one before them is not are remembered, so many of them for each write that may be under
+#: way.
 _REMEMBERED = 16
 
 
 @dataclass(frozen=True)
 class LogBlocks:
-    """Settings of the log, with the limits of SQL Server 2012 and later. ``file_bytes`` is where it goes round on its volume."""
+    """Settings of the log, with the limits of SQL Server 2012 and later. ``file_bytes`` is where it goes round on its
+    volume.
+    """
 
     file_bytes: int = 1 << 30
     largest_block_bytes: int = 61_440
@@ -94,7 +102,9 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
 
 @kernel
 def _find(p: Plant, d: Database, satisfied: bool) -> int:
-    """Take the first out of the queue who is satisfied, or whose records are not on their way; NONE if there is none."""
+    """Take the first out of the queue who is satisfied, or whose records are not on their way;
+    NONE if there is none.
+    """
     log = d.log[0]
     before, slot = NONE, p.queues[log["waiting"]]["head"]
     while slot != NONE:

@@ -1,7 +1,8 @@
-"""Many rows that a statement looks up, each through the index: one by one, or with the reads of their pages ahead (SQL Server).
+"""Many rows that a statement looks up, each through the index: one by one, or with the reads of their pages ahead (SQL
+Server).
 
-With reads ahead the session goes through the index for as many rows as may be under way and starts to read their pages; rows are then taken as
-pages come, in no order. Below the threshold each row is waited for before the next.
+With reads ahead the session goes through the index for as many rows as may be under way and starts to read their pages;
+rows are then taken as pages come, in no order. Below the threshold each row is waited for before the next.
 """
 
 from tiersim.kernel import kernel
@@ -19,8 +20,8 @@ _ROW_BITS = 24
 def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) -> int:
     """Let a session go on with the rows of a demand, or through the index to the first of rows that it takes in order.
 
-    Of its stream ``ahead`` counts the rows whose index pages it went through, ``position`` those that it is done with. Returns NO_MORE, WANTS or
-    REFERRED.
+    Of its stream ``ahead`` counts the rows whose index pages it went through, ``position`` those that it is done with.
+    Returns NO_MORE, WANTS or REFERRED.
     """
     s, r, demand = d.sessions[session], d.read_streams[session], d.demands[place]
     table, rows = demand["table"], demand["rows"]

@@ -1,14 +1,16 @@
 """LRU-2, which SQL Server's pool is said to resemble: the page whose last use but one is longest ago has to go.
 
-O'Neil, O'Neil, Weikum: The LRU-K page replacement algorithm for database disk buffering (SIGMOD 1993), figure 2.1, with K = 2, as
-:mod:`tiersim.simulator.policies.lru2` has it, with time in place of a count of references. Uses of a page within the correlated period
-of the one before are one. A page is not evicted within that period of its last use; if all were used within it, the one goes whose
-last use is longest ago. What is known of a page that left is used again if it comes back within the retained period.
+O'Neil, O'Neil, Weikum: The LRU-K page replacement algorithm for database disk buffering (SIGMOD 1993), figure 2.1, with
+K = 2, as :mod:`tiersim.simulator.policies.lru2` has it, with time in place of a count of references. Uses of a page
+within the correlated period of the one before are one. A page is not evicted within that period of its last use; if all
+were used within it, the one goes whose last use is longest ago. What is known of a page that left is used again if it
+comes back within the retained period.
 
-A page that was used within the correlated period stands in a list by its last use; when the period is over it is in a heap alone, whose top
-goes first. A page that is used there joins the list, but keeps its place in the heap, which is that of an earlier use: uses only make a page younger, so
-nothing that is older than the top is missed. Who comes to the top is taken out if it is in the list, and sinks to where it belongs if its place
-is of an earlier use. So uses cost next to nothing, and an eviction looks at few frames.
+A page that was used within the correlated period stands in a list by its last use; when the period is over it is in a
+heap alone, whose top goes first. A page that is used there joins the list, but keeps its place in the heap, which is
+that of an earlier use: uses only make a page younger, so nothing that is older than the top is missed. Who comes to the
+top is taken out if it is in the list, and sinks to where it belongs if its place is of an earlier use. So uses cost
+next to nothing, and an eviction looks at few frames.
 """
 
 import numpy as np
@@ -26,7 +28,8 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.frame_lists import _push, _unlink
 
-#: Columns of ``times_ns``, all after 0, which is never: the last two uses that were not correlated, and the last of any kind.
+#: Columns of ``times_ns``, all after 0, which is never: the last two uses that were not correlated, and the last of any
+#: kind.
 _LAST_BUT_ONE, _LAST, _USED = range(3)
 
 
@@ -127,7 +130,9 @@ def _may_go(d: Database, frame: int) -> bool:
 
 @kernel
 def _settle(d: Database, at: int) -> None:
-    """Move frames whose correlated period is over from the list into the heap; pages that are being read, or written to go, stay."""
+    """Move frames whose correlated period is over from the list into the heap; pages that are being read, or written to
+    go, stay.
+    """
     head = len(d.page_of)
     frame = int(np.int64(d.newer[head]))
     while frame != head and at - d.times_ns[d.page_of[frame], _USED] > d.replacement[CORRELATED_NS]:
@@ -187,7 +192,9 @@ def _note_uses(d: Database, place: int, frame: int) -> None:
 
 @kernel
 def _goes_before(d: Database, place: int, last_but_one: int, last: int) -> bool:
-    """Tell whether what is at a place of the heap goes before a page of such uses: by its last use but one, then by its last."""
+    """Tell whether what is at a place of the heap goes before a page of such uses: by its last use but one, then by its
+    last.
+    """
     other = d.heap_ns[place, _LAST_BUT_ONE]
     return bool(other < last_but_one or (other == last_but_one and d.heap_ns[place, _LAST] < last))
 

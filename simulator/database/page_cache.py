@@ -1,23 +1,26 @@
 """The operating system's page cache between the buffer pool and the volumes, as a passive machine.
 
-A page that it holds is read at once. One that it does not is read from its volume and stays. A page that is written is dirty and done at
-once; it is written back later: when more than *background_pages* are dirty, as long as they are; and by a flusher that comes every 5 s
-when it has been dirty for 30 s. Writers wait while *most_pages* are dirty or being written back (Linux: mm/page-writeback.c, vm.dirty_background_ratio,
-vm.dirty_ratio, vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs). The kernel slows writers down before that limit; here they stop at it.
-A write of more pages than find room goes on with those that do and then asks for the others.
+A page that it holds is read at once. One that it does not is read from its volume and stays. A page that is written is
+dirty and done at once; it is written back later: when more than *background_pages* are dirty, as long as they are; and
+by a flusher that comes every 5 s when it has been dirty for 30 s. Writers wait while *most_pages* are dirty or being
+written back (Linux: mm/page-writeback.c, vm.dirty_background_ratio, vm.dirty_ratio, vm.dirty_expire_centisecs,
+vm.dirty_writeback_centisecs). The kernel slows writers down before that limit; here they stop at it. A write of more
+pages than find room goes on with those that do and then asks for the others.
 
-The clean page whose last use is longest ago makes room. The kernel has two lists, where a second use moves a page to the active one, and brings a
-page back there at once that left too early (mm/workingset.c); what reaches this cache has missed the pool above, seldom comes twice within a short time, and
-nothing measured says how far two lists differ from one for it.
+The clean page whose last use is longest ago makes room. The kernel has two lists, where a second use moves a page to
+the active one, and brings a page back there at once that left too early (mm/workingset.c); what reaches this cache has
+missed the pool above, seldom comes twice within a short time, and nothing measured says how far two lists differ from
+one for it.
 
-A FLUSH syncs a range: dirty pages of it are written back and waited for, then the volume is flushed; what is being written back already is not waited
-for. A FILL begins to write back a range and waits only while too many write-backs are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
+A FLUSH syncs a range: dirty pages of it are written back and waited for, then the volume is flushed; what is being
+written back already is not waited for. A FILL begins to write back a range and waits only while too many write-backs
+are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
 
-Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside: its writes are followed by a flush, which has
-nothing but the log to write.
+Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside: its writes are
+followed by a flush, which has nothing but the log to write.
 
-Write-backs and the flusher are background requests of the station to itself, told by their operation; what a sync waits for are children of it
-that are AWAIT.
+Write-backs and the flusher are background requests of the station to itself, told by their operation; what a sync waits
+for are children of it that are AWAIT.
 """
 
 from tiersim.devices import queue
@@ -42,11 +45,13 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.database_state import AWAIT, FILL, Database
 from tiersim.simulator.database.pages import volume_of
 
-#: Dirty pages in percent of the cache: from where on they are written back, and where writers wait (vm.dirty_background_ratio, vm.dirty_ratio).
+#: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
+#: (vm.dirty_background_ratio, vm.dirty_ratio).
 BACKGROUND_PERCENT, MOST_PERCENT = 10, 20
 #: How often the flusher comes, and for how long a page has been dirty that it writes back.
 _FLUSHER_NS, _EXPIRE_NS = 5_000_000_000, 30_000_000_000
-#: Most write-backs under way (include/linux/blkdev.h, BLKDEV_DEFAULT_RQ), and how much one writes at most (BLK_DEF_MAX_SECTORS).
+#: Most write-backs under way (include/linux/blkdev.h, BLKDEV_DEFAULT_RQ), and how much one writes at most
+#: (BLK_DEF_MAX_SECTORS).
 MOST_WRITE_BACKS, _WRITE_BACK_BYTES = 128, 1280 << 10
 #: A read of more pages goes on when the first so many are there: children are written to a table of fixed size.
 PAGES_AT_ONCE = 64
@@ -162,7 +167,9 @@ def keep(p: Plant, d: Database, page: int) -> bool:
 
 @kernel
 def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
-    """Make the pages of a write dirty that there is room for, if there may be more dirty ones; tell whether any were."""
+    """Make the pages of a write dirty that there is room for, if there may be more dirty ones;
+    tell whether any were.
+    """
     c = d.page_cache[0]
     request = p.requests[slot]
     size = d.page_bytes[0]
@@ -230,7 +237,9 @@ def _read_missing_part(p: Plant, d: Database, slot: int) -> int:
 
 @kernel
 def _write_back(p: Plant, d: Database, made: int) -> int:
-    """Begin to write back dirty pages, those first that have been dirty for longest, each with those that follow it on its volume."""
+    """Begin to write back dirty pages, those first that have been dirty for longest, each with those that follow it on
+    its volume.
+    """
     c = d.page_cache[0]
     row = p.flash_caches[c["cache"]]
     size = d.page_bytes[0]

@@ -1,7 +1,7 @@
 """Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share.
 
-Three modules know which page has to go (:mod:`tiersim.simulator.database.sweep`, ``lru``, ``lru2``); here the one is asked that the
-host has.
+Three modules know which page has to go (:mod:`tiersim.simulator.database.sweep`, ``lru``, ``lru2``); here the one is
+asked that the host has.
 """
 
 import numpy as np
@@ -77,7 +77,9 @@ def _moved(d: Database, table: int, rank: int) -> int:
 
 @kernel
 def _place_of(d: Database, table: int, rank: int, of_index: bool) -> int:
-    """Return where the row of a rank lies in the heap, or in an index of another order; it is known for the row that was asked for last."""
+    """Return where the row of a rank lies in the heap, or in an index of another order; it is known for the row that
+    was asked for last.
+    """
     if d.ordered[table] == RECENT:
         return int(d.rows[table] - 1 - rank)
     known = d.placed[table, int(of_index)]
@@ -167,7 +169,9 @@ def touch_in_ring(d: Database, page: int, now: int) -> bool:
 
 @kernel(hot=True)
 def change(d: Database, page: int, log_bytes: int) -> None:
-    """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed without)."""
+    """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed
+    without).
+    """
     held = d.frame_of[page]
     if held == 0:
         return
@@ -181,7 +185,9 @@ def change(d: Database, page: int, log_bytes: int) -> None:
 
 @kernel
 def clean(d: Database, frame: int) -> None:
-    """The changed page of a frame is being written: it is clean, and its file is to be synced by the next checkpoint."""
+    """The changed page of a frame is being written: it is clean, and its file is to be synced by
+    the next checkpoint.
+    """
     page = d.page_of[frame]
     d.dirty[frame] = 0
     d.pool_state[DIRTY_PAGES] -= 1
@@ -226,7 +232,9 @@ def victim(d: Database, now: int) -> int:
 
 @kernel
 def frame_for(d: Database, session: int, now: int) -> int:
-    """Return a frame for a page that a session reads: of its ring, if it has one, the oldest that may go; else as :func:`victim`."""
+    """Return a frame for a page that a session reads: of its ring, if it has one, the oldest that may go; else as
+    :func:`victim`.
+    """
     frame = -1
     if d.sessions[session]["ring"] != NO_RING:
         frame = rings.choose(d, session)

@@ -1,15 +1,18 @@
 """The buffer pool as a station: reads pages that are not there, writes those that have to go first.
 
-Sessions touch pages that are there by themselves (:func:`tiersim.simulator.database.pages.touch`); what they miss is a request here, for one or more
-pages in a row. Frames are taken for all that are missing, and neighbours are read as one. A page that is being read is read once: other
-requests for it wait for that read. A dirty page that has to go is written by the request that takes its frame.
+Sessions touch pages that are there by themselves (:func:`tiersim.simulator.database.pages.touch`); what they miss is a
+request here, for one or more pages in a row. Frames are taken for all that are missing, and neighbours are read as one.
+A page that is being read is read once: other requests for it wait for that read. A dirty page that has to go is written
+by the request that takes its frame.
 
-A READ waits until all its pages are there. A PREFETCH returns at once; its reads go on in the background, or at the processes that read for
-the sessions (:mod:`tiersim.simulator.database.readers`). Where frames run out (all are being read into), a READ goes on with the pages
-that it has frames for and then asks for the others, which avoids a hold-and-wait deadlock; a PREFETCH leaves the others alone.
+A READ waits until all its pages are there. A PREFETCH returns at once; its reads go on in the background, or at the
+processes that read for the sessions (:mod:`tiersim.simulator.database.readers`). Where frames run out (all are being
+read into), a READ goes on with the pages that it has frames for and then asks for the others, which avoids a
+hold-and-wait deadlock; a PREFETCH leaves the others alone.
 
-With a lazy writer (:mod:`tiersim.simulator.database.lazy_writer`) frames come from a free list. Its rounds are background requests of the station to itself that are FLUSH, runs of pages that
-are to go WRITE, pages that go into the extension EXTEND.
+With a lazy writer (:mod:`tiersim.simulator.database.lazy_writer`) frames come from a free list. Its rounds are
+background requests of the station to itself that are FLUSH, runs of pages that are to go WRITE, pages that go into the
+extension EXTEND.
 """
 
 import numpy as np
@@ -56,7 +59,8 @@ from tiersim.simulator.database.lazy_writer import (
 from tiersim.simulator.database.pages import clean, frame_for, loaded, station_of
 from tiersim.simulator.database.readers import has_room, read_ahead_ns
 
-#: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go; writes them; reads its own.
+#: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go;
+#: writes them; reads its own.
 _PARTS, _LOGGING, _WRITING, _READING = range(4)
 
 
@@ -114,7 +118,9 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
 
 @kernel
 def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
-    """Take a frame for each missing page of a request, while there are any; tell whether it can go on with what it got."""
+    """Take a frame for each missing page of a request, while there are any; tell whether it can go
+    on with what it got.
+    """
     request = p.requests[slot]
     size = d.page_bytes[0]
     first = request["offset_bytes"] // size
@@ -234,7 +240,9 @@ def _take_over(d: Database, page: int, end: int) -> int:
 
 @kernel
 def _add_fill(p: Plant, d: Database, slot: int, made: int, page: int, pages: int) -> int:
-    """Make the request that reads pages: of a PREFETCH in the background or at a reader, and by itself if there is no room at those."""
+    """Make the request that reads pages: of a PREFETCH in the background or at a reader, and by itself if there is no
+    room at those.
+    """
     size = d.page_bytes[0]
     s = d.sessions[_session_of(p, slot)]
     if p.requests[slot]["op"] == READ:
@@ -266,7 +274,9 @@ def _write_run(p: Plant, d: Database, slot: int) -> int:
 
 @kernel
 def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
-    """Write the pages that have to go for those of a request, the log before them, or, if there are none, read its own."""
+    """Write the pages that have to go for those of a request, the log before them, or, if there
+    are none, read its own.
+    """
     request = p.requests[slot]
     hold = d.holds[slot]
     size = d.page_bytes[0]

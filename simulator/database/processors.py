@@ -1,14 +1,18 @@
 """The host's processors as a station: c cores and one queue, in slices that are not interrupted.
 
-Who is next: *in order of arrival*, as an engine serves its own threads; or, where sessions are processes, as an operating system chooses. Linux has a queue for each
-processor, and what it takes from there depends on what each process has had (kernel/sched/fair.c). Of 127,000 choices that it made for a PostgreSQL with 8 clients on 2 processors it
-took the process that had waited longest in 70, 49, 43 and 35 % where 2, 3, 4 and 5 waited, the one that came last in 30, 15, 9 and 5 % (docs/processors.md). The one of two drawn at random that has waited longer: 75, 56, 44, 36
-and 25, 11, 6, 4 %. It matters: in order of arrival sessions that one flush of the log let go take turns, come to the log together again, and too many commits share a flush.
+Who is next: *in order of arrival*, as an engine serves its own threads; or, where sessions are processes, as an
+operating system chooses. Linux has a queue for each processor, and what it takes from there depends on what each
+process has had (kernel/sched/fair.c). Of 127,000 choices that it made for a PostgreSQL with 8 clients on 2 processors
+it took the process that had waited longest in 70, 49, 43 and 35 % where 2, 3, 4 and 5 waited, the one that came last in
+30, 15, 9 and 5 % (docs/processors.md). The one of two drawn at random that has waited longer: 75, 56, 44, 36 and 25,
+11, 6, 4 %. It matters: in order of arrival sessions that one flush of the log let go take turns, come to the log
+together again, and too many commits share a flush.
 
-What a process does between a write and a flush of the log goes before all that waits: it has slept and uses next to nothing, and such a process is served first
-(check_preempt_wakeup_fair).
+What a process does between a write and a flush of the log goes before all that waits: it has slept and uses next to
+nothing, and such a process is served first (check_preempt_wakeup_fair).
 
-A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks cost.
+A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks
+cost.
 """
 
 from tiersim.devices import queue
@@ -55,7 +59,9 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
 
 @kernel
 def _passed_by(d: Database) -> int:
-    """Return how many that have waited longer the operating system passes by: two are drawn, and the one goes that has waited longer."""
+    """Return how many that have waited longer the operating system passes by: two are drawn, and the one goes that has
+    waited longer.
+    """
     d.cpu_order[CHOICES] += 1
     drawn = random_bits(d.seed[0], CHOSEN_PROCESS, 0, d.cpu_order[CHOICES])
     waiting = min(d.cpu_order[WAITING_SLICES], _MOST_ASKED)

@@ -1,16 +1,20 @@
-"""Pages that a session goes through in order, and how far ahead of it they are read: scans, and rows of many pages in the order of the heap.
+"""Pages that a session goes through in order, and how far ahead of it they are read: scans, and rows of many pages in
+the order of the heap.
 
-How far is decided as in PostgreSQL 18 (storage/aio/read_stream.c). The distance begins at one page. It doubles with every read that the
-session comes to, and shrinks by one with every page that was there already; so it is short where pages are in the pool and long where they
-are not. It is never longer than (reads ahead + 1) blocks, and no longer than a quarter of the pool, or than the ring that a large table is
-read through. Neighbours are read as one, up to a block. Reads that the session has not come to count as under way although they may have ended: what is read ahead is taken in order.
+How far is decided as in PostgreSQL 18 (storage/aio/read_stream.c). The distance begins at one page. It doubles with
+every read that the session comes to, and shrinks by one with every page that was there already; so it is short where
+pages are in the pool and long where they are not. It is never longer than (reads ahead + 1) blocks, and no longer than
+a quarter of the pool, or than the ring that a large table is read through. Neighbours are read as one, up to a block.
+Reads that the session has not come to count as under way although they may have ended: what is read ahead is taken in
+order.
 
-A scan may be held to a pace: while the pool has unused frames, each page that it reads takes so long at least (founding document 002: what SQL Server
-2008 scanned at READ COMMITTED with an empty pool, though the disks could do twice as much).
+A scan may be held to a pace: while the pool has unused frames, each page that it reads takes so long at least (founding
+document 002: what SQL Server 2008 scanned at READ COMMITTED with an empty pool, though the disks could do twice as
+much).
 
-A scan may be shared. Each of those who share it takes the next pages that nobody has taken, in chunks as PostgreSQL makes them
-(access/table/tableam.c, table_block_parallelscan_nextpage): a 2048th of the table, the last ones shorter and shorter. Here nobody reads ahead
-beyond its chunk.
+A scan may be shared. Each of those who share it takes the next pages that nobody has taken, in chunks as PostgreSQL
+makes them (access/table/tableam.c, table_block_parallelscan_nextpage): a 2048th of the table, the last ones shorter and
+shorter. Here nobody reads ahead beyond its chunk.
 """
 
 from tiersim.kernel import kernel
@@ -41,8 +45,8 @@ _CHUNKS, _LAST_CHUNKS, _MOST_CHUNK_PAGES = 2048, 64, 8192
 _MOST_IOS = 64
 #: No read, and no distance, is longer than this part of the pool.
 _POOL_PART = 4
-#: What a session may do next: nothing, all pages are taken; ask the pool, see `want`; go on after the page that it has looked at; go on when
-#: the pages of its next read are due.
+#: What a session may do next: nothing, all pages are taken; ask the pool, see `want`; go on after the page that it has
+#: looked at; go on when the pages of its next read are due.
 NO_MORE, WANTS, REFERRED, PACED = range(4)
 #: Bits of the number of a page within a demand, where it is drawn.
 _PAGE_BITS = 24
@@ -65,7 +69,9 @@ def pages_of(d: Database, place: int) -> int:
 
 @kernel
 def page_in(d: Database, place: int, counter: int, number: int) -> int:
-    """Return a page that a demand goes through: the next ones of a scan; of rows anywhere one page of each part of the heap."""
+    """Return a page that a demand goes through: the next ones of a scan; of rows anywhere one page of each part of the
+    heap.
+    """
     demand = d.demands[place]
     table = demand["table"]
     whole = heap_pages(d, table)
@@ -108,7 +114,8 @@ def close_stream(d: Database, session: int) -> None:
 
 @kernel
 def take_page(d: Database, session: int, leader: int, place: int, counter: int, now: int) -> int:
-    """Let a session go on: with the rows of the page in hand, or to the next page; *counter* names the demand among all that draw pages.
+    """Let a session go on: with the rows of the page in hand, or to the next page; *counter* names the demand among all
+    that draw pages.
 
     Returns NO_MORE, WANTS, REFERRED or PACED.
     """
@@ -158,7 +165,9 @@ def _pages_read(d: Database, session: int, place: int) -> int:
 
 @kernel
 def _touch(d: Database, session: int, page: int, now: int) -> bool:
-    """Refer to a page ahead, if it is there: that it is taken later is no other use, as who reads ahead keeps it pinned."""
+    """Refer to a page ahead, if it is there: that it is taken later is no other use, as who reads ahead keeps it
+    pinned.
+    """
     if d.sessions[session]["ring"] != NO_RING:
         return touch_in_ring(d, page, now)
     return touch(d, page, now)

@@ -1,8 +1,9 @@
-"""Processes that read ahead for the sessions, as a station (PostgreSQL 18, io_method = worker: storage/aio/method_worker.c).
+"""Processes that read ahead for the sessions, as a station (PostgreSQL 18, io_method = worker:
+storage/aio/method_worker.c).
 
-Each reads one run of pages at a time: it uses CPU, which holds up no session, then waits for the device. So no more reads ahead are under way than
-there are such processes, however many the sessions have asked for. What they are to read waits in a queue of 64; whoever finds it full
-reads by itself.
+Each reads one run of pages at a time: it uses CPU, which holds up no session, then waits for the device. So no more
+reads ahead are under way than there are such processes, however many the sessions have asked for. What they are to read
+waits in a queue of 64; whoever finds it full reads by itself.
 """
 
 from tiersim.devices import queue

@@ -1,15 +1,16 @@
 """Rings of frames: who reads many pages once uses a few frames again and again, and leaves the rest of the pool alone.
 
-PostgreSQL: storage/freelist.c, GetAccessStrategy and GetBufferFromRing. A ring grows by frames that the pool gives up for it; when it is full
-its oldest frame is used again, unless somebody else has used the page meanwhile: then the frame stays in the pool and the ring gets
-another. Each session has one ring, empty until it is used.
+PostgreSQL: storage/freelist.c, GetAccessStrategy and GetBufferFromRing. A ring grows by frames that the pool gives up
+for it; when it is full its oldest frame is used again, unless somebody else has used the page meanwhile: then the frame
+stays in the pool and the ring gets another. Each session has one ring, empty until it is used.
 """
 
 from tiersim.kernel import kernel
 from tiersim.simulator.database.database_state import VALID, Database
 from tiersim.simulator.database.frame_lists import _push, _unlink
 
-#: Size of a ring of a bulk read (freelist.c, GetAccessStrategy). PostgreSQL 18 adds io_combine_limit x effective_io_concurrency pages.
+#: Size of a ring of a bulk read (freelist.c, GetAccessStrategy). PostgreSQL 18 adds io_combine_limit x
+#: effective_io_concurrency pages.
 RING_BYTES = 256 << 10
 #: A ring takes no more than this part of the pool.
 _POOL_PART = 8
@@ -30,9 +31,11 @@ def scans_in_ring(d: Database, pages: int) -> bool:
 
 @kernel
 def choose(d: Database, session: int) -> int:
-    """Take the oldest frame out of a session's ring and return it if it may be used again; -1: the pool has to give one.
+    """Take the oldest frame out of a session's ring and return it if it may be used again; -1: the pool has to give
+    one.
 
-    A frame stays in the pool when somebody else used its page (a count above 1), and when its page was changed: its log may not be flushed (bufmgr.c, StrategyRejectBuffer). How far the log is flushed is not compared.
+    A frame stays in the pool when somebody else used its page (a count above 1), and when its page was changed: its log
+    may not be flushed (bufmgr.c, StrategyRejectBuffer). How far the log is flushed is not compared.
     """
     if d.ring_length[session] == 0 or d.ring_length[session] < d.ring_pages[d.sessions[session]["ring"]]:
         return -1

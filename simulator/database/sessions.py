@@ -1,8 +1,9 @@
 """What a session does next: it starts a statement, uses CPU, waits for a page or a row, makes its log durable, thinks.
 
-Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it has to wait for
-comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or leaves a request in ``asked``, or
-waits for another session, which calls it (:func:`tiersim.simulator.database.locks.call`).
+Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it
+has to wait for comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or
+leaves a request in ``asked``, or waits for another session, which calls it
+(:func:`tiersim.simulator.database.locks.call`).
 """
 
 import numpy as np
@@ -76,7 +77,9 @@ _MOST_DEMANDS = 256
 
 @kernel
 def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
-    """Let a session go on: returns ASKS, OVER, or when to call again; those in ``called`` go on at this instant, too."""
+    """Let a session go on: returns ASKS, OVER, or when to call again; those in ``called`` go on at
+    this instant, too.
+    """
     d.called[0] = 0
     s = d.sessions[session]
     if s["phase"] == RUNNING:
@@ -315,7 +318,9 @@ def _go_through(d: Database, session: int, leader: int, place: int, now: int) ->
 
 @kernel
 def _leaves_scan(d: Database, session: int, leader: int, now: int) -> bool:
-    """A session has gone through its part of a scan that several share; tell whether it rests now, or is a leader that goes on."""
+    """A session has gone through its part of a scan that several share; tell whether it rests now, or is a leader that
+    goes on.
+    """
     s = d.sessions[leader]
     if session == leader:
         if d.read_streams[leader]["first_helper"] > 0:
@@ -363,7 +368,9 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
 
 @kernel
 def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
-    """Change the heap's page of the row that the session has locked; it may have left the pool while the session waited for the lock."""
+    """Change the heap's page of the row that the session has locked; it may have left the pool while the session waited
+    for the lock.
+    """
     s = d.sessions[session]
     demand = d.demands[place]
     table = demand["table"]
@@ -415,7 +422,8 @@ def _ask_pool(d: Database, session: int) -> int:
 
 @kernel
 def _ramped_up(d: Database, page: int) -> tuple[int, int]:
-    """Return first page and number of what is read for one page: an aligned block of its level while that finds unused frames.
+    """Return first page and number of what is read for one page: an aligned block of its level while that finds unused
+    frames.
 
     SQL Server's pool fills so, by 64 KiB (Microsoft, memory management architecture guide).
     """

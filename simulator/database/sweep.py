@@ -1,4 +1,5 @@
-"""PostgreSQL's sweep: a page has a usage count, the hand takes one from each that it passes, a page without any has to go.
+"""PostgreSQL's sweep: a page has a usage count, the hand takes one from each that it passes, a page without any has to
+go.
 
 storage/freelist.c, StrategyGetBuffer; storage/bufmgr.c, PinBuffer.
 """

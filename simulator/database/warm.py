@@ -1,9 +1,10 @@
 """A pool as a server has it that has been running for long: filled by the statements of the database, without time.
 
-Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that the run does not
-draw. What is missed comes at once; pages are changed and counted as used, and are clean again only after they have gone: checkpoints
-and the background writer do not run meanwhile. Lookups fill the pool, and scans that are not through a ring. The operating system's page cache is filled by what the pool misses and
-by the changed pages that it gives up, and holds them clean.
+Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that
+the run does not draw. What is missed comes at once; pages are changed and counted as used, and are clean again only
+after they have gone: checkpoints and the background writer do not run meanwhile. Lookups fill the pool, and scans that
+are not through a ring. The operating system's page cache is filled by what the pool misses and by the changed pages
+that it gives up, and holds them clean.
 """
 
 from typing import NamedTuple
@@ -38,10 +39,11 @@ from tiersim.simulator.database.rings import scans_in_ring
 
 #: Rows are drawn for entities that no session draws for.
 _ENTITY = 1 << 33
-#: The first window has so many references, or one for each frame if those are more; every other is twice as long as the one before.
+#: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
+#: one before.
 _LEAST_REFERENCES = 16_384
-#: A window's misses have fallen when there are fewer than in the one before by more than this part and more than so many standard
-#: deviations of their difference, taken as counts that know nothing of each other.
+#: A window's misses have fallen when there are fewer than in the one before by more than this part and more than so
+#: many standard deviations of their difference, taken as counts that know nothing of each other.
 _FALL, _DEVIATIONS = 0.01, 2.0
 #: Places in what `walk` has counted.
 _TRANSACTIONS, _REFERENCES, _READ = range(3)
@@ -126,7 +128,9 @@ def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: in
 
 @table_set
 class Transactions(NamedTuple):
-    """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first, and which of all that are planned."""
+    """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first,
+    and which of all that are planned.
+    """
 
     begins: NDArray[np.int64]  # (transactions + 1,)
     first: NDArray[np.int64]  # (sessions + 1,)
@@ -135,7 +139,9 @@ class Transactions(NamedTuple):
 
 @kernel
 def _there(transactions: Transactions, planned: int) -> int:
-    """Return which transaction is one of all that are planned: a session goes through those that it has again and again."""
+    """Return which transaction is one of all that are planned: a session goes through those that it has again and
+    again.
+    """
     session, behind = 0, len(transactions.first) - 1
     while behind - session > 1:
         middle = (session + behind) // 2
@@ -196,9 +202,9 @@ def warm(
 ) -> Warmed:
     """Fill the pool of a database that has not run yet, and the page cache of its *plant* if that is given.
 
-    Ends when both are full and a window of references misses no fewer pages than the window before, which was half as long; or, not
-    stationary, when the next window would lead beyond *most_references*. Transactions are *transaction_ns* apart, which LRU-2 looks at.
-    What there is room for as a whole is there as a whole.
+    Ends when both are full and a window of references misses no fewer pages than the window before, which was half as
+    long; or, not stationary, when the next window would lead beyond *most_references*. Transactions are
+    *transaction_ns* apart, which LRU-2 looks at. What there is room for as a whole is there as a whole.
     """
     p = PlantBuilder(0).build(1) if plant is None else plant
     if plant is None:
@@ -238,7 +244,9 @@ def _is_full(p: Plant, d: Database) -> bool:
 
 
 def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> None:
-    """Fill *frames* frames of the pool of a database that has not run yet, or as many as that number of references do."""
+    """Fill *frames* frames of the pool of a database that has not run yet, or as many as that
+    number of references do.
+    """
     d, p = d._replace(page_cache=d.page_cache[:0]), PlantBuilder(0).build(1)
     transactions = _transactions(d)
     counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)

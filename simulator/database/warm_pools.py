@@ -1,4 +1,6 @@
-"""Pools that were filled once, for databases that begin alike: scenarios that differ in devices alone are filled by the same statements."""
+"""Pools that were filled once, for databases that begin alike: scenarios that differ in devices alone are filled by the
+same statements.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -16,8 +18,20 @@ _ASKED = (
     "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
 )  # fmt: skip
 _HELD = (
-    "frame_of", "page_of", "state", "used", "dirty", "chain", "newer", "older", "times_ns", "heap", "heap_ns", "heap_place", "placed",
-)  # fmt: skip
+    "frame_of",
+    "page_of",
+    "state",
+    "used",
+    "dirty",
+    "chain",
+    "newer",
+    "older",
+    "times_ns",
+    "heap",
+    "heap_ns",
+    "heap_place",
+    "placed",
+)
 
 
 class WarmPools:
@@ -31,7 +45,9 @@ class WarmPools:
         self._held: dict[str, NDArray[np.generic]] = {}
 
     def fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
-        """Fill the pool of *d*, by *warm* if the last one was another; what is filled besides a pool is never remembered."""
+        """Fill the pool of *d*, by *warm* if the last one was another; what is filled besides a pool is never
+        remembered.
+        """
         if d.page_cache.size or d.extension_page.size:
             return warm()
         with self._lock:

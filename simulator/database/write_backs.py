@@ -1,7 +1,7 @@
 """Pages that a writer has handed to the page cache, and asks it to write back when there are enough of them.
 
-PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): neighbours go together. The checkpointer has such a
-list, and the background writer. With direct IO there is nothing to write back.
+PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): neighbours go together.
+The checkpointer has such a list, and the background writer. With direct IO there is nothing to write back.
 """
 
 from tiersim.devices.children import add_child
@@ -10,7 +10,8 @@ from tiersim.kernel import kernel
 from tiersim.simulator.database.database_state import FILL, Database
 from tiersim.simulator.database.pages import file_of
 
-#: Places in ``write_backs``: whose list it is. The first entry of a list says how many there are, the second after how many they are handed on; 0: never.
+#: Places in ``write_backs``: whose list it is. The first entry of a list says how many there are, the second after how
+#: many they are handed on; 0: never.
 BY_CHECKPOINTER, BY_WRITER = range(2)
 _COUNT, _ENOUGH, _FIRST = range(3)
 #: Pages whose writing back is asked for together are at most so many (checkpoint_flush_after is at most 2 MiB).

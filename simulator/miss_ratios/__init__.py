@@ -1,8 +1,8 @@
 """Miss-ratio curves: which share of references misses in a cache of each size, from one pass over them.
 
-LRU exactly, by stack distances (`ExactCurve`), or from samples of the pages (`Shards`); any other policy by simulating it at each size, on
-samples of the pages in caches as much smaller (`Simulated`). References come in blocks of keys, int64 numbers that name pages, and of classes, small
-codes of who asks for them, whose curves are told apart.
+LRU exactly, by stack distances (`ExactCurve`), or from samples of the pages (`Shards`); any other policy by simulating
+it at each size, on samples of the pages in caches as much smaller (`Simulated`). References come in blocks of keys,
+int64 numbers that name pages, and of classes, small codes of who asks for them, whose curves are told apart.
 """
 
 from tiersim.simulator.miss_ratios.counts import Counts, Curve, curve_of, size_grid

@@ -13,7 +13,8 @@ _LARGEST_OCTAVE = 50
 
 
 def size_grid(asked: Iterable[int] = (), *, steps: int = 8) -> Sizes:
-    """Return sizes in pages, ascending: every one up to *steps*, *steps* in each doubling from there on, and those *asked* for.
+    """Return sizes in pages, ascending: every one up to *steps*, *steps* in each doubling from there on, and those
+    *asked* for.
 
     *steps* is a power of two.
     """
@@ -33,7 +34,9 @@ MOST_SAMPLES = len(_STUDENT) + 1
 
 @dataclass(frozen=True)
 class Counts:
-    """Hits by size and class, of each of several samples of the pages in units of all references; exact where the only sample is the whole."""
+    """Hits by size and class, of each of several samples of the pages in units of all references; exact where the only
+    sample is the whole.
+    """
 
     sizes: Sizes  # (points,), pages
     references: NDArray[np.int64]  # (classes,): all that there were
@@ -46,9 +49,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Curve:
-    """Which share of references misses at each size; *error* is the half-width of an 80 % interval, NaN where it is not known.
+    """Which share of references misses at each size; *error* is the half-width of an 80 % interval, NaN where it is not
+    known.
 
-    ``plain`` are the misses of the samples by their own references, ``miss_ratio`` by as many references as they ought to have.
+    ``plain`` are the misses of the samples by their own references, ``miss_ratio`` by as many references as they ought
+    to have.
     """
 
     sizes: Sizes
@@ -62,9 +67,10 @@ class Curve:
 def curve_of(counts: Counts, classes: Sequence[int] | None = None) -> Curve:
     """Return the curve of *classes* together, of all by default; NaN throughout where they have no references.
 
-    A sample of pages that happens to hold a hot one too many has too many references. They all hit, so misses are divided by the references that the
-    sample ought to have, which is known (SHARDS-adj: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015). Where pages are asked for alike, as by scans,
-    it is the other way round: misses grow with the sample, and dividing by its own references (``plain``) is closer.
+    A sample of pages that happens to hold a hot one too many has too many references. They all hit, so misses are
+    divided by the references that the sample ought to have, which is known (SHARDS-adj: Waldspurger, Park, Garthwaite,
+    Ahmad, FAST 2015). Where pages are asked for alike, as by scans, it is the other way round: misses grow with the
+    sample, and dividing by its own references (``plain``) is closer.
     """
     chosen = np.arange(len(counts.references)) if classes is None else np.array(classes, np.int64)
     references = int(counts.references[chosen].sum())

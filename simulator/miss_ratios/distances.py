@@ -1,10 +1,15 @@
 """LRU stack distances, one reference after the other, in memory that grows with the pages and not with the references.
 
-A reference at distance d hits in every LRU cache of d pages or more, and misses in smaller ones (Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9,
-1970). The distance is the number of distinct pages since the last reference to the same one, that one included: of the positions of references those bits
-are set that are the last of their page (Bennett and Kruskal, IBM J. Res. Dev. 19, 1975), and counted from there on: word by word within a block of 512
-positions, and beyond it from suffix sums over blocks, groups of 64 blocks, and sections of 32 groups. A reference that is not the last of its page any more
-takes one off the sums before its block, a whole row at a time; what the newest block holds is added when it is full. When no position is left, the
+A reference at distance d hits in every LRU cache of d pages or more, and misses in smaller ones (Mattson, Gecsei,
+Slutz, Traiger, IBM Systems Journal 9,
+1970). The distance is the number of distinct pages since the last reference to the same one, that one included: of the
+positions of references those bits
+are set that are the last of their page (Bennett and Kruskal, IBM J. Res. Dev. 19, 1975), and counted from there on:
+word by word within a block of 512
+positions, and beyond it from suffix sums over blocks, groups of 64 blocks, and sections of 32 groups. A reference that
+is not the last of its page any more
+takes one off the sums before its block, a whole row at a time; what the newest block holds is added when it is full.
+When no position is left, the
 positions that are set are numbered anew in their order.
 """
 
@@ -55,7 +60,8 @@ _BEFORE_IN_SECTION = np.tri(_SECTION, k=-1, dtype=np.int32)
 
 @table_set
 class Stack(NamedTuple):
-    """Positions of last references; sums are of the bits behind a block in its group, behind a group in its section, and behind a section.
+    """Positions of last references; sums are of the bits behind a block in its group, behind a group in its section,
+    and behind a section.
 
     The sums leave out the newest block.
     """
@@ -68,7 +74,9 @@ class Stack(NamedTuple):
 
 @kernel
 def _take(stack: Stack, then: int, newest: int) -> tuple[int, int]:
-    """Clear a position that is set; returns how many behind it are, without those of the newest block if it is of another, and 1 if it is of that."""
+    """Clear a position that is set; returns how many behind it are, without those of the newest block if it is of
+    another, and 1 if it is of that.
+    """
     block, word, bit = then >> 9, then >> 6 & 7, then & 63
     count = count_bits(stack.words[block, word] & _BEHIND[bit])
     stack.words[block, word] ^= _BIT[bit]
@@ -110,7 +118,8 @@ def measure_distances(
 ) -> tuple[int, int, int]:
     """Write the distances of *pages*, from the *first* on, until no position is left.
 
-    *last* has the position of the last reference to each page; the next is *position*, in a block that holds *newest* pages.
+    *last* has the position of the last reference to each page; the next is *position*, in a block that holds *newest*
+    pages.
     Returns at which page it stopped, and these two.
     """
     positions = stack.words.size * 64
@@ -146,13 +155,15 @@ class StackDistances:
         self._begin()
 
     def add(self, pages: Pages, count: int) -> Pages:
-        """Return the distance of each reference in turn, FIRST where there was none to its page; *count* pages are known by now.
+        """Return the distance of each reference in turn, FIRST where there was none to its page; *count* pages are
+        known by now.
 
         Raises TraceError when these are more than can be told apart.
         """
         if count > MOST_PAGES:
             raise TraceError(
-                f"more than {MOST_PAGES:,} pages are asked for, which distances are not counted of one by one; take a sample of them (--sample 0.01)"
+                f"more than {MOST_PAGES:,} pages are asked for, which distances are not counted of one by one; take a"
+                " sample of them (--sample 0.01)"
             )
         if count > len(self._last):
             more = np.full(max(count, 2 * len(self._last)) - len(self._last), _NEVER, np.int32)

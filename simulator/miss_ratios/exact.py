@@ -9,7 +9,9 @@ from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers
 
 
 class ExactCurve:
-    """Counts the hits of LRU caches of all *sizes* in one pass; memory grows with the distinct pages, some 60 bytes for each."""
+    """Counts the hits of LRU caches of all *sizes* in one pass; memory grows with the distinct pages, some 60 bytes for
+    each.
+    """
 
     def __init__(self, sizes: Sizes) -> None:
         """Begin with empty caches."""

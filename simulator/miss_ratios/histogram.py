@@ -19,7 +19,9 @@ def count_distances(distances: Pages, classes: Classes, bin_of: Pages, counts: N
 
 
 class DistanceHistogram:
-    """Bin 0 counts first references, bin i the distances that hit in a cache of ``sizes[i - 1]`` pages and in no smaller one of the grid."""
+    """Bin 0 counts first references, bin i the distances that hit in a cache of ``sizes[i - 1]`` pages and in no
+    smaller one of the grid.
+    """
 
     def __init__(self, sizes: Sizes) -> None:
         """Begin with no class and no distance."""

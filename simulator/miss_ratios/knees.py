@@ -5,16 +5,17 @@ from numpy.typing import NDArray
 
 #: The curve is looked at in so many even steps, up to the size that holds every page.
 _STEPS = 400
-#: A knee stands out if the curve falls behind the line from corner to corner by so many steps after it: Kneedle's sensitivity S. The paper's 1 takes
-#: the noise of samples for knees.
+#: A knee stands out if the curve falls behind the line from corner to corner by so many steps after it: Kneedle's
+#: sensitivity S. The paper's 1 takes the noise of samples for knees.
 _SENSITIVITY = 8
 
 
 def knees(sizes: NDArray[np.int64], miss_ratio: NDArray[np.float64]) -> list[int]:
-    """Return the sizes at which a falling curve bends most, ascending: Kneedle (Satopää, Albrecht, Irwin, Raghavan, ICDCS workshops 2011).
+    """Return the sizes at which a falling curve bends most, ascending: Kneedle (Satopää, Albrecht, Irwin, Raghavan,
+    ICDCS workshops 2011).
 
-    Sizes and ratios are scaled to 0 … 1; the hits less the size, both scaled, have a local maximum at a knee, and fall by the sensitivity
-    times the mean step before they have another one.
+    Sizes and ratios are scaled to 0 … 1; the hits less the size, both scaled, have a local maximum at a knee, and fall
+    by the sensitivity times the mean step before they have another one.
     """
     if len(sizes) < 2 or not miss_ratio[0] > miss_ratio[-1]:
         return []

@@ -10,10 +10,12 @@ Pages = NDArray[np.int32]
 
 _EMPTY = -1
 _FEWEST_SLOTS = 1 << 10
-#: Slots for each page at least: with linear probing a table that is half full takes 1.5 probes to find a page (Knuth, TAOCP 3, 6.4).
+#: Slots for each page at least: with linear probing a table that is half full takes 1.5 probes to find a page (Knuth,
+#: TAOCP 3, 6.4).
 _SLOTS_PER_PAGE = 2
 _LOW = 0xFFFF_FFFF
-#: Multipliers of both halves of a key: 2^32 less the golden section of it (Knuth, TAOCP 3, 6.4), and one of `random_numbers`; no product exceeds 2^63.
+#: Multipliers of both halves of a key: 2^32 less the golden section of it (Knuth, TAOCP 3, 6.4), and one of
+#: `random_numbers`; no product exceeds 2^63.
 _GOLDEN, _OTHER = 0x61C88647, 0x735A2D97
 
 

@@ -1,4 +1,6 @@
-"""Samples of pages by a hash of their keys, so that all references to a page are in the sample or none is; several samples share no page."""
+"""Samples of pages by a hash of their keys, so that all references to a page are in the sample or none is; several
+samples share no page.
+"""
 
 from typing import NamedTuple
 
@@ -12,7 +14,8 @@ from tiersim.simulator.miss_ratios.counts import MOST_SAMPLES
 from tiersim.simulator.miss_ratios.numbering import Keys
 
 _WORD, _LOW = 1 << 32, 0xFFFF_FFFF
-#: The golden section of 2^32: seeds next to each other differ in all bits, so that page numbers next to each other do not only change places.
+#: The golden section of 2^32: seeds next to each other differ in all bits, so that page numbers next to each other do
+#: not only change places.
 _GOLDEN = 0x9E3779B9
 
 
@@ -35,7 +38,9 @@ class Hits(NamedTuple):
 
 @kernel(vectorized=True)
 def choose(keys: Keys, seed: int, samples: int, thresholds: NDArray[np.int64], hits: Hits) -> int:
-    """Write down the references to pages whose hash is below the threshold of its sample; returns how many these are."""
+    """Write down the references to pages whose hash is below the threshold of its sample; returns
+    how many these are.
+    """
     count = 0
     for place in range(len(keys)):
         key = keys[place]
@@ -52,7 +57,9 @@ class Sampler:
     """Chooses references of *samples* disjoint samples, each of a share *rate* of the pages."""
 
     def __init__(self, rate: float, samples: int, seed: int) -> None:
-        """Fewer samples are made of a rate that leaves no room for so many; raises ScenarioError for one that is no share."""
+        """Fewer samples are made of a rate that leaves no room for so many; raises ScenarioError for one that is no
+        share.
+        """
         if not 0 < rate <= 1:
             raise ScenarioError(f"{rate:g} is no share of the pages; take a sample between 0 and 1, such as 0.01")
         self.samples = max(min(samples, MOST_SAMPLES, int(1 / rate + 1e-9)), 1)

@@ -1,8 +1,10 @@
-"""SHARDS: LRU's curve from samples of the pages (Waldspurger, Park, Garthwaite, Ahmad, Efficient MRC construction with SHARDS, FAST 2015).
+"""SHARDS: LRU's curve from samples of the pages (Waldspurger, Park, Garthwaite, Ahmad, Efficient MRC construction with
+SHARDS, FAST 2015).
 
-Between two references to a page of the sample lie as many pages of the sample as its share of all pages, so a distance in it stands for one that is as
-much longer, and each reference for as many. With a share that is fixed, memory grows with the pages of the trace; with a number of pages that is fixed, those of
-the highest hashes leave the sample when it gets more, and its share shrinks.
+Between two references to a page of the sample lie as many pages of the sample as its share of all pages, so a distance
+in it stands for one that is as much longer, and each reference for as many. With a share that is fixed, memory grows
+with the pages of the trace; with a number of pages that is fixed, those of the highest hashes leave the sample when it
+gets more, and its share shrinks.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +40,9 @@ class Shards:
         seed: int = 1,
         workers: int = 1,
     ) -> None:
-        """Take samples of a share *rate* of the pages each, or of *most_pages* pages at most; raises ScenarioError when these are none."""
+        """Take samples of a share *rate* of the pages each, or of *most_pages* pages at most; raises ScenarioError when
+        these are none.
+        """
         if most_pages is not None and most_pages < FEWEST_PAGES:
             raise ScenarioError(f"a sample of {most_pages:,} pages says nothing; take {FEWEST_PAGES} or more")
         self._sizes = sizes

@@ -15,8 +15,8 @@ from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers, Pages
 from tiersim.simulator.miss_ratios.samples import Sampler
 from tiersim.simulator.policies import misses
 
-#: Samples that have more than this part of the pages together are no cheaper, by much, than all of them, and worse: a small cache need not
-#: do what a large one does.
+#: Samples that have more than this part of the pages together are no cheaper, by much, than all of them, and worse: a
+#: small cache need not do what a large one does.
 MOST_IN_SAMPLES = 0.5
 
 

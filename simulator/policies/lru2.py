@@ -50,7 +50,9 @@ def _rise(state: State, slot: int) -> None:
 
 @kernel
 def _evict(state: State, size: int, now: int, correlated: int) -> None:
-    """Take the oldest page that was not touched within the correlated period out of the heap; the oldest if all were."""
+    """Take the oldest page that was not touched within the correlated period out of the heap; the
+    oldest if all were.
+    """
     heap = size
     while heap > 0 and now - state.times[_TOUCHED, state.frames[0]] <= correlated:
         heap -= 1  # set aside behind the heap
@@ -76,9 +78,9 @@ def _evict(state: State, size: int, now: int, correlated: int) -> None:
 def lru2_misses(pages: Pages, capacity: int, state: State, correlated: int, retained: int) -> int:
     """O'Neil, O'Neil, Weikum: LRU-K (SIGMOD 1993), figure 2.1, K = 2; periods in references.
 
-    References of a page within *correlated* of the one before are one; a page that left is remembered for *retained* references
-    after its last. Ties (pages seen once) go by the last reference. If all pages were touched within the correlated
-    period, the oldest goes.
+    References of a page within *correlated* of the one before are one; a page that left is remembered for *retained*
+    references after its last. Ties (pages seen once) go by the last reference. If all pages were touched within the
+    correlated period, the oldest goes.
     """
     size, missed = 0, 0
     times = state.times

@@ -29,11 +29,12 @@ def _balance(state: State, count: int, old_percent: int) -> None:
 
 @kernel
 def midpoint_misses(pages: Pages, capacity: int, state: State, old_percent: int, old_references: int) -> int:
-    """Insert at the midpoint; an old page becomes young when it is asked for *old_references* or more after the first time.
+    """Insert at the midpoint; an old page becomes young when it is asked for *old_references* or more after the first
+    time.
 
-    A young page moves to the head only when more than a quarter of the young part was evicted since it last did (InnoDB:
-    buf0lru.cc, buf0buf.ic; innodb_old_blocks_pct 37, innodb_old_blocks_time, here in references). Without InnoDB's tolerance of
-    20 pages around the midpoint.
+    A young page moves to the head only when more than a quarter of the young part was evicted since it last did
+    (InnoDB: buf0lru.cc, buf0buf.ic; innodb_old_blocks_pct 37, innodb_old_blocks_time, here in references). Without
+    InnoDB's tolerance of 20 pages around the midpoint.
     """
     count, missed, evicted = len(state.where), 0, 0
     still = capacity * (100 - old_percent) // 400

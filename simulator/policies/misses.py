@@ -17,8 +17,8 @@ from tiersim.simulator.policies.simple import Pages, clock_misses, fifo_misses, 
 _OLD_PERCENT = 37
 _FOR_EVER = 1 << 62
 
-#: Policies by name; what they are called with besides pages, capacity and state: clock with a bit, and with three bits of which
-#: a page begins with one; PostgreSQL's sweep; LRU-2 without a correlated period that forgets nothing.
+#: Policies by name; what they are called with besides pages, capacity and state: clock with a bit, and with three bits
+#: of which a page begins with one; PostgreSQL's sweep; LRU-2 without a correlated period that forgets nothing.
 _RUN: dict[str, tuple[Callable[..., int], tuple[int, ...]]] = {
     "fifo": (fifo_misses, ()),
     "clock": (clock_misses, (0, 1)),
@@ -48,9 +48,12 @@ def numbered(references: NDArray[Any]) -> tuple[Pages, int]:
 def misses(policy: str, pages: Pages, distinct: int, capacity: int, *parameters: int) -> int:
     """Count the misses of a cache of *capacity* pages that is empty at first.
 
-    *pages* are numbers below *distinct* (:func:`numbered`); *distinct* of the misses are compulsory, however large the cache.
-    *parameters* replace those that a policy has by default: of ``lru-2`` the correlated and the retained period, of ``midpoint``
-    the percentage of old pages and after how many references one may become young. Raises ScenarioError for a policy that
+    *pages* are numbers below *distinct* (:func:`numbered`); *distinct* of the misses are compulsory, however large the
+    cache.
+    *parameters* replace those that a policy has by default: of ``lru-2`` the correlated and the retained period, of
+    ``midpoint``
+    the percentage of old pages and after how many references one may become young. Raises ScenarioError for a policy
+    that
     is not known, or a cache of no pages.
     """
     if policy not in _RUN:

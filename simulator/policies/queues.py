@@ -15,7 +15,9 @@ _MOST_USED, _ENOUGH_USED = 3, 2
 
 @kernel
 def two_queue_misses(pages: Pages, capacity: int, state: State) -> int:
-    """Johnson & Shasha, 2Q (VLDB 1994), full version: Kin a quarter of the cache, Kout half as many ghosts as it has pages."""
+    """Johnson & Shasha, 2Q (VLDB 1994), full version: Kin a quarter of the cache, Kout half as many ghosts as it has
+    pages.
+    """
     count, missed = len(state.where), 0
     most_in, most_out = capacity // 4, capacity // 2
     for reference in range(pages.size):
@@ -45,7 +47,9 @@ def two_queue_misses(pages: Pages, capacity: int, state: State) -> int:
 
 @kernel
 def arc_misses(pages: Pages, capacity: int, state: State) -> int:
-    """Megiddo & Modha, ARC (FAST 2003), figure 4; the target of the list of pages seen once moves by ratios that are not rounded."""
+    """Megiddo & Modha, ARC (FAST 2003), figure 4; the target of the list of pages seen once moves by ratios that are
+    not rounded.
+    """
     count, missed, target = len(state.where), 0, 0.0
     lengths = state.lengths
     for reference in range(pages.size):

@@ -47,8 +47,8 @@ def _enter_clock(state: State, page: int, hand: int, first: int) -> int:
 def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: int) -> int:
     """Evict the first page under the hand whose usage count is 0; others lose one as the hand passes.
 
-    A page begins with a count of *first*, and each hit adds one up to *most*: 0 and 1 are the clock with a reference bit,
-    1 and 5 PostgreSQL's sweep (BM_MAX_USAGE_COUNT in storage/buf_internals.h).
+    A page begins with a count of *first*, and each hit adds one up to *most*: 0 and 1 are the clock with a reference
+    bit, 1 and 5 PostgreSQL's sweep (BM_MAX_USAGE_COUNT in storage/buf_internals.h).
     """
     hand, missed = 0, 0
     for reference in range(pages.size):
@@ -84,7 +84,8 @@ def lru_misses(pages: Pages, capacity: int, state: State) -> int:
 
 @kernel
 def sieve_misses(pages: Pages, capacity: int, state: State) -> int:
-    """Evict the first page that was not hit since the hand passed it; the hand goes from tail to head, pages stay in place.
+    """Evict the first page that was not hit since the hand passed it; the hand goes from tail to head, pages stay in
+    place.
 
     Zhang et al., SIEVE is simpler than LRU, NSDI 2024.
     """

@@ -1,8 +1,9 @@
 """The specification: one SimPy process per actor, readable from top to bottom, slow.
 
 An actor is the stream of arrivals, a station, or a stream whose commands wait for others. A station waits to be called,
-then starts whatever its device chooses; each service is an event whose end finishes the request, which may make children
-at other stations. Anybody's device in plain Python can stand in for a station: it has the methods of :class:`Device`.
+then starts whatever its device chooses; each service is an event whose end finishes the request, which may make
+children at other stations. Anybody's device in plain Python can stand in for a station: it has the methods of
+:class:`Device`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -84,7 +85,9 @@ class Device(Protocol):
         """End the service of a request; returns its children, if there are any."""
 
     def resume(self, slot: int, now: int) -> Sequence[Part]:
-        """All children of a request are done: returns more of them; none (unless a device says otherwise): it leaves."""
+        """All children of a request are done: returns more of them; none (unless a device says
+        otherwise): it leaves.
+        """
         return ()
 
 
@@ -127,8 +130,8 @@ class ReferenceEngine:
         streams: Streams | None = None,
         database: Database | None = None,
     ) -> None:
-        """Prepare a run of *blocks*, or of *streams* or a *database* in their place; *devices* gives stations that a device
-        in plain Python stands in for.
+        """Prepare a run of *blocks*, or of *streams* or a *database* in their place; *devices* gives stations that a
+        device in plain Python stands in for.
         """
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics

@@ -1,7 +1,7 @@
 """Checksums of a folder's files, kept in the JSON document that is written last and covers itself, too.
 
-The document has a key ``checksums``: ``files``, the SHA-256 of each other file by its path, and ``self``, that of the document with 64
-zeros in place of this one.
+The document has a key ``checksums``: ``files``, the SHA-256 of each other file by its path, and ``self``, that of the
+document with 64 zeros in place of this one.
 """
 
 import hashlib
@@ -40,7 +40,9 @@ def sealed(document: Mapping[str, Any], checksums: Mapping[str, str]) -> bytes:
 
 
 def sealed_files(text: bytes) -> dict[str, str] | None:
-    """Return the checksums in the *text* of a document, None when it was written without; raises ValueError saying what is wrong with it."""
+    """Return the checksums in the *text* of a document, None when it was written without; raises ValueError saying what
+    is wrong with it.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

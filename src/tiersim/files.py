@@ -1,7 +1,7 @@
 """Files that are whole or not there: write to a temporary name beside the target, fsync, rename.
 
-So a process that is killed, or a computer that stops, leaves what was there before, or what is new, and beside it a hidden
-file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (what was to be replaced).
+So a process that is killed, or a computer that stops, leaves what was there before, or what is new, and beside it a
+hidden file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (what was to be replaced).
 """
 
 import errno
@@ -23,7 +23,8 @@ _CLEANING_UP_S = 2.0
 _REMEDY = "choose a place that exists, is writable and has room"
 #: Ends of the names of what is not, or no longer, in its place.
 PARTIAL, OLD = ".partial", ".old"
-#: linux/fs.h, fcntl.h: fail when the target is there; let both change places; paths are relative to where the process is.
+#: linux/fs.h, fcntl.h: fail when the target is there; let both change places; paths are relative to where the process
+#: is.
 _NO_REPLACE, _EXCHANGE, _HERE = 1, 2, -100
 
 
@@ -67,7 +68,9 @@ def _cannot_be_written(target: Path, error: OSError) -> OutputError:
 
 
 def _is_of_another(error: OSError, target: Path, *beside: Path) -> bool:
-    """Whether an error names a file that is neither *target* nor one of its folder, nor one *beside* it or in there: one that was read."""
+    """Whether an error names a file that is neither *target* nor one of its folder, nor one *beside* it or in there:
+    one that was read.
+    """
     if not isinstance(error.filename, str | os.PathLike):
         return False
     path = Path(error.filename)
@@ -113,7 +116,9 @@ def _place_new(new: Path, target: Path) -> None:
 
 
 def _replace(new: Path, old: Path, aside: Path) -> None:
-    """Put *new* in the place of *old*. There is always one of them, where both cannot change places for a moment none."""
+    """Put *new* in the place of *old*. There is always one of them, where both cannot change
+    places for a moment none.
+    """
     if not _may_replace(new, old):
         raise OutputError(f"{old}: refusing to replace a file that tiersim did not write; choose another name")
     if old.is_dir():
@@ -166,7 +171,9 @@ def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """Like :func:`whole_file`, for a folder that is made for the block to fill; *force* replaces one with such files."""
+    """Like :func:`whole_file`, for a folder that is made for the block to fill; *force* replaces
+    one with such files.
+    """
     with _place(target, force=force) as partial:
         partial.mkdir()
         yield partial

@@ -18,7 +18,8 @@ def order_by_code(codes: NDArray[Any]) -> NDArray[np.int64]:
 def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each of *codes* (from 0 on) that occurs, ascending, with its rows in their order.
 
-    It takes one sort, however many codes there are: a mask for each would go through all rows as often as there are codes.
+    It takes one sort, however many codes there are: a mask for each would go through all rows as often as there are
+    codes.
 
     >>> [(code, rows.tolist()) for code, rows in rows_of_each(np.array([3, 0, 3]))]
     [(0, [1]), (3, [0, 2])]

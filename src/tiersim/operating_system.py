@@ -1,4 +1,6 @@
-"""What differs between operating systems, in one place: nothing else but the Linux recorders calls what Windows has not."""
+"""What differs between operating systems, in one place: nothing else but the Linux recorders calls what Windows has
+not.
+"""
 
 import os
 import signal
@@ -13,7 +15,9 @@ def processors() -> int:
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping and within the limit; all of the machine's where the system does not say."""
+    """Memory that can be had without swapping and within the limit; all of the machine's where the
+    system does not say.
+    """
     free, most = _free_bytes(), memory_limit_bytes()
     if sys.platform != "linux" or most is None:
         return free
@@ -35,7 +39,8 @@ def memory_limit_bytes() -> int | None:
 def limit_memory(most_bytes: int | None) -> None:
     """Let the system give this process no more than *most_bytes*, or with None what it may have had before.
 
-    What counts is the heap, and all that is private and can be written (RLIMIT_DATA). Raises ValueError where no such limit is known.
+    What counts is the heap, and all that is private and can be written (RLIMIT_DATA). Raises ValueError where no such
+    limit is known.
     """
     if sys.platform != "linux":
         raise ValueError("this system cannot bound the memory of a process; leave it out")
@@ -49,7 +54,8 @@ def _free_bytes() -> int:
     if sys.platform == "win32":
         import ctypes
 
-        # MEMORYSTATUSEX (sysinfoapi.h): its own length and a percentage in one word, ullTotalPhys, ullAvailPhys, five more
+        # MEMORYSTATUSEX (sysinfoapi.h): its own length and a percentage in one word, ullTotalPhys, ullAvailPhys, five
+        # more
         status = (ctypes.c_uint64 * 8)(64)
         if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
             raise ctypes.WinError()
@@ -89,7 +95,9 @@ def sync(path: Path) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Whether nobody but this user may have written a file or folder; Windows, whose home folders are closed to others, is not asked."""
+    """Whether nobody but this user may have written a file or folder; Windows, whose home folders are closed to others,
+    is not asked.
+    """
     if sys.platform == "win32":
         return True
     status = path.stat()
@@ -97,7 +105,9 @@ def is_own(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file for this process alone, until it is closed; raises BlockingIOError when another process has it, else OSError."""
+    """Lock an open file for this process alone, until it is closed; raises BlockingIOError when another process has it,
+    else OSError.
+    """
     if sys.platform == "win32":
         import msvcrt
 

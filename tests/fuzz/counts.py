@@ -25,7 +25,10 @@ class Count:
     def __str__(self) -> str:
         """Return it as a sentence."""
         rate = self.executions / self.cpu_s if self.cpu_s else 0
-        return f"{self.executions:,} damaged files read, {self.refused:,} refused, {self.faults:,} with a fault, {rate:,.0f}/s"
+        return (
+            f"{self.executions:,} damaged files read, {self.refused:,} refused, {self.faults:,} with a fault,"
+            f" {rate:,.0f}/s"
+        )
 
     def add(self, other: "Count") -> None:
         """Add another count."""
@@ -37,7 +40,9 @@ class Noted:
     """Counts the executions of one process, and adds them to a file that others add to as well."""
 
     def __init__(self, version: str, key: str, seed: int, path: Path | None) -> None:
-        """Note executions of *version* of the reader of a format in *path*, a JSON object a line; nowhere without it."""
+        """Note executions of *version* of the reader of a format in *path*, a JSON object a line;
+        nowhere without it.
+        """
         self.total = Count()
         self._facts = {"format": key, "version": version, "seed": seed, "jit": jit_enabled()}
         self._path = path

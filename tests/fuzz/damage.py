@@ -1,4 +1,6 @@
-"""Damage that files come to, and hostile contents: in bytes, in binary numbers, in numbers, fields, lines and words of texts."""
+"""Damage that files come to, and hostile contents: in bytes, in binary numbers, in numbers, fields, lines and words of
+texts.
+"""
 
 import bz2
 import gzip
@@ -13,17 +15,24 @@ LONGEST = 1 << 13
 
 # fmt: off
 _TOKENS = (
-    b"", b"\0", b"\n", b"\r\n", b"\t", b",", b'"', b'""', b"'", b"|", b";", b"=", b"{", b"}", b"[", b"]", b":", b"\\N", b"\\", b"#",
-    b"NaN", b"-Infinity", b"null", b"NULL", b"true", b"(0 rows)\n", b" (3 rows affected)\n", b" ms  plan:\n", b"LOG:  duration: ",
-    b"-[ RECORD 1 ]-\n", b"----+----\n", b"----,----\n", b"\x1f\x8b", b"\xff\xfe", b"\xef\xbb\xbf", b"\x80", b"\xed\xa0\x80",
-    b"2026-02-30 25:61:61", b"1970-01-01 00:00:00+00", b"9999-12-31 23:59:59", b"0001-01-01", b"12/31/2026", b"12:00:01 AM",
-    b"2026-11-22T07:00:00.88+99:99", b"&#0;", b"&b;", b"<![CDATA[", b"]]>", b"<!--", b"<!DOCTYPE x>", b"<?xml?>", b"<a>" * 80,
-    b"exec sp_executesql N'", b"sp_execute 1", b"A" * 300, b"(" * 200, b"[" * 1200, b'{"a":' * 100, b"-" * 80, b"\xd9\xa3", b"\xc2\xb2",
+    b"", b"\0", b"\n", b"\r\n", b"\t", b",", b'"', b'""', b"'", b"|", b";", b"=", b"{", b"}", b"[", b"]",
+    b":", b"\\N", b"\\", b"#",
+    b"NaN", b"-Infinity", b"null", b"NULL", b"true", b"(0 rows)\n", b" (3 rows affected)\n",
+    b" ms  plan:\n", b"LOG:  duration: ",
+    b"-[ RECORD 1 ]-\n", b"----+----\n", b"----,----\n", b"\x1f\x8b", b"\xff\xfe", b"\xef\xbb\xbf", b"\x80",
+    b"\xed\xa0\x80",
+    b"2026-02-30 25:61:61", b"1970-01-01 00:00:00+00", b"9999-12-31 23:59:59", b"0001-01-01", b"12/31/2026",
+    b"12:00:01 AM",
+    b"2026-11-22T07:00:00.88+99:99", b"&#0;", b"&b;", b"<![CDATA[", b"]]>", b"<!--", b"<!DOCTYPE x>",
+    b"<?xml?>", b"<a>" * 80,
+    b"exec sp_executesql N'", b"sp_execute 1", b"A" * 300, b"(" * 200, b"[" * 1200, b'{"a":' * 100,
+    b"-" * 80, b"\xd9\xa3", b"\xc2\xb2",
 )
 _NUMBERS = (
     b"0", b"-1", b"1", b"7", b"255", b"65535", b"65536", b"2147483647", b"2147483648", b"4294967295", b"4294967296",
     b"9007199254740993", b"1152921504606846976", b"4611686018427387904", b"9223372036854775807", b"9223372036854775808",
-    b"-9223372036854775808", b"-9223372036854775809", b"18446744073709551615", b"99999999999999999999999999", b"1e18", b"1e999",
+    b"-9223372036854775808", b"-9223372036854775809", b"18446744073709551615",
+    b"99999999999999999999999999", b"1e18", b"1e999",
     b"-1e999", b"1e-999", b"0.0000000001", b"1.5", b"1,5", b"1_000", b"0x7fffffff", b"007", b"1" * 400, b"1e400000000",
 )
 # fmt: on
@@ -187,6 +196,19 @@ def _word(data: bytes, drawn: Drawn) -> bytes:
 
 
 _KINDS: tuple[Callable[[bytes, Drawn], bytes], ...] = (
-    _replaced, _deleted, _repeated, _bytes_changed, _bit_changed, _cut, _mixed, _integer, _integer, _number, _number, _field, _field,
-    _lines, _word,
-)  # fmt: skip
+    _replaced,
+    _deleted,
+    _repeated,
+    _bytes_changed,
+    _bit_changed,
+    _cut,
+    _mixed,
+    _integer,
+    _integer,
+    _number,
+    _number,
+    _field,
+    _field,
+    _lines,
+    _word,
+)

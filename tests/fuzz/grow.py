@@ -2,8 +2,8 @@
 
     NUMBA_DISABLE_JIT=1 python -m tests.fuzz.grow --format msr --executions 3000 [FILE...]
 
-Begins with what is kept already and with the files that are given, damages them, and keeps what reaches more, made smaller as long as it
-still does. With the JIT off the lines of kernels count, too.
+Begins with what is kept already and with the files that are given, damages them, and keeps what reaches more, made
+smaller as long as it still does. With the JIT off the lines of kernels count, too.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""Lets libFuzzer look for files that reach more of a reader, or fault it (atheris, which ``make .venv/installed-fuzz`` installs; it has wheels for Linux alone).
+"""Lets libFuzzer look for files that reach more of a reader, or fault it (atheris, which ``make .venv/installed-fuzz``
+installs; it has wheels for Linux alone).
 
     NUMBA_DISABLE_JIT=1 python -m tests.fuzz.guided --format msr --executions 100000 --seed 1 --found found/msr
     python -m tests.fuzz.grow --format msr --executions 0 found/msr/*
 
-The first keeps what reaches more, files as they came; the second takes of them what is worth being damaged in every run. Half of the
-changes are those of :mod:`tests.fuzz.damage`, which know the structure of files; the other half are libFuzzer's own.
+The first keeps what reaches more, files as they came; the second takes of them what is worth being damaged in every
+run. Half of the changes are those of :mod:`tests.fuzz.damage`, which know the structure of files; the other half are
+libFuzzer's own.
 """
 
 import argparse

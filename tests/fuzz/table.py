@@ -1,4 +1,6 @@
-"""Sums up what ``python -m tests.fuzz --counts FILE`` noted: ``python -m tests.fuzz.table FILE...`` prints a table in Markdown."""
+"""Sums up what ``python -m tests.fuzz --counts FILE`` noted: ``python -m tests.fuzz.table FILE...`` prints a table in
+Markdown.
+"""
 
 import argparse
 from pathlib import Path
@@ -12,9 +14,14 @@ def row(key: str, found: Summed) -> str:
     target = TARGETS[key.split(" ")[0]]
     now = found.by_version.get(target.version(), Count())
     cells = (
-        f"`{key}`", f"{found.all.executions:,}", f"{now.executions:,}", ", ".join(map(str, sorted(found.seeds))),
-        f"{found.all.refused / max(found.all.executions, 1):.0%}", f"{found.all.executions / max(found.all.cpu_s, 1e-9):,.0f}", str(now.faults),
-    )  # fmt: skip
+        f"`{key}`",
+        f"{found.all.executions:,}",
+        f"{now.executions:,}",
+        ", ".join(map(str, sorted(found.seeds))),
+        f"{found.all.refused / max(found.all.executions, 1):.0%}",
+        f"{found.all.executions / max(found.all.cpu_s, 1e-9):,.0f}",
+        str(now.faults),
+    )
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,4 +1,6 @@
-"""What damaged files are given to: every reader of recordings, and every loader of files that people or tiersim write."""
+"""What damaged files are given to: every reader of recordings, and every loader of files that
+people or tiersim write.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -39,9 +41,9 @@ REFUSALS = (TraceError, ScenarioError)
 class Target(NamedTuple):
     """Something that reads files.
 
-    ``read`` takes a file up to the columns that it holds; ``through`` takes it to a bundle in an empty folder, and everything out
-    of that again. Both may raise what is in REFUSALS, in a sentence that names the file; what ``through`` has written must be
-    readable without that.
+    ``read`` takes a file up to the columns that it holds; ``through`` takes it to a bundle in an empty folder, and
+    everything out of that again. Both may raise what is in REFUSALS, in a sentence that names the file; what
+    ``through`` has written must be readable without that.
     """
 
     read: Callable[[Path], object]
@@ -142,7 +144,9 @@ def _import(key: str, path: Path, folder: Path) -> None:
 
 
 def _in_a_sentence(error: Exception, path: Path) -> None:
-    """Raise AssertionError unless *error* says in one sentence a file, or for each mistake in one, what is wrong with it."""
+    """Raise AssertionError unless *error* says in one sentence a file, or for each mistake in one, what is wrong with
+    it.
+    """
     lines = str(error).split("\n")
     is_one = len(lines) == 1 or isinstance(error, ScenarioError)
     if not is_one or not all(line.startswith(str(path)) for line in lines):

@@ -1,4 +1,6 @@
-"""What a house with rooms has: ``python -m tests.house.rooms`` says how long modules are, which folders write a field, and what kernels are given."""
+"""What a house with rooms has: ``python -m tests.house.rooms`` says how long modules are, which folders write a field,
+and what kernels are given.
+"""
 
 import ast
 import sys
@@ -21,7 +23,6 @@ SHORT = {
     "devices/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
-    "scenarios/calibration/popularity/references.py": "a source of evidence, beside those of servers",
     "scenarios/library/__init__.py": "stands beside the files that it finds",
     "scenarios/model_error.py": "replays, sizing and validation ask it",
     "scenarios/newest.py": "a tool of threads, which knows nothing of scenarios",
@@ -31,7 +32,6 @@ SHORT = {
     "simulator/categories.py": "a numbering that all figures share",
     "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/lru.py": "a policy; each has a module",
-    "simulator/miss_ratios/exact.py": "a way to a curve, beside samples and simulation",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",
     "src/tiersim/kernel/versions.py": "what is changed when a version was tried",
     "traces/parts.py": "a check that every file of a bundle passes",
@@ -39,7 +39,6 @@ SHORT = {
     "traces/readers/opencas.py": "a format; each has a module",
     "traces/readers/sqlserver/pool_size.py": "counters of two formats tell it",
     "traces/readers/sqlserver/window.py": "two formats are read through it",
-    "traces/readers/watched.py": "a guard around every import, whatever the format",
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
@@ -49,7 +48,9 @@ SHORT = {
 
 @dataclass
 class Rooms:
-    """Lines by module, and those that only say what a package has; folders by the field that their kernels write; sets of tables, and other parameters, by kernel."""
+    """Lines by module, and those that only say what a package has; folders by the field that their kernels write; sets
+    of tables, and other parameters, by kernel.
+    """
 
     lines: dict[str, int] = field(default_factory=dict)
     fronts: set[str] = field(default_factory=set)
@@ -180,8 +181,9 @@ class _Places:
             self._rows[name] = table
 
     def written(self, arrays: Mapping[str, set[int]]) -> Iterator[str]:
-        """Yield the fields that the kernel assigns to, ``Set.table`` or ``Set.table.column`` of a table of records: also by a row that has a name,
-        in a set within a set, and by handing a table to a kernel that writes into that argument (*arrays*: positions by kernel).
+        """Yield the fields that the kernel assigns to, ``Set.table`` or ``Set.table.column`` of a table of records:
+        also by a row that has a name, in a set within a set, and by handing a table to a kernel that writes into that
+        argument (*arrays*: positions by kernel).
         """
         places: list[ast.expr] = [*_targets(self._node)]
         for one in ast.walk(self._node):
@@ -226,7 +228,8 @@ def main() -> int:
     for name, folders in sorted(many.items()):
         print(f"  {name}: {' '.join(sorted(folders))}")
     print(
-        f"{len(found.sets)} kernels, {len(unused)} take a set that they do not touch, {len(wide)} more than {MOST_PARAMETERS} parameters beside sets"
+        f"{len(found.sets)} kernels, {len(unused)} take a set that they do not touch, {len(wide)} more than"
+        f" {MOST_PARAMETERS} parameters beside sets"
     )
     for name, count in sorted(wide.items(), key=lambda one: -one[1]):
         print(f"  {name}: {count}")

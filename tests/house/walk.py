@@ -1,6 +1,7 @@
 """Through how many modules one IO and one statement go: ``python -m tests.house.walk``.
 
-Calls are followed through an uncompiled run of the commands, from a file to the page; what is imported and not called does not count.
+Calls are followed through an uncompiled run of the commands, from a file to the page; what is imported and not called
+does not count.
 """
 
 import os
@@ -19,7 +20,9 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src")
 
 
 def modules_entered(walk: Callable[[], None]) -> list[str]:
-    """Return the modules of the project in which a function is called while *walk* runs, in the order of their first calls; what imports call does not count."""
+    """Return the modules of the project in which a function is called while *walk* runs, in the order of their first
+    calls; what imports call does not count.
+    """
     found: dict[str, None] = {}
     importing = 0
     known: dict[str, str | None] = {}
@@ -84,7 +87,9 @@ def one_io(folder: Path) -> None:
 
 
 def one_statement(folder: Path) -> None:
-    """Follow the statements of a recorded server from a CSV of pg_stat_statements to the page; a pool that begins empty is not filled first."""
+    """Follow the statements of a recorded server from a CSV of pg_stat_statements to the page; a pool that begins empty
+    is not filled first.
+    """
     scenario = folder / "small.toml"
     scenario.write_text(
         '[host]\ncores = 2\n[engine]\nbuffer_pool = "16 MiB"\n[volumes.data]\ndevice = "intel-p3700-800"\n'

@@ -118,8 +118,10 @@ READERS = (
     Fault(
         "alibaba-fields",
         "traces/readers/published.py",
-        '        Field("offset_bytes", WHOLE),\n        Field("length_bytes", WHOLE),\n        Field("time_ns", WHOLE, 1000),',
-        '        Field("length_bytes", WHOLE),\n        Field("offset_bytes", WHOLE),\n        Field("time_ns", WHOLE, 1000),',
+        '        Field("offset_bytes", WHOLE),\n        Field("length_bytes", WHOLE),\n        Field("time_ns", WHOLE,'
+        " 1000),",
+        '        Field("length_bytes", WHOLE),\n        Field("offset_bytes", WHOLE),\n        Field("time_ns", WHOLE,'
+        " 1000),",
         "Offset and length of Alibaba's traces are exchanged.",
         ("tests/test_tables.py::test_a_hand_written_file",),
     ),

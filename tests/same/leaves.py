@@ -1,4 +1,6 @@
-"""Numbers of nested things by name: fields of tables, keys of documents, columns of Arrow tables; each as a digest of its bits."""
+"""Numbers of nested things by name: fields of tables, keys of documents, columns of Arrow tables; each as a digest of
+its bits.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -12,7 +14,9 @@ _PLACES = 16
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield names and digests of all numbers in *value*, which is called *name*; nothing for texts and what is none of a number."""
+    """Yield names and digests of all numbers in *value*, which is called *name*; nothing for texts and what is none of
+    a number.
+    """
     if isinstance(value, np.ndarray):
         yield from _of_array(value, name)
     elif isinstance(value, pa.Table):

@@ -1,4 +1,6 @@
-"""A plugin of pytest that notes which lines of kernels run, of the files that have any, in the folder ``TIERSIM_LINES_OUT``."""
+"""A plugin of pytest that notes which lines of kernels run, of the files that have any, in the folder
+``TIERSIM_LINES_OUT``.
+"""
 
 import os
 import sys

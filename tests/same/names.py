@@ -11,7 +11,9 @@ FILE = Path(__file__).with_name("renamed.toml")
 
 @dataclass(frozen=True)
 class Names:
-    """Patterns of whole names of the base with what stands for each here; patterns of what is only there, and of what is only here."""
+    """Patterns of whole names of the base with what stands for each here; patterns of what is only there, and of what
+    is only here.
+    """
 
     renamed: tuple[tuple[re.Pattern[str], str], ...]
     gone: tuple[re.Pattern[str], ...]

@@ -1,7 +1,9 @@
-"""A plugin of pytest that notes what tests compute: a line for each run, result, document and written table, by the test and their order in it.
+"""A plugin of pytest that notes what tests compute: a line for each run, result, document and written table, by the
+test and their order in it.
 
-The environment says where (``TIERSIM_SAME_OUT``), of which tree the names are (``TIERSIM_SAME_NAMES``: a file, and ``TIERSIM_SAME_IS_BASE``), and whether each number has a digest of its own
-(``TIERSIM_SAME_LEAVES``) or all together have one.
+The environment says where (``TIERSIM_SAME_OUT``), of which tree the names are (``TIERSIM_SAME_NAMES``: a file, and
+``TIERSIM_SAME_IS_BASE``), and whether each number has a digest of its own (``TIERSIM_SAME_LEAVES``) or all together
+have one.
 """
 
 import json

@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def run_tests(tree: Path, plugin: str, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Run the tests of *tree* in up to four processes, with the packages of this interpreter; returns the last line that pytest printed."""
+    """Run the tests of *tree* in up to four processes, with the packages of this interpreter; returns the last line
+    that pytest printed.
+    """
     workers = min(len(os.sched_getaffinity(0)), 4)
     command = [sys.executable, "-m", "pytest", "-q", "-p", f"tests.same.{plugin}"]
     command += ["-p", "no:benchmark", "-p", "no:cacheprovider", f"--numprocesses={workers}"]

@@ -1,4 +1,6 @@
-"""What counters and logged executions of a recording say: queries, hit ratios, the log, checkpoints, who waited for what."""
+"""What counters and logged executions of a recording say: queries, hit ratios, the log, checkpoints, who waited for
+what.
+"""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -144,16 +146,21 @@ def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]
         took = durations[rows]
         took = took[took >= 0]
         mark = queries[code]
-        groups.append({
-            "query": mark,
-            "text": texts.get(mark or "", {}).get("text"),
-            "count": len(rows),
-            "duration_ns": int(took.sum()) if len(took) else None,
-            "mean_ns": float(took.mean()) if len(took) else None,
-            **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
-            **{name: _sum(statements.columns[name][rows]) for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes")},
-            "sessions": _distinct(statements.columns["session"][rows]),
-        })  # fmt: skip
+        groups.append(
+            {
+                "query": mark,
+                "text": texts.get(mark or "", {}).get("text"),
+                "count": len(rows),
+                "duration_ns": int(took.sum()) if len(took) else None,
+                "mean_ns": float(took.mean()) if len(took) else None,
+                **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
+                **{
+                    name: _sum(statements.columns[name][rows])
+                    for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes")
+                },
+                "sessions": _distinct(statements.columns["session"][rows]),
+            }
+        )
     return sorted(groups, key=lambda group: (-(group["duration_ns"] or 0), group["query"] or ""))
 
 
@@ -236,8 +243,8 @@ def _relations(found: Differences) -> list[dict[str, Any]]:
 
 
 def _cached(found: Differences) -> dict[str, int]:
-    """Return the pages that the pool holds of each relation, at the last snapshot; of all together under ``*``, if that is all
-    that is known.
+    """Return the pages that the pool holds of each relation, at the last snapshot; of all together under ``*``, if that
+    is all that is known.
     """
     pages: dict[str, int] = {}
     for entity, change in found.of("pool").items():
@@ -275,8 +282,13 @@ def _io(found: Differences) -> list[dict[str, Any]]:
     for entity, change in sorted(found.of("io").items()):
         values = _plain(change.grown)
         if any(values.values()):
-            rows.append({"name": entity, **values, "read_mean_ms": _mean(values, "read_ms", "reads")}
-                        | {"write_mean_ms": _mean(values, "write_ms", "writes"), "flush_mean_ms": _mean(values, "flush_ms", "flushes")})  # fmt: skip
+            rows.append(
+                {"name": entity, **values, "read_mean_ms": _mean(values, "read_ms", "reads")}
+                | {
+                    "write_mean_ms": _mean(values, "write_ms", "writes"),
+                    "flush_mean_ms": _mean(values, "flush_ms", "flushes"),
+                }
+            )
     return rows
 
 

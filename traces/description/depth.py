@@ -113,10 +113,12 @@ class Depth:
         return {
             "mean": total_latency_ns / span_ns if span_ns else None,
             "max": highest if known else None,
-            "share": [
-                [1 << digits - 1 if digits else 0, float(self._times_ns[digits] / span_ns)]
-                for digits in range(highest.bit_length() + 1)
-            ]
-            if known and span_ns
-            else None,
+            "share": (
+                [
+                    [1 << digits - 1 if digits else 0, float(self._times_ns[digits] / span_ns)]
+                    for digits in range(highest.bit_length() + 1)
+                ]
+                if known and span_ns
+                else None
+            ),
         }

@@ -15,9 +15,11 @@ from tiersim.units import NS_PER_S
 
 
 def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Describe a trace (``tiersim.description/1``, see ``docs/description.md``) in memory that does not grow with its length.
+    """Describe a trace (``tiersim.description/1``, see ``docs/description.md``) in memory that does not grow with its
+    length.
 
-    *progress* is called with the rows read and the rows to read; each is read twice. Without requests the keys that are of
+    *progress* is called with the rows read and the rows to read; each is read twice. Without requests the keys that are
+    of
     requests are not there. Raises TraceError for a bundle that cannot be read, or holds nothing but page references.
     """
     statements = counted(bundle)

@@ -194,12 +194,17 @@ class Groups:
         counts, sums = self._tables.size_counts, self._tables.size_sums_ns
         return {
             name: [
-                [1 << octave - 1 if octave else 0, 1 << octave, int(counts[op, octave]), float(sums[op, octave] / counts[op, octave])]
+                [
+                    1 << octave - 1 if octave else 0,
+                    1 << octave,
+                    int(counts[op, octave]),
+                    float(sums[op, octave] / counts[op, octave]),
+                ]
                 for octave in map(int, np.flatnonzero(counts[op]))
             ]
             for op, name in enumerate(OPERATIONS)
             if counts[op].any()
-        }  # fmt: skip
+        }
 
     def total_latency_ns(self) -> float:
         """Return the sum of all measured latencies."""

@@ -21,7 +21,10 @@ _REMEDIES = {
         "processors": "run tiersim record postgres on the server's machine",
     },
     "sqlserver": {
-        "queries": "record sys.dm_exec_query_stats, or an Extended Events session (tiersim record sqlserver --dry-run prints both)",
+        "queries": (
+            "record sys.dm_exec_query_stats, or an Extended Events session (tiersim record sqlserver --dry-run prints"
+            " both)"
+        ),
         "reads": "record Extended Events, which count physical_reads, or sys.dm_exec_query_stats before and after",
         "relations": "record sys.dm_db_index_operational_stats before and after",
         "sizes": "record sys.dm_db_partition_stats",
@@ -84,7 +87,10 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         and not (found.of("process") and found.snapshots.get("processor", 0) > 1)
     ):
         yield (
-            "the CPU use of sessions and processors, so predictions for faster storage guess it if the recorded storage was the limit",
+            (
+                "the CPU use of sessions and processors, so predictions for faster storage guess it if the recorded"
+                " storage was the limit"
+            ),
             "processors",
         )
     if not found.of("setting"):
@@ -95,8 +101,8 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     elif not bundle.rows and "data" not in str(bundle.manifest.host.get("debug_io_direct", "")):
         yield (
             (
-                "the share of reads that the operating system's cache answered: record a block trace of the same minutes "
-                "(tiersim record blktrace)"
+                "the share of reads that the operating system's cache answered: record a block trace of the same"
+                " minutes (tiersim record blktrace)"
             ),
             "",
         )

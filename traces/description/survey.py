@@ -20,7 +20,9 @@ MAX_SIZES = 4096
 
 @dataclass
 class Survey:
-    """Running figures of all requests of a trace. Null streams have the code -1, and stand first in ``stream_counts``."""
+    """Running figures of all requests of a trace. Null streams have the code -1, and stand first
+    in ``stream_counts``.
+    """
 
     requests: int = 0
     measured: int = 0

@@ -28,8 +28,8 @@ def looks_like_arrow(first_bytes: bytes) -> bool:
 def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
     """Write the requests of one table to *writer* and return what the manifest says of it.
 
-    What a bundle's own manifest says is kept. Raises TraceError when there are several paths, or naming the column and the
-    row that cannot be used.
+    What a bundle's own manifest says is kept. Raises TraceError when there are several paths, or naming the column and
+    the row that cannot be used.
     """
     if len(paths) != 1:
         raise TraceError(f"{paths[1]}: only one table of requests can be imported at a time")

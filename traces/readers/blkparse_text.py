@@ -77,7 +77,9 @@ def looks_like_blkparse(first_bytes: bytes) -> bool:
 
 
 def read_blkparse(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the requests of one text to *writer* and return what the manifest says of it, see :func:`read_event_text`."""
+    """Write the requests of one text to *writer* and return what the manifest says of it, see
+    :func:`read_event_text`.
+    """
     said = read_event_text(paths, writer, progress, _Blkparse())
     del said["host"]  # its clock counts from its own first event
     return said

@@ -3,15 +3,15 @@
 One row is one queued bio; a split bio is two rows of the same queue time, merged bios share ``command`` and
 ``issue_ns``. ``issue_ns`` is the last time that the device got the command, null where a device shows no issue (device
 mapper, md). A recording without queue events (blktrace -a issue -a complete) has one row for each issued command, whose
-time is that of the issue, without a stream. ``latency_ns`` is from queue to completion, null when the recording has none. ``stream`` is the process that
-queued it. ``file`` is the device, ``major,minor``.
+time is that of the issue, without a stream. ``latency_ns`` is from queue to completion, null when the recording has
+none. ``stream`` is the process that queued it. ``file`` is the device, ``major,minor``.
 
 Flushes are rows of length 0. What fsync waited for is one row: queued → last completion, ``issue_ns`` of the device's
 flush command. Several that one flush command served share its number. A write that asks for a flush before its data is
-the row of the write, with its latency up to the end of everything, behind a flush row of the same queue time, whose latency
-is up to the end of that flush command. A write that must be on stable storage (FUA) on a device that has no such write
-is followed by another flush row of the same queue time. Both kinds are there only if the device got the command, so the
-distinct commands among the flush rows are the flush commands that the device got.
+the row of the write, with its latency up to the end of everything, behind a flush row of the same queue time, whose
+latency is up to the end of that flush command. A write that must be on stable storage (FUA) on a device that has no
+such write is followed by another flush row of the same queue time. Both kinds are there only if the device got the
+command, so the distinct commands among the flush rows are the flush commands that the device got.
 """
 
 import re
@@ -154,7 +154,8 @@ def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
         raise TraceError(f"{first}: at byte 0 is {begins!r}, and no blktrace record follows; {_REMEDY}")
     records = sum(int(file.counts[RECORDS]) for file in files)
     raise TraceError(
-        f"{first}: holds {records:,} records but no queued or issued request (Q or D); record again without an action mask"
+        f"{first}: holds {records:,} records but no queued or issued request (Q or D); record again without an action"
+        " mask"
     )
 
 
@@ -177,7 +178,7 @@ def _losses(files: Sequence[EventFile], window: Window) -> tuple[int, dict[str, 
         if file.counts[DAMAGED_PLACES]:
             warnings.append(
                 f"{file.path.name}: {file.counts[LOST_BYTES]:,} bytes at {file.counts[DAMAGED_PLACES]:,} places are no "
-                f"records and were left out"
+                "records and were left out"
             )
         if file.counts[IMPOSSIBLE]:
             warnings.append(
@@ -185,7 +186,7 @@ def _losses(files: Sequence[EventFile], window: Window) -> tuple[int, dict[str, 
             )
         if file.counts[OUT_OF_ORDER]:
             warnings.append(
-                f"{file.path.name}: {file.counts[OUT_OF_ORDER]:,} events lie more than {MAX_DISORDER_NS / 1e9} s before those "
-                f"above them and were left out; are these several recordings in one file?"
+                f"{file.path.name}: {file.counts[OUT_OF_ORDER]:,} events lie more than {MAX_DISORDER_NS / 1e9} s before"
+                " those above them and were left out; are these several recordings in one file?"
             )
     return unmatched, {why: count for why, count in everything.items() if count}, warnings + more_warnings

@@ -1,4 +1,6 @@
-"""The way of flush commands through the device, for :mod:`tiersim.traces.readers.blktrace_pairing`, whose words are used."""
+"""The way of flush commands through the device, for :mod:`tiersim.traces.readers.blktrace_pairing`, whose words are
+used.
+"""
 
 from tiersim.kernel import kernel
 from tiersim.traces.readers.blktrace_rows import (
@@ -150,8 +152,8 @@ def complete_flush(r: Rows, device: int, time_ns: int) -> bool:
 def end_bio(r: Rows, device: int, sector: int, time_ns: int, alone: bool) -> bool:
     """End the bio that a completion without data means; return whether there is one.
 
-    A write that begins or ends at *sector* comes first, then the oldest flush whose command is through, then, if *alone*
-    (device mapper shows no command), the oldest that has none, which becomes a command.
+    A write that begins or ends at *sector* comes first, then the oldest flush whose command is through, then, if
+    *alone* (device mapper shows no command), the oldest that has none, which becomes a command.
     """
     mask = len(r.ring) - 1
     chosen = -1

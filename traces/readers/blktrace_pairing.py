@@ -1,21 +1,22 @@
 """The pairing of blktrace events into requests: one pass over events in time order, resumable after any event.
 
-Every queued bio (and every half of a split one) is a *row* in a ring of rows. An open row is found by the device and the
-first sector of what is not completed of it, through a chained hash table whose chains run from old to new:
+Every queued bio (and every half of a split one) is a *row* in a ring of rows. An open row is found by the device and
+the first sector of what is not completed of it, through a chained hash table whose chains run from old to new:
 
 * Q makes a row; X cuts one in two that share the queue time. M and F need no care: see D.
 * D issues the queued rows that lie in its range, one after the other; they become one command. A D without any (the
   recording began later, or has no queue events at all) makes a row of its own, a *ghost*.
-* R puts the rows of a command back into the queue; the next D issues them anew, so the last issue is the one that counts.
+* R puts the rows of a command back into the queue; the next D issues them anew, so the last issue is the one that
+  counts.
 * C completes the issued rows in its range; a row that it cuts stays open from there on. Where no D is known (device
   mapper, md) it completes queued rows.
 
-A flush goes Q(FLUSH, 0 bytes) → D(FLUSH) → C(FLUSH) → C of the waiting bio (0 bytes). The kernel gives one flush command to
-all who wait, so D takes all of them; a D that finds nobody waiting belongs to another hardware queue and takes over
-the youngest of a command that several share. A write with data and the FLUSH flag gets a flush row of its own, in front of
-it, for the flush before its data, and, when it was queued with FUA and issued without, another one behind it for the
-flush after. Such a write is complete with a C of 0 bytes after its data. A flush row that no command was issued for
-when its write goes on is dropped: then the device did without.
+A flush goes Q(FLUSH, 0 bytes) → D(FLUSH) → C(FLUSH) → C of the waiting bio (0 bytes). The kernel gives one flush
+command to all who wait, so D takes all of them; a D that finds nobody waiting belongs to another hardware queue and
+takes over the youngest of a command that several share. A write with data and the FLUSH flag gets a flush row of its
+own, in front of it, for the flush before its data, and, when it was queued with FUA and issued without, another one
+behind it for the flush after. Such a write is complete with a C of 0 bytes after its data. A flush row that no command
+was issued for when its write goes on is dropped: then the device did without.
 
 Equal candidates are taken first come, first served; one that fills the range exactly comes before them.
 """
@@ -115,8 +116,8 @@ HOLE_SECTORS = 8  # bios are pages
 #: An event is paired only while the ring has room for this many rows more; it makes no more than there is room for.
 ROOM = 4
 
-#: What pairing counts: queued commands without data that are no flushes, completions with an error, and events without a
-#: partner, by the number of binary digits of their time since the recording began: those that miss a command (C or R
+#: What pairing counts: queued commands without data that are no flushes, completions with an error, and events without
+#: a partner, by the number of binary digits of their time since the recording began: those that miss a command (C or R
 #: without D), and those that miss a bio (D without Q, the C of a flushed bio without Q).
 EMPTY, FAILED, NO_COMMAND, NO_BIO = 0, 1, 2, 66
 PAIR_COUNTS = 130
@@ -347,8 +348,8 @@ def name_slot(names: Table, pid: int) -> int:
 def pair(events: Table, order: NDArray[np.intp], start: int, r: Rows, names: Table, counts: Table) -> int:
     """Pair events from *start* on; return how far it came: the end, or the first event that has no room for its rows.
 
-    ``events`` int64[n, EVENT_COLUMNS], int64 ``order`` of them in time; ``names`` int64[power of 2, 2] has room for every NAME event;
-    ``counts`` int64[PAIR_COUNTS].
+    ``events`` int64[n, EVENT_COLUMNS], int64 ``order`` of them in time; ``names`` int64[power of 2, 2] has room for
+    every NAME event; ``counts`` int64[PAIR_COUNTS].
     """
     scalars = r.scalars
     at = start

@@ -24,8 +24,8 @@ QUEUED, ISSUED, ENDING, DONE, DROPPED = range(5)
 #: Places that stand for a sector in the hash table: flushes not issued, issued, and bios that wait for their 0-byte C.
 WAITING_PLACE, FLYING_PLACE, ENDING_PLACE = -1, -2, -3
 
-#: Bits of R_FLAGS above those of the bundle: a request whose queue event is not known; a flush that a bio of its own waits for; a write that is flushed
-#: before, or after.
+#: Bits of R_FLAGS above those of the bundle: a request whose queue event is not known; a flush that a bio of its own
+#: waits for; a write that is flushed before, or after.
 GHOST, OWN_FLUSH, PREFLUSH, POSTFLUSH = 256, 512, 1024, 2048
 
 #: How many rows of one chain are looked at: bounds the time that absurd input takes.

@@ -216,7 +216,9 @@ class Window:
     """Takes events in time order and gives requests in the order in which they were queued."""
 
     def __init__(self, *, bios: bool = True) -> None:
-        """Begin with nothing queued. Without *bios* it is known beforehand that what is issued need not have been queued."""
+        """Begin with nothing queued. Without *bios* it is known beforehand that what is issued need not have been
+        queued.
+        """
         self.counts = np.zeros(PAIR_COUNTS, np.int64)
         self.given_up = 0  # requests whose completion should have come
         self.in_flight = 0  # requests that the recording's end cut off
@@ -261,7 +263,9 @@ class Window:
         return [(v & 0xFFFFFFFF, (v >> 32) - 1) for v in _values(self._streams)]
 
     def add(self, events: Table, order: NDArray[np.intp]) -> Iterator[Requests]:
-        """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before going on."""
+        """Pair *events* in this *order*; yield each block of finished requests that became full, to be used before
+        going on.
+        """
         self._make_room_for_names(events)
         order = self._within_decades(events, order)
         at = 0

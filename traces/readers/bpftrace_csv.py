@@ -2,8 +2,9 @@
 
 The columns are ``TIME_NS,EVENT,DEV,SECTOR,NSECTORS,BYTES,RWBS,PID,COMM``. A line ``done`` has no length (the request is
 taken apart already) and, in place of the process, the latency in whole microseconds: without the time that the script
-itself takes to print ``start``, some 15 µs, so it is used and not the distance of the two lines. The script remembers one request for each device and sector, so ``done`` belongs to the one that started there last; what it forgot
-has no latency.
+itself takes to print ``start``, some 15 µs, so it is used and not the distance of the two lines. The script remembers
+one request for each device and sector, so ``done`` belongs to the one that started there last; what it forgot has no
+latency.
 """
 
 import re
@@ -44,8 +45,8 @@ _LINE = re.compile(
 )
 
 STARTS = (
-    "times and latencies begin when the block layer starts to account for a request (block_io_start); when the device got it, "
-    "what was merged into it later, and flushes that go with a write, are not known"
+    "times and latencies begin when the block layer starts to account for a request (block_io_start); when the device"
+    " got it, what was merged into it later, and flushes that go with a write, are not known"
 )
 #: Rows are written so many at a time.
 BLOCK_ROWS = 1 << 16

@@ -1,4 +1,6 @@
-"""Two clocks of a host at one moment, as a recording notes them: ``realtime_ns N`` and ``monotonic_ns N`` (``clock_gettime``)."""
+"""Two clocks of a host at one moment, as a recording notes them: ``realtime_ns N`` and ``monotonic_ns N``
+(``clock_gettime``).
+"""
 
 import re
 from pathlib import Path

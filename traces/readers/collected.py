@@ -93,8 +93,8 @@ class Collected:
             zero_ns = int(times[0]) if zero_ns is None else zero_ns
             if int(times[-1]) - zero_ns > MOST:
                 raise TraceError(
-                    "the times of the first and the last request are more than 36 years apart; is a line damaged, or are "
-                    "these several recordings?"
+                    "the times of the first and the last request are more than 36 years apart; is a line damaged, or"
+                    " are these several recordings?"
                 )
             block = requests_of(rows, zero_ns)
             if purposes is not None:

@@ -36,8 +36,8 @@ _BOM = b"\xef\xbb\xbf"
 class Field(NamedTuple):
     """One column: what it is called here, how it is written, and what one of its units is (ns or bytes).
 
-    ``whole`` numbers stay in the source's unit; ``decimal`` ones are turned into the unit 1 / *factor* (a power of ten),
-    rounded half up. A column without a name is not read.
+    ``whole`` numbers stay in the source's unit; ``decimal`` ones are turned into the unit 1 / *factor* (a power of
+    ten), rounded half up. A column without a name is not read.
     """
 
     name: str = ""
@@ -97,7 +97,8 @@ def _nothing(_line: bytes) -> bool:
 class Delimited:
     """How the lines of a format are written.
 
-    *clean* is applied to the text first and must keep its lines; a line that *skips* is true of is a heading or comment.
+    *clean* is applied to the text first and must keep its lines; a line that *skips* is true of is a heading or
+    comment.
     With *more*, lines may have columns behind those that are known.
     """
 
@@ -267,7 +268,9 @@ def chunks(source: Opened) -> Iterator[tuple[bytes, int]]:
 
 
 def sniffed_lines(first_bytes: bytes, most: int) -> bytes:
-    """Return the first whole lines of what a file begins with, at most so many; less than HEAD_BYTES are all of a file."""
+    """Return the first whole lines of what a file begins with, at most so many; less than
+    HEAD_BYTES are all of a file.
+    """
     lines = _without_bom(first_bytes, 1).split(b"\n")
     if len(first_bytes) >= HEAD_BYTES and len(lines) > 1:
         lines.pop()  # it may go on

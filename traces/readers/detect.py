@@ -70,10 +70,14 @@ def import_trace(
 ) -> Manifest:
     """Import one recording, of one or more files, into a new bundle at *target* and return its manifest.
 
-    Requests come from files of one of FORMATS, all else from those of SOURCES; folders stand for their files. *format* is a
-    key of either; without it the files' first bytes tell. Query texts lose their literals unless *keep_literals* is set.
-    *progress* is called with how much is done and how much there is. *amend* may change what the manifest will say. Raises
-    TraceError when the files cannot be read, OutputError when *target* cannot be written, or exists and *force* is not set.
+    Requests come from files of one of FORMATS, all else from those of SOURCES; folders stand for their files. *format*
+    is a
+    key of either; without it the files' first bytes tell. Query texts lose their literals unless *keep_literals* is
+    set.
+    *progress* is called with how much is done and how much there is. *amend* may change what the manifest will say.
+    Raises
+    TraceError when the files cannot be read, OutputError when *target* cannot be written, or exists and *force* is not
+    set.
     """
     if not paths:
         raise TraceError("no file to import was given")
@@ -104,7 +108,9 @@ def import_trace(
 
 
 def holds_requests(paths: Sequence[Path], format: str | None = None) -> bool:
-    """Tell whether a recording holds requests, and not statements and counters alone; raises TraceError, see import_trace."""
+    """Tell whether a recording holds requests, and not statements and counters alone; raises TraceError, see
+    import_trace.
+    """
     found = sorted_out(paths, format)
     if found.requests and format is None:
         detect_format(found.requests[0])
@@ -112,7 +118,9 @@ def holds_requests(paths: Sequence[Path], format: str | None = None) -> bool:
 
 
 class SortedOut(NamedTuple):
-    """The files of a recording: those that hold requests, the others with the key of SOURCES each, and what is left out."""
+    """The files of a recording: those that hold requests, the others with the key of SOURCES each, and what is left
+    out.
+    """
 
     requests: Sequence[Path]
     others: Sequence[tuple[Path, str]]
@@ -120,7 +128,9 @@ class SortedOut(NamedTuple):
 
 
 def sorted_out(paths: Sequence[Path], format: str | None = None) -> SortedOut:
-    """Tell what each of *paths* is; of a folder, those files count that are known. Raises TraceError, see import_trace."""
+    """Tell what each of *paths* is; of a folder, those files count that are known. Raises
+    TraceError, see import_trace.
+    """
     requests: list[Path] = []
     others: list[tuple[Path, str]] = []
     unknown: list[str] = []

@@ -1,7 +1,9 @@
-"""Traces of simulators: DiskSim's ASCII and ``validate`` formats, and MQSim's, whose columns are those of DiskSim's ASCII.
+"""Traces of simulators: DiskSim's ASCII and ``validate`` formats, and MQSim's, whose columns are those of DiskSim's
+ASCII.
 
-Sources: DiskSim 4.0 reference manual and ``disksim_iotrace.c`` (ASCII: milliseconds; hexadecimal flags, bit 0 set for a read;
-validate: microseconds, one request at a time), MQSim's ``ASCII_Trace_Definition.h`` (whole numbers; 0 writes, 1 reads).
+Sources: DiskSim 4.0 reference manual and ``disksim_iotrace.c`` (ASCII: milliseconds; hexadecimal flags, bit 0 set for a
+read; validate: microseconds, one request at a time), MQSim's ``ASCII_Trace_Definition.h`` (whole numbers; 0 writes, 1
+reads).
 """
 
 from typing import ClassVar
@@ -105,8 +107,8 @@ class MqSim(DiskSim):
 class DiskSimValidate(RequestTable):
     """DiskSim's validation traces: operation, what the buffer did, block, blocks, response (µs), think time (µs).
 
-    The response was measured on a real drive, with one request at a time: each is issued its predecessor's think time after
-    its predecessor's completion. From that follow the times.
+    The response was measured on a real drive, with one request at a time: each is issued its predecessor's think time
+    after its predecessor's completion. From that follow the times.
     """
 
     key = "disksim-validate"

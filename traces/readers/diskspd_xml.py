@@ -38,8 +38,8 @@ def looks_like_diskspd(text: str) -> bool:
 def read_diskspd(text: str, file: str) -> list[Measured]:
     """Return what *text*, of the file of that name, says of each direction that did anything.
 
-    Raises TraceError when it is no XML, when targets of a time span differ in what was asked of them, or when nothing was
-    measured.
+    Raises TraceError when it is no XML, when targets of a time span differ in what was asked of them, or when nothing
+    was measured.
     """
     if text.count("<") + text.count("=") > _MOST_PARTS:
         raise TraceError(f"{file}: has more than {_MOST_PARTS:,} elements; give one run a file, without -D")
@@ -49,7 +49,8 @@ def read_diskspd(text: str, file: str) -> list[Measured]:
         asked, spans = results.findall("Profile/TimeSpans/TimeSpan"), results.findall("TimeSpan")
         if len(asked) != len(spans):
             raise TraceError(
-                f"{file}: has results of {len(spans)} time spans and the profiles of {len(asked)}; give all that -Rxml wrote"
+                f"{file}: has results of {len(spans)} time spans and the profiles of {len(asked)}; give all that -Rxml"
+                " wrote"
             )
         for number, (profile, span) in enumerate(zip(asked, spans, strict=True), 1):
             points += _of_span(profile, span, file, f"time span {number}")
@@ -187,7 +188,9 @@ def _threads(profile: Element, targets: Sequence[Element]) -> _Threads:
 
 def _warnings(asked: _Asked, targets: Sequence[Element], mean_ns: float | None) -> Iterator[str]:
     if not asked.direct:
-        yield "requests went through the page cache (-Su, -Sh or -h is not set), so these are not the device's latencies"
+        yield (
+            "requests went through the page cache (-Su, -Sh or -h is not set), so these are not the device's latencies"
+        )
     if mean_ns is None:
         yield "latencies were not measured (-L is not set)"
     if asked.pattern is None:

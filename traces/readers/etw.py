@@ -1,8 +1,8 @@
 """Disk IO of Windows: what ``wpaexporter`` writes of the table Disk Usage, in any locale and order of columns.
 
-Source of the meaning: the headings, which carry the units. Disk Service Time is an estimate of the tool, not a measurement, and
-is not read; queue depths follow from the times. Windows holds back what has a low priority, for up to a second, and counts that
-into its IO Time.
+Source of the meaning: the headings, which carry the units. Disk Service Time is an estimate of the tool, not a
+measurement, and is not read; queue depths follow from the times. Windows holds back what has a low priority, for up to
+a second, and counts that into its IO Time.
 """
 
 import csv

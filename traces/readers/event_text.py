@@ -1,7 +1,7 @@
 """Text of block events, one a line: read in blocks of lines, turned into the events that the pairing of blktrace takes.
 
-What a line says is told by a *grammar*, one for each tool; from there on a request is paired, dated and named as one of a
-binary blktrace recording is, see :mod:`tiersim.traces.readers.blktrace`.
+What a line says is told by a *grammar*, one for each tool; from there on a request is paired, dated and named as one of
+a binary blktrace recording is, see :mod:`tiersim.traces.readers.blktrace`.
 """
 
 import re
@@ -42,7 +42,8 @@ Progress = Callable[[int, int], None]
 #: No tool writes longer lines; what is longer is no text of events.
 MAX_LINE_BYTES = 2048
 _NOTHING = np.empty((0, EVENT_COLUMNS), np.int64)
-#: As the kernel and blkparse spell it: preflush, operation, then forced access, read-ahead, synchronous, metadata, atomic.
+#: As the kernel and blkparse spell it: preflush, operation, then forced access, read-ahead, synchronous, metadata,
+#: atomic.
 _LETTERS = re.compile(rb"(F?)(DE|ZA|[RWDNF])([FASMU]*)")
 _CAT_READ = 0x1
 _OPERATIONS = {
@@ -176,7 +177,8 @@ class EventLines:
                 f"{self.path}: line {line}: {text[:60]!r} is no event, nor is any other; {self._grammar.remedy}"
             )
         raise TraceError(
-            f"{self.path}: holds {self._understood:,} lines of events but no queued or issued request; {self._grammar.remedy}"
+            f"{self.path}: holds {self._understood:,} lines of events but no queued or issued request;"
+            f" {self._grammar.remedy}"
         )
 
     def source_files(self) -> list[dict[str, str]]:
@@ -202,15 +204,15 @@ class EventLines:
         if self._first_damaged:
             line, text = self._first_damaged
             said.append(
-                f"{self.path.name}: {self._damaged:,} lines are no events and were left out, the first is line {line:,}: "
-                f"{text[:60].decode(errors='replace')!r}"
+                f"{self.path.name}: {self._damaged:,} lines are no events and were left out, the first is line"
+                f" {line:,}: {text[:60].decode(errors='replace')!r}"
             )
         if self._impossible:
             said.append(f"{self.path.name}: {self._impossible:,} events have impossible values and were left out")
         if self._disordered:
             said.append(
-                f"{self.path.name}: {self._disordered:,} events lie more than {MAX_DISORDER_NS / 1e9} s before those above "
-                f"them and were left out; are these several recordings in one file?"
+                f"{self.path.name}: {self._disordered:,} events lie more than {MAX_DISORDER_NS / 1e9} s before those"
+                " above them and were left out; are these several recordings in one file?"
             )
         return said
 

@@ -1,7 +1,7 @@
 """fio's iologs, versions 2 and 3: what a job asked for, file by file.
 
-Sources: fio's HOWTO (version 2: ``FILE ACTION OFFSET LENGTH``, ``wait`` in microseconds); version 3 puts the microseconds since
-the job began before each line and has no ``wait``.
+Sources: fio's HOWTO (version 2: ``FILE ACTION OFFSET LENGTH``, ``wait`` in microseconds); version 3 puts the
+microseconds since the job began before each line and has no ``wait``.
 """
 
 import re
@@ -83,6 +83,6 @@ class FioIolog(RequestTable):
             self.inferred.append("times are sums of the log's waits: what fio did between them takes no time")
         elif self._version == 2:
             self.warnings.append(
-                "the log has no times: all requests stand at 0, and a replay sends them all at once; write_iolog of fio 3.31 "
-                "and later records times"
+                "the log has no times: all requests stand at 0, and a replay sends them all at once; write_iolog of fio"
+                " 3.31 and later records times"
             )

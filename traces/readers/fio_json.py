@@ -208,7 +208,8 @@ def _point(job: _Job, wanted: Setting | None, operation: Operation) -> Measured:
         }
         if not taken.exact:
             warnings.append(
-                f"percentiles are means of those of {len(directions)} jobs, which is not exact; json+ or group_reporting is"
+                f"percentiles are means of those of {len(directions)} jobs, which is not exact; json+ or"
+                " group_reporting is"
             )
         outstanding = (iops or 0) * taken.mean_ns / NS_PER_S  # Little's law
         if wanted and outstanding > _DEPTH_TOLERANCE * known["depth"]:

@@ -144,7 +144,9 @@ def _direction(options: Mapping[str, str], place: int) -> Direction:
 
 
 def _of_direction(key: str, text: str, place: int) -> str:
-    """Return what ``READS,WRITES,TRIMS`` says of a direction; one value is for all, and what is left out is the default."""
+    """Return what ``READS,WRITES,TRIMS`` says of a direction; one value is for all, and what is left out is the
+    default.
+    """
     if "-" in text:
         raise OptionError(f"{key}={text} is a range; measure one value a job")
     parts = [part.strip() for part in text.split(",")]

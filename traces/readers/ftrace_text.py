@@ -1,9 +1,9 @@
 """Reader of the kernel's block tracepoints as text: ``trace`` of tracefs, ``trace-cmd report``, ``perf script``.
 
 Requests are paired from ``block_bio_queue``, ``block_split``, ``block_rq_issue``, ``block_rq_requeue``,
-``block_rq_complete`` and ``block_bio_complete``, which are the Q, X, D, R and C of blktrace. Where no ``block_bio_queue``
-was recorded, a request begins at its ``block_rq_insert``, and one that was given to the device directly at its issue. Their
-times are whole microseconds unless the tool was told otherwise.
+``block_rq_complete`` and ``block_bio_complete``, which are the Q, X, D, R and C of blktrace. Where no
+``block_bio_queue`` was recorded, a request begins at its ``block_rq_insert``, and one that was given to the device
+directly at its issue. Their times are whole microseconds unless the tool was told otherwise.
 """
 
 import re
@@ -58,8 +58,8 @@ _HOLE_SECTORS = 8
 _MOST_INSERTED = 1 << 16
 
 INSERTS = (
-    "no queue event is recorded: times and latencies begin when a request was inserted into the scheduler, or, for those that "
-    "never were, when the device got it; processes are not known"
+    "no queue event is recorded: times and latencies begin when a request was inserted into the scheduler, or, for"
+    " those that never were, when the device got it; processes are not known"
 )
 
 
@@ -177,7 +177,9 @@ def looks_like_ftrace(first_bytes: bytes) -> bool:
 
 
 def read_ftrace(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the requests of one text to *writer* and return what the manifest says of it, see :func:`read_event_text`."""
+    """Write the requests of one text to *writer* and return what the manifest says of it, see
+    :func:`read_event_text`.
+    """
     return read_event_text(paths, writer, progress, _Ftrace(bios=_holds(paths[0], b"block_bio_queue:")))
 
 

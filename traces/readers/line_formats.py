@@ -39,8 +39,8 @@ SET_ASIDE = 255
 class RequestTable:
     """One import of a format; a subclass names its columns, and changes what else is different.
 
-    Columns that mean something: ``time_ns``, ``offset_bytes``, ``length_bytes``, ``latency_ns`` (whole numbers are in the
-    unit that the column's factor tells), ``op``, and the words that *file* and *stream* are made of.
+    Columns that mean something: ``time_ns``, ``offset_bytes``, ``length_bytes``, ``latency_ns`` (whole numbers are in
+    the unit that the column's factor tells), ``op``, and the words that *file* and *stream* are made of.
     """
 
     key: ClassVar[str]
@@ -114,7 +114,8 @@ class RequestTable:
     def read(cls, paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
         """Write the requests of a recording to *writer* and return what the manifest says of it.
 
-        Memory does not grow with their number. Raises TraceError when most lines of a file are damaged or none is a request.
+        Memory does not grow with their number. Raises TraceError when most lines of a file are damaged or none is a
+        request.
         """
         table = cls()
         manifest = read_files(paths, writer, progress, cls.key, table._read_file, tells_flushes=cls.tells_flushes)
@@ -205,7 +206,9 @@ class RequestTable:
         return rows, well
 
     def _since_base(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count times from one in the middle of the first chunk: so they fit, and a damaged one does not move the others."""
+        """Count times from one in the middle of the first chunk: so they fit, and a damaged one does not move the
+        others.
+        """
         values = np.clip(values, -(2**62), 2**62)
         if self._base is None and len(values):
             self._base = int(np.sort(values)[len(values) // 2])

@@ -34,7 +34,9 @@ _FORMATS = (
 
 
 def looks_like_measurement(path: Path) -> bool:
-    """Tell whether the file at *path*, plain or compressed, begins as a measurement; raises TraceError when it cannot be read."""
+    """Tell whether the file at *path*, plain or compressed, begins as a measurement; raises TraceError when it cannot
+    be read.
+    """
     text = _decoded(first_bytes(path, _SNIFFED_BYTES))
     return any(format.looks_like(text) for format in _FORMATS)
 
@@ -51,8 +53,9 @@ def measurements(path: Path) -> list[Measured]:
         if format.looks_like(text):
             return format.read(text, str(path))
     raise TraceError(
-        f"{path}: begins with {text[:20]!r} and is no measurement that is known; known are fio's JSON "
-        "(--output-format=json), DiskSpd's XML (-Rxml), and CSV with the headings direction, rw, bs, iodepth, iops, mean_us"
+        f"{path}: begins with {text[:20]!r} and is no measurement that is known; known are fio's JSON"
+        " (--output-format=json), DiskSpd's XML (-Rxml), and CSV with the headings direction, rw, bs, iodepth, iops,"
+        " mean_us"
     )
 
 

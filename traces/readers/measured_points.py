@@ -31,7 +31,9 @@ def looks_like_points(text: str) -> bool:
 
 
 def read_points(text: str, file: str) -> list[Measured]:
-    """Return the points of a table, of the file of that name; raises TraceError when a row is none, or there is no row."""
+    """Return the points of a table, of the file of that name; raises TraceError when a row is
+    none, or there is no row.
+    """
     headings = _headings(text)
     twice = next((name for name in headings if name and headings.count(name) > 1), None)
     if twice:

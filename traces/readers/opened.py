@@ -18,7 +18,8 @@ PIECE_BYTES = 1 << 18
 #: pyarrow loses so much before a place where the data are damaged.
 ZSTD_PIECE_BYTES = 1 << 16
 
-#: What unpacking xz may take, whatever a file says that it needs: xz -9 needs 65 MiB (its manual), a file may say up to 4 GiB.
+#: What unpacking xz may take, whatever a file says that it needs: xz -9 needs 65 MiB (its manual), a file may say up to
+#: 4 GiB.
 _XZ_BYTES = 512 << 20
 
 _MAGICS: dict[bytes, Callable[[], Any]] = {
@@ -38,8 +39,9 @@ def is_compressed(first_bytes: bytes) -> bool:
 class Opened:
     """The decompressed bytes of the file at *path*: plain, gzip, bzip2, xz or Zstandard, told by its first bytes.
 
-    ``damage`` says, after the last read, why the stream ended too early, and is empty if it did not. *progress* is called
-    with the bytes of the file that were read. Memory does not grow with the file, nor with how far it was compressed.
+    ``damage`` says, after the last read, why the stream ended too early, and is empty if it did not. *progress* is
+    called with the bytes of the file that were read. Memory does not grow with the file, nor with how far it was
+    compressed.
     """
 
     def __init__(self, path: Path, progress: Callable[[int], None] | None = None) -> None:

@@ -40,7 +40,9 @@ def new_rows(count: int) -> Rows:
 
 
 def requests_of(rows: Rows, zero_ns: int) -> Requests:
-    """Return *rows* as requests, copied, with times since *zero_ns*; of unknown purpose, and nobody knows when they were issued."""
+    """Return *rows* as requests, copied, with times since *zero_ns*; of unknown purpose, and nobody knows when they
+    were issued.
+    """
     count = len(rows)
     return Requests(
         time_ns=rows["time_ns"] - zero_ns,
@@ -60,8 +62,8 @@ def requests_of(rows: Rows, zero_ns: int) -> Requests:
 class OrderedRows:
     """Takes rows in any order and gives them back in order of time; of one time, in the order in which they came.
 
-    Memory does not grow with their number: from *rows_per_run* (``ROWS_PER_RUN``) on they lie in *folder*, as they are. Rows have a
-    field ``time_ns``.
+    Memory does not grow with their number: from *rows_per_run* (``ROWS_PER_RUN``) on they lie in *folder*, as they are.
+    Rows have a field ``time_ns``.
     """
 
     def __init__(self, folder: Path, rows_per_run: int | None = None) -> None:

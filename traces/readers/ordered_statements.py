@@ -1,4 +1,6 @@
-"""Puts executions in order of their starts, however many there are: sorted runs on disk, merged, so that memory does not grow."""
+"""Puts executions in order of their starts, however many there are: sorted runs on disk, merged, so that memory does
+not grow.
+"""
 
 import shutil
 import sys

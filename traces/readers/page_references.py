@@ -1,7 +1,8 @@
 """Sources of page references without operations: ARC's ``.lis``, the LIRS traces, libCacheSim's oracleGeneral.
 
-Sources: the readme of the ARC traces (starting block, number of blocks, ignored, request number), the trace folder of the LIRS
-program (one block number a line; ``*`` marks a place), ``oracleGeneral.h`` of libCacheSim (24 bytes, little-endian).
+Sources: the readme of the ARC traces (starting block, number of blocks, ignored, request number), the trace folder of
+the LIRS program (one block number a line; ``*`` marks a place), ``oracleGeneral.h`` of libCacheSim (24 bytes,
+little-endian).
 """
 
 from collections.abc import Callable, Sequence
@@ -125,7 +126,10 @@ def _read(
         "dropped": losses.dropped,
         "warnings": [
             *losses.warnings,
-            f"{key} has {writer.references.rows:,} page references and no requests: for cache studies, not for a replay",
+            (
+                f"{key} has {writer.references.rows:,} page references and no requests: for cache studies, not for a"
+                " replay"
+            ),
         ],
     }
 

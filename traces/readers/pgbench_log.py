@@ -1,9 +1,10 @@
 """The logs that pgbench writes with ``-l``: one line a transaction, or, with ``--aggregate-interval``, one an interval.
 
-Columns of a transaction, of PostgreSQL 9.4 to 18: client, transaction, time (µs), script, end (s since 1970), end (µs within that
-second), with ``--rate`` the schedule lag (µs), with ``--max-tries`` the retries. Instead of the time there may be a word: ``skipped``,
-``failed``, ``serialization``, ``deadlock``. With ``--rate`` the time counts from when the transaction should have started.
-Of an interval: start (s since 1970), transactions, sum and sum of squares of their times (µs), and more that is not read.
+Columns of a transaction, of PostgreSQL 9.4 to 18: client, transaction, time (µs), script, end (s since 1970), end (µs
+within that second), with ``--rate`` the schedule lag (µs), with ``--max-tries`` the retries. Instead of the time there
+may be a word: ``skipped``, ``failed``, ``serialization``, ``deadlock``. With ``--rate`` the time counts from when the
+transaction should have started. Of an interval: start (s since 1970), transactions, sum and sum of squares of their
+times (µs), and more that is not read.
 """
 
 import re
@@ -42,7 +43,8 @@ _MOST_DIGITS = 31
 _LAG, _RETRIES = "lag_us", "retries"
 
 _TRANSACTION = re.compile(
-    r"(\d{1,9}) (\d{1,18}) (\d{1,18}|skipped|failed|serialization|deadlock) (\d{1,4}) (\d{10}) (\d{1,6})((?: \d{1,18}){0,2})"
+    r"(\d{1,9}) (\d{1,18}) (\d{1,18}|skipped|failed|serialization|deadlock) (\d{1,4}) (\d{10}) (\d{1,6})((?:"
+    r" \d{1,18}){0,2})"
 )
 _INTERVAL = re.compile(r"\d{10} \d{1,12} \d{1,18} \d{1,30} \d{1,18} \d{1,18}(?: \d{1,30}){0,9}")
 _WORDS = re.compile(rb"(?m)^\d+ \d+ (skipped|failed|serialization|deadlock) [^\n]*")
@@ -137,8 +139,8 @@ class _Transactions:
         """Say what was concluded."""
         if self._extra == _LAG:
             self._recorded.inferred.append(
-                f"{self._name}: pgbench ran with --rate; a transaction starts when it was sent, its wait for that (the schedule lag) "
-                "is not part of its duration"
+                f"{self._name}: pgbench ran with --rate; a transaction starts when it was sent, its wait for that (the"
+                " schedule lag) is not part of its duration"
             )
         elif self._extra:
             self._recorded.inferred.append(
@@ -202,7 +204,9 @@ class _Intervals:
         return well
 
     def finish(self) -> None:
-        """Add each interval at its end: it is as long as the shortest distance of two, which is that of all but the pauses."""
+        """Add each interval at its end: it is as long as the shortest distance of two, which is that of all but the
+        pauses.
+        """
         starts = sorted({start for start, *_ in self._found})
         length_s = min((later - start for start, later in pairwise(starts)), default=0)
         for start, count, sum_us, squares in self._found:
@@ -216,5 +220,6 @@ class _Intervals:
             end_ns = (start + length_s) * NS_PER_S
             self._recorded.add(moment_within(self._path, start), end_ns, {("client", self._path.name): values})
         self._recorded.inferred.append(
-            f"{self._path.name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters, no statements"
+            f"{self._path.name}: pgbench logged intervals of {length_s:,} s instead of transactions; they are counters,"
+            " no statements"
         )

@@ -11,7 +11,8 @@ from tiersim.traces.readers.recorded import Recorded, lines_of
 from tiersim.units import NS_PER_S
 
 _NUMBER = r"(\d{1,18}(?:\.\d{1,18})?)"
-#: Counters and how their lines begin; before 10, ``:`` stands for ``=``, before 14 "excluding connections establishing".
+#: Counters and how their lines begin; before 10, ``:`` stands for ``=``, before 14 "excluding connections
+#: establishing".
 _NUMBERS = {
     "scale": rf"scaling factor: {_NUMBER}",
     "clients": rf"number of clients: {_NUMBER}",
@@ -27,7 +28,8 @@ _NUMBERS = {
 }
 _TEXTS = {"script": r"transaction type: (.{1,200})", "mode": r"query mode: (\w{1,20})"}
 _COMPILED = {name: re.compile(pattern) for name, pattern in {**_NUMBERS, **_TEXTS}.items()}
-#: A statement of a script with its latency (-r), from 14 on with its failures, before 11 without a place for them; a variable in it.
+#: A statement of a script with its latency (-r), from 14 on with its failures, before 11 without a place for them; a
+#: variable in it.
 _STATEMENT = re.compile(r" +\d{1,9}\.\d{1,3} +(?:\d{1,18} +(?:\d{1,18} +)?)?([A-Za-z(][^\n]*)")
 _VARIABLE = re.compile(r"(?<![:\w]):[A-Za-z_]\w*")
 _BEGIN = re.compile(r"^transaction type: ", re.MULTILINE)

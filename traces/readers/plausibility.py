@@ -1,6 +1,8 @@
-"""Whether the numbers that an import wrote can be those of a storage: a wrong unit, or a clock too coarse, is said aloud.
+"""Whether the numbers that an import wrote can be those of a storage: a wrong unit, or a clock too coarse, is said
+aloud.
 
-It looks at the written columns alone, so every format goes through the same check. Nothing is changed or left out by it.
+It looks at the written columns alone, so every format goes through the same check. Nothing is changed or left out by
+it.
 """
 
 import numpy as np
@@ -94,8 +96,8 @@ class Plausibility:
             if column.min() < 0 or column.max() > MOST:
                 bad = np.flatnonzero((column < 0) | (column > MOST))
                 raise TraceError(
-                    f"{self._source}: request {self._rows + int(bad[0]):,}: {name} {int(column[bad[0]])} is not between 0 and "
-                    f"2^60; the file is damaged, or of another format"
+                    f"{self._source}: request {self._rows + int(bad[0]):,}: {name} {int(column[bad[0]])} is not between"
+                    " 0 and 2^60; the file is damaged, or of another format"
                 )
         self._length_bytes += float(block.length_bytes.sum(dtype=np.float64))
         if self._length_bytes > MOST:
@@ -118,8 +120,8 @@ class Plausibility:
         if self._rows >= ENOUGH and self._clock.tick_ns and self._ties >= TIED_SHARE * self._rows:
             tick = format_ns(self._clock.tick_ns)
             said.append(
-                f"time resolution is {tick}: order inside {tick} is all there is, so queues, bursts and latency at this "
-                f"load are not recorded"
+                f"time resolution is {tick}: order inside {tick} is all there is, so queues, bursts and latency at this"
+                " load are not recorded"
             )
         return said
 
@@ -140,8 +142,8 @@ class Plausibility:
             said.append(f"{share:.0%} of the latencies are exactly 0: they were not measured, or are below the clock")
         if span_ns and self._latency_ns / span_ns > MOST_IN_FLIGHT:
             said.append(
-                f"by rate and mean latency {self._latency_ns / span_ns:,.0f} requests were in flight on average: do times and "
-                f"latencies have the units that were assumed?"
+                f"by rate and mean latency {self._latency_ns / span_ns:,.0f} requests were in flight on average: do"
+                " times and latencies have the units that were assumed?"
             )
         tick_ns = self._latency_clock.tick_ns
         if 0 < mean_ns < ENOUGH_TICKS * tick_ns:
@@ -154,15 +156,16 @@ class Plausibility:
         said = []
         if self._end_bytes > LARGEST_OFFSET_BYTES:
             said.append(
-                f"the last byte touched is {format_bytes(self._end_bytes)} from the start: is the unit of offsets right?"
+                f"the last byte touched is {format_bytes(self._end_bytes)} from the start: is the unit of offsets"
+                " right?"
             )
         if self._transfers and self._transferred_bytes / self._transfers > LARGEST_MEAN_BYTES:
             mean = self._transferred_bytes / self._transfers
             said.append(f"the mean request is {format_bytes(mean)}: is the unit of lengths right?")
         if self._unaligned:
             said.append(
-                f"{self._unaligned:,} of {self._rows:,} requests do not begin and end on a multiple of {SECTOR_BYTES} bytes: "
-                f"no block device is asked so, they were recorded above it"
+                f"{self._unaligned:,} of {self._rows:,} requests do not begin and end on a multiple of {SECTOR_BYTES}"
+                " bytes: no block device is asked so, they were recorded above it"
             )
         return said
 

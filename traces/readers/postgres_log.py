@@ -1,4 +1,5 @@
-"""A PostgreSQL server's log: checkpoints, statements over a threshold, ``auto_explain`` plans, starts and ends of the server.
+"""A PostgreSQL server's log: checkpoints, statements over a threshold, ``auto_explain`` plans, starts and ends of the
+server.
 
 What is read are the messages of PostgreSQL 9.4 to 18 in English, in the words of its sources (``LogCheckpointEnd`` in
 xlog.c, ``check_log_duration`` in postgres.c).

@@ -1,7 +1,8 @@
 """The entries of a PostgreSQL server's log, whichever way it writes them: stderr text, ``csvlog``, ``jsonlog``.
 
-Columns of csvlog and keys of jsonlog are those of PostgreSQL's documentation, "Error Reporting and Logging"; csvlog has 23 columns
-since 9.0, 24 since 13 and 26 since 14, of which the first 14 are the same. Text has what ``log_line_prefix`` says.
+Columns of csvlog and keys of jsonlog are those of PostgreSQL's documentation, "Error Reporting and Logging"; csvlog has
+23 columns since 9.0, 24 since 13 and 26 since 14, of which the first 14 are the same. Text has what ``log_line_prefix``
+says.
 """
 
 import json
@@ -44,7 +45,9 @@ class Entry(NamedTuple):
 
 
 def kind_of(text: str) -> str | None:
-    """Return how a log that begins with *text* is written: ``csvlog``, ``jsonlog``, ``stderr``, or None if it is none."""
+    """Return how a log that begins with *text* is written: ``csvlog``, ``jsonlog``, ``stderr``, or
+    None if it is none.
+    """
     lines = [line.rstrip("\r") for line in text.split("\n")[:HEAD_LINES]]
     if any(_CSV_START.match(line) for line in lines):
         return "csvlog"
@@ -117,7 +120,9 @@ class Entries:
                 )
 
     def _records(self) -> Iterator[str]:
-        """Yield records, which may be of several lines while a quote is open; one that was cut off ends where another begins."""
+        """Yield records, which may be of several lines while a quote is open; one that was cut off ends where another
+        begins.
+        """
         record: list[str] = []
         quotes, length = 0, 0
         for line in self._lines:

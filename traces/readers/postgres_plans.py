@@ -1,7 +1,9 @@
 """Plans that PostgreSQL's ``auto_explain`` logs with ANALYZE: what their root node says of the whole execution.
 
-Counts of a node include those of the nodes below it, so the root's are the statement's. Names are those of EXPLAIN's formats:
-9.4 to 14 and 15 differ in "I/O Timings" (``read=`` alone, then ``shared read=``), 15 and 17 in "I/O Read Time" (then "Shared",
+Counts of a node include those of the nodes below it, so the root's are the statement's. Names are those of EXPLAIN's
+formats:
+9.4 to 14 and 15 differ in "I/O Timings" (``read=`` alone, then ``shared read=``), 15 and 17 in "I/O Read Time" (then
+"Shared",
 "Local" and "Temp I/O Read Time"), 18 prints rows with decimals.
 """
 
@@ -41,7 +43,9 @@ class Plan(NamedTuple):
 
 
 def plan_of(text: str) -> Plan | None:
-    """Return what a plan says that follows ``plan:`` in a log, in text or JSON; None for XML, YAML, and what is damaged."""
+    """Return what a plan says that follows ``plan:`` in a log, in text or JSON; None for XML, YAML, and what is
+    damaged.
+    """
     text = text.lstrip("\n")
     if text.startswith("{"):
         return _of_json(text)

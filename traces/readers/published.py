@@ -1,4 +1,5 @@
-"""Block traces that operators and researchers publish as CSV without quotes: MSR Cambridge, SYSTOR '17, Alibaba, Tencent.
+"""Block traces that operators and researchers publish as CSV without quotes: MSR Cambridge, SYSTOR '17, Alibaba,
+Tencent.
 
 Sources of columns and units: the readme that comes with each collection.
 """
@@ -87,7 +88,9 @@ class Alibaba(RequestTable):
 
 
 class Tencent(RequestTable):
-    """Tencent CBS: Timestamp, Offset, Size, IOType, VolumeID; whole seconds since 1970, sectors, 0 reads and 1 writes."""
+    """Tencent CBS: Timestamp, Offset, Size, IOType, VolumeID; whole seconds since 1970, sectors, 0
+    reads and 1 writes.
+    """
 
     key = "tencent"
     fields = (
@@ -114,9 +117,11 @@ class Tencent(RequestTable):
 
 
 class Spc(RequestTable):
-    """SPC trace file format 1.0.1 (UMass Financial, WebSearch): ASU, LBA, Size, Opcode, Timestamp; further columns may follow.
+    """SPC trace file format 1.0.1 (UMass Financial, WebSearch): ASU, LBA, Size, Opcode, Timestamp; further columns may
+    follow.
 
-    The format leaves the size of a block to the description of the trace: 512 bytes, unless the addresses look like bytes.
+    The format leaves the size of a block to the description of the trace: 512 bytes, unless the addresses look like
+    bytes.
     """
 
     key = "spc"

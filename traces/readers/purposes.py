@@ -60,8 +60,9 @@ class Purposes:
         ]
 
     def fill(self, block: Requests, file_names: Sequence[str], stream_names: Sequence[str] = ()) -> None:
-        """Set the column ``purpose`` of *block*: reads are data reads, writes and flushes of a log are log writes, writes of
-        a checkpointer checkpoint writes, other writes data writes; other flushes, and discards, stay as they are.
+        """Set the column ``purpose`` of *block*: reads are data reads, writes and flushes of a log are log writes,
+        writes of a checkpointer checkpoint writes, other writes data writes; other flushes, and discards, stay as they
+        are.
         """
         block.purpose[block.op == READ] = DATA_READ
         self._tell_logs(block, file_names)
@@ -119,7 +120,9 @@ def _pairs(block: Requests) -> NDArray[np.int64]:
 
 
 def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]:
-    """Tell whether *rows* of a block, writes and flushes of one file, are those of a log, and the numbers that say so."""
+    """Tell whether *rows* of a block, writes and flushes of one file, are those of a log, and the
+    numbers that say so.
+    """
     writes = rows[block.op[rows] == WRITE]
     offsets, lengths = block.offset_bytes[writes], block.length_bytes[writes]
     commands = _commands(block.command[writes])
@@ -142,7 +145,9 @@ def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]
 
 
 def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
-    """Return what says that *rows* of a block, a stream's in a file that it flushes, are those of a checkpointer; nothing where they are not."""
+    """Return what says that *rows* of a block, a stream's in a file that it flushes, are those of a checkpointer;
+    nothing where they are not.
+    """
     writes = rows[block.op[rows] == WRITE]
     unwaited = np.count_nonzero(block.flags[writes] & FLAG_SYNC == 0)
     if unwaited < CHECKPOINT_WRITES or 2 * unwaited < len(rows):

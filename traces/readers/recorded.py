@@ -1,8 +1,8 @@
 """What files tell of a recording that are no lists of requests: counters, statements, queries, checkpoints, hosts.
 
-Readers of such files add to one :class:`Recorded`; times in it are ns since 1970 (UTC), or None where the file has none. Its
-pieces become snapshots when all files were read: a file such as ``pg_stat_wal.before.csv`` says nothing of its time, but others
-of the same moment may.
+Readers of such files add to one :class:`Recorded`; times in it are ns since 1970 (UTC), or None where the file has
+none. Its pieces become snapshots when all files were read: a file such as ``pg_stat_wal.before.csv`` says nothing of
+its time, but others of the same moment may.
 """
 
 import codecs
@@ -92,7 +92,9 @@ class Recorded:
         self.statements = OrderedStatements(self.scratch)
 
     def of(self, kind: type[T]) -> T:
-        """Return the one *kind* that this recording has: what readers keep from one file to the next. It is made of this."""
+        """Return the one *kind* that this recording has: what readers keep from one file to the next. It is made of
+        this.
+        """
         if kind not in self._kept:
             self._kept[kind] = kind(self)  # type: ignore[call-arg]
         kept: T = self._kept[kind]
@@ -151,7 +153,7 @@ class Recorded:
             values = joined.setdefault((piece.moment, unix_ns), {})
             for key, more in piece.values.items():
                 values.setdefault(key, {}).update(more)
-        dated = sorted(((unix_ns, m) for m, unix_ns in joined if unix_ns is not None))
+        dated = sorted((unix_ns, m) for m, unix_ns in joined if unix_ns is not None)
         undated = sorted((m for m, unix_ns in joined if unix_ns is None), key=rank)
         if dated and undated:
             self.inferred.append(
@@ -179,7 +181,9 @@ def text_of(source: Opened) -> str:
 
 
 def lines_of(source: Opened) -> Iterator[str]:
-    """Yield the lines of a file of any length, without their ends, by its mark of byte order; what is no text becomes a mark."""
+    """Yield the lines of a file of any length, without their ends, by its mark of byte order; what is no text becomes a
+    mark.
+    """
     decoder: codecs.IncrementalDecoder | None = None
     rest = ""
     while piece := source.read():

@@ -1,4 +1,6 @@
-"""From what files say of a recording to the tables of a bundle: one zero of time, order, and what must be said of both."""
+"""From what files say of a recording to the tables of a bundle: one zero of time, order, and what
+must be said of both.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from tiersim.units import NS_PER_S
 def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -> dict[str, Any]:
     """Write statistics, statements and queries into *folder* and return what the manifest says of them.
 
-    *zero_unix_ns* is where the requests of the same recording begin; without any, time begins with the first snapshot or
+    *zero_unix_ns* is where the requests of the same recording begin; without any, time begins with the first snapshot
+    or
     statement.
     """
     snapshots = _spaced(recorded.snapshots(), recorded)
@@ -70,7 +73,7 @@ def _spaced(snapshots: list[Snapshot], recorded: Recorded) -> list[Snapshot]:
         return snapshots
     start = recorded.statements.first_ns or 0
     recorded.inferred.append(
-        f"the two snapshots have no times; they are taken to be {recorded.span_ns / NS_PER_S:g} s apart, as long as the "
-        "load ran in between"
+        f"the two snapshots have no times; they are taken to be {recorded.span_ns / NS_PER_S:g} s apart, as long as the"
+        " load ran in between"
     )
     return [Snapshot(start, snapshots[0].values), Snapshot(start + recorded.span_ns, snapshots[1].values)]

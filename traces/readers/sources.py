@@ -32,7 +32,9 @@ _NUMBERS = re.compile(r"(\d+)")
 
 
 def by_numbers(name: str) -> list[str | tuple[int, str]]:
-    """Return a key that puts names in order by the numbers in them: ``a.trc``, ``a_1.trc``, ``a_2.trc``, ``a_10.trc``."""
+    """Return a key that puts names in order by the numbers in them: ``a.trc``, ``a_1.trc``,
+    ``a_2.trc``, ``a_10.trc``.
+    """
     return [(len(part.lstrip("0")), part.lstrip("0")) if part.isdigit() else part for part in _NUMBERS.split(name)]
 
 
@@ -78,7 +80,8 @@ def read_sources(
 ) -> Recorded:
     """Read files, each with its key of SOURCES, as one recording; raises TraceError for the first that cannot be read.
 
-    *scratch* is a folder for what does not fit into memory; *progress* is called with the bytes read and the bytes there are.
+    *scratch* is a folder for what does not fit into memory; *progress* is called with the bytes read and the bytes
+    there are.
     """
     recorded = Recorded(keep_literals=keep_literals, scratch=scratch)
     files = _in_order(files)

@@ -1,7 +1,7 @@
 """Points in time as logs and tools print them: with digits to the nanosecond, in the zones that can be told.
 
-Abbreviations of zones are no standard: those that mean one offset in practice are known, others (``CST`` is American and Chinese,
-``IST`` Indian, Irish and Israeli) are taken as UTC, which is said.
+Abbreviations of zones are no standard: those that mean one offset in practice are known, others (``CST`` is American
+and Chinese, ``IST`` Indian, Irish and Israeli) are taken as UTC, which is said.
 """
 
 import re
@@ -30,13 +30,31 @@ _SECONDS = re.compile(r"(\d{9,11})(?:\.(\d{1,9}))?")
 _ABBREVIATIONS = {
     word: hours
     for hours, words in (
-        (0.0, "UTC GMT Z UCT WET"), (1.0, "WEST CET MET BST"), (2.0, "CEST MEST EET SAST"), (3.0, "EEST MSK"), (8.0, "HKT AWST"),
-        (9.0, "JST KST"), (9.5, "ACST"), (10.0, "AEST"), (10.5, "ACDT"), (11.0, "AEDT"), (12.0, "NZST"), (13.0, "NZDT"),
-        (-2.5, "NDT"), (-3.0, "ADT"), (-3.5, "NST"), (-4.0, "AST EDT"), (-5.0, "EST CDT"), (-6.0, "MDT"), (-7.0, "MST PDT"),
-        (-8.0, "PST AKDT"), (-9.0, "AKST"), (-10.0, "HST"),
+        (0.0, "UTC GMT Z UCT WET"),
+        (1.0, "WEST CET MET BST"),
+        (2.0, "CEST MEST EET SAST"),
+        (3.0, "EEST MSK"),
+        (8.0, "HKT AWST"),
+        (9.0, "JST KST"),
+        (9.5, "ACST"),
+        (10.0, "AEST"),
+        (10.5, "ACDT"),
+        (11.0, "AEDT"),
+        (12.0, "NZST"),
+        (13.0, "NZDT"),
+        (-2.5, "NDT"),
+        (-3.0, "ADT"),
+        (-3.5, "NST"),
+        (-4.0, "AST EDT"),
+        (-5.0, "EST CDT"),
+        (-6.0, "MDT"),
+        (-7.0, "MST PDT"),
+        (-8.0, "PST AKDT"),
+        (-9.0, "AKST"),
+        (-10.0, "HST"),
     )
     for word in words.split()
-}  # fmt: skip
+}
 
 
 class Clock:
@@ -48,7 +66,9 @@ class Clock:
         self.month_first = False  # a date was taken as month/day/year and could be day/month/year
 
     def unix_ns(self, text: str) -> int | None:
-        """Return the point in time that *text* begins with; None when it begins with none, or with one that cannot be."""
+        """Return the point in time that *text* begins with; None when it begins with none, or with
+        one that cannot be.
+        """
         if found := _SECONDS.fullmatch(text):
             return _within(int(found[1]) * NS_PER_S + _fraction_ns(found[2]))
         found = TIMESTAMP.match(text) or _OF_DATE.match(text)

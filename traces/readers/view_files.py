@@ -13,7 +13,9 @@ _ENOUGH = 1000
 
 
 class RowsOfViews:
-    """Counts the rows of one file: a few damaged ones are left out and said; a file of which most are damaged is refused, with *remedy*."""
+    """Counts the rows of one file: a few damaged ones are left out and said; a file of which most are damaged is
+    refused, with *remedy*.
+    """
 
     def __init__(self, path: Path, remedy: str) -> None:
         """Begin with none."""
@@ -48,7 +50,9 @@ class RowsOfViews:
 
 
 class MomentsOfViews:
-    """Names the moments of the tables of one file: what psql's \\watch prints, or a file that was appended to, has several without a time."""
+    """Names the moments of the tables of one file: what psql's \\watch prints, or a file that was appended to, has
+    several without a time.
+    """
 
     def __init__(self, path: Path) -> None:
         """Begin with none."""

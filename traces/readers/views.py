@@ -35,9 +35,9 @@ class TextTable(NamedTuple):
 class Part(NamedTuple):
     """What a row says of one thing.
 
-    ``entity`` names it by columns in braces. ``numbers`` gives for each word where its value comes from: alternatives apart by
-    ``|``, the first counts whose columns are there; each is a column, or columns and numbers with ``*`` or ``+`` between them.
-    ``texts`` gives a column for each word.
+    ``entity`` names it by columns in braces. ``numbers`` gives for each word where its value comes from: alternatives
+    apart by ``|``, the first counts whose columns are there; each is a column, or columns and numbers with ``*`` or
+    ``+`` between them. ``texts`` gives a column for each word.
     """
 
     subject: str
@@ -143,7 +143,8 @@ class Gathered:
     def add(self, row: Row) -> Row | None:
         """Take in a row and return it with the columns that the view derives; None if it says nothing of anything.
 
-        Raises ValueError, a phrase that names the column, when a value is not what it must be; nothing of the row is kept.
+        Raises ValueError, a phrase that names the column, when a value is not what it must be; nothing of the row is
+        kept.
         """
         mark = tuple(map(row.get, self._view.uses.split()))
         if mark and mark in self._alike:
@@ -170,7 +171,9 @@ class Gathered:
         return row
 
     def _parts(self, row: Row) -> list[tuple[Part, list[tuple[str, _Formula]]]]:
-        """Return the view's parts with the formulas that the row's columns allow, without those that none is left of."""
+        """Return the view's parts with the formulas that the row's columns allow, without those
+        that none is left of.
+        """
         columns = frozenset(row)
         if columns not in self._bound:
             parts = []
@@ -198,7 +201,9 @@ class Gathered:
 
 
 def _add_up(known: dict[str, Decimal | str], more: Mapping[str, Decimal | str]) -> None:
-    """Add the numbers of another row of the same entity; least and greatest are those of both, of texts the first counts."""
+    """Add the numbers of another row of the same entity; least and greatest are those of both, of texts the first
+    counts.
+    """
     for word, value in more.items():
         before = known.get(word)
         if before is None:

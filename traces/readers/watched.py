@@ -34,6 +34,12 @@ def _change(file: Path, before: _State | None, now: _State | None) -> str:
     if now is None or before is None or now[0] != before[0]:
         return f"{file.name}: was removed or replaced while it was read; what it held before was read"
     if now[1] > before[1]:
-        return f"{file.name}: grew from {before[1]:,} to {now[1]:,} bytes while it was read; import it again when its recording has ended"
+        return (
+            f"{file.name}: grew from {before[1]:,} to {now[1]:,} bytes while it was read; import it again when its"
+            " recording has ended"
+        )
     what = f"shrank from {before[1]:,} to {now[1]:,} bytes" if now[1] < before[1] else "was changed"
-    return f"{file.name}: {what} while it was read; what was read may be of before and after: import it again when nobody writes it"
+    return (
+        f"{file.name}: {what} while it was read; what was read may be of before and after: import it again when nobody"
+        " writes it"
+    )

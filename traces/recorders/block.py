@@ -1,4 +1,5 @@
-"""Records the requests of a block device with what the machine has: blktrace(8), the kernel's blk tracer, or its tracepoints.
+"""Records the requests of a block device with what the machine has: blktrace(8), the kernel's blk tracer, or its
+tracepoints.
 
 All three are bounded in time and size. Tracers and switches that were changed are put back, also on Ctrl-C.
 """
@@ -239,7 +240,9 @@ def _by_tracepoints(system: Tracefs, device: Device, folder: Path, bounds: Bound
 
 
 def _names(saved: str, stream: Path) -> bytes:
-    """Return the names of processes, ``PID NAME`` a line, as blktrace(8) writes them, at the time of the first event."""
+    """Return the names of processes, ``PID NAME`` a line, as blktrace(8) writes them, at the time
+    of the first event.
+    """
     with stream.open("rb") as file:
         start = file.read(_RECORD.size)
     if len(start) < _RECORD.size:

@@ -9,13 +9,15 @@ from types import FrameType
 
 from tiersim.operating_system import ending_signals
 
-#: After a signal others are let go by for so long: somebody who presses Ctrl-C twice must not stop what puts things back.
+#: After a signal others are let go by for so long: somebody who presses Ctrl-C twice must not stop what puts things
+#: back.
 _PUTTING_BACK_S = 2.0
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[Event]:
-    """Yield what is set by the first SIGINT, SIGTERM or SIGHUP; one that comes 2 s later, or more, raises KeyboardInterrupt.
+    """Yield what is set by the first SIGINT, SIGTERM or SIGHUP; one that comes 2 s later, or more, raises
+    KeyboardInterrupt.
 
     Signals that are ignored (nohup) stay so. To be called in the main thread.
     """

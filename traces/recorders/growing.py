@@ -1,8 +1,8 @@
 """A bundle that grows while it is recorded, and is whole at any moment: a recorder that is killed leaves what it had.
 
-It lies at its final name from the first snapshot on. Each part of ``statistics/`` is written aside, synced and renamed, and so
-is the manifest, which says that the recording has not ended. At the end the parts become ``statistics.parquet``, and the manifest
-gets its checksums.
+It lies at its final name from the first snapshot on. Each part of ``statistics/`` is written aside, synced and renamed,
+and so is the manifest, which says that the recording has not ended. At the end the parts become ``statistics.parquet``,
+and the manifest gets its checksums.
 """
 
 import os
@@ -48,7 +48,8 @@ class GrowingBundle:
     def add(self, snapshots: Sequence[Snapshot], queries: Sequence[Query] = ()) -> None:
         """Keep snapshots, and all queries that are known by now; when this returns they outlive a crash.
 
-        Raises OutputError when they cannot be written, or another command has put its bundle here; what was kept before stays.
+        Raises OutputError when they cannot be written, or another command has put its bundle here; what was kept before
+        stays.
         """
         self._refuse_another()
         if snapshots:
@@ -66,7 +67,8 @@ class GrowingBundle:
             there = False
         if not there:
             raise OutputError(
-                f"{self.folder}: was replaced or removed by somebody else while it was recorded; record again, to a name of its own"
+                f"{self.folder}: was replaced or removed by somebody else while it was recorded; record again, to a"
+                " name of its own"
             )
 
     def _add_part(self, snapshots: Sequence[Snapshot]) -> None:

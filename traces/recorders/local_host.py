@@ -11,7 +11,9 @@ _PROC = Path("/proc")
 
 
 def host_values() -> dict[Key, dict[str, Decimal | str]]:
-    """Return what the kernel counts at this moment; what cannot be read is left out, and devices that were never used."""
+    """Return what the kernel counts at this moment; what cannot be read is left out, and devices
+    that were never used.
+    """
     found = proc_values(line for name in ("diskstats", "stat", "meminfo") for line in _lines(name))
     return {key: values for key, values in found.items() if key[0] != "device" or any(values.values())}
 

@@ -1,7 +1,9 @@
-"""What processes of this machine use and wait for, from /proc: CPU, and the time for which they were ready and had no processor.
+"""What processes of this machine use and wait for, from /proc: CPU, and the time for which they were ready and had no
+processor.
 
-Linux counts both to the nanosecond for each thread: ``/proc/PID/task/TID/schedstat`` has the time on a processor, the time in a run queue, and
-how often it was given a processor (Documentation/scheduler/sched-stats.rst). ``stat`` has user and system time in ticks (proc(5)).
+Linux counts both to the nanosecond for each thread: ``/proc/PID/task/TID/schedstat`` has the time on a processor, the
+time in a run queue, and how often it was given a processor (Documentation/scheduler/sched-stats.rst). ``stat`` has user
+and system time in ticks (proc(5)).
 """
 
 import os
@@ -20,13 +22,29 @@ KERNEL = "kernel threads"
 _KTHREADD, _OF_MEMORY = 2, ("kcompactd", "kdamond", "khugepaged", "ksmd", "rcu_")
 #: Programs that are known as load generators.
 _GENERATORS = frozenset({"pgbench", "sysbench", "hammerdbcli", "tclsh8.6"})
-#: What stands behind ``postgres:`` in the title of a process that serves no client (PostgreSQL, src/backend/utils/init/miscinit.c, GetBackendTypeDesc).
+#: What stands behind ``postgres:`` in the title of a process that serves no client (PostgreSQL,
+#: src/backend/utils/init/miscinit.c, GetBackendTypeDesc).
 _HELPERS = (
-    "archiver", "autovacuum", "background", "checkpointer", "io worker", "logger", "logical replication", "parallel worker", "slotsync", "startup",
-    "stats collector", "wal writer", "walwriter", "walreceiver", "walsender", "walsummarizer",
-)  # fmt: skip
+    "archiver",
+    "autovacuum",
+    "background",
+    "checkpointer",
+    "io worker",
+    "logger",
+    "logical replication",
+    "parallel worker",
+    "slotsync",
+    "startup",
+    "stats collector",
+    "wal writer",
+    "walwriter",
+    "walreceiver",
+    "walsender",
+    "walsummarizer",
+)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 10_000_000
-#: Fields of ``stat`` behind the name of the program, which may hold blanks: the parent, the session, user and system time, start in ticks.
+#: Fields of ``stat`` behind the name of the program, which may hold blanks: the parent, the session, user and system
+#: time, start in ticks.
 _PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
 
 
@@ -56,10 +74,14 @@ class _Kind:
 
 
 class Processes:
-    """Adds up what kinds of process use from one look to the next; what ends between two looks is lost from the first of them on."""
+    """Adds up what kinds of process use from one look to the next; what ends between two looks is lost from the first
+    of them on.
+    """
 
     def __init__(self, server: int, *, without: int | None = None, proc: Path = _PROC) -> None:
-        """Watch the children of the process *server*, a PostgreSQL server, but the one *without*, and load generators."""
+        """Watch the children of the process *server*, a PostgreSQL server, but the one *without*,
+        and load generators.
+        """
         self._server, self._without, self._proc = server, without, proc
         self._others: set[str] = set()  # processes that do not count
         self._kernel: set[str] = set()  # threads of the kernel

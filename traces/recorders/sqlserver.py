@@ -69,8 +69,8 @@ _INDEXES = (
     "WHERE o.is_ms_shipped = 0"
 )
 _STATEMENT = (
-    f"LEFT(SUBSTRING(t.text, s.statement_start_offset / 2 + 1, CASE s.statement_end_offset WHEN -1 THEN {MOST_CHARACTERS} "
-    f"ELSE (s.statement_end_offset - s.statement_start_offset) / 2 + 1 END), {MOST_CHARACTERS})"
+    "LEFT(SUBSTRING(t.text, s.statement_start_offset / 2 + 1, CASE s.statement_end_offset WHEN -1 THEN"
+    f" {MOST_CHARACTERS} ELSE (s.statement_end_offset - s.statement_start_offset) / 2 + 1 END), {MOST_CHARACTERS})"
 )
 
 VIEWS = (
@@ -104,14 +104,16 @@ VIEWS = (
         "dm_exec_query_stats",
         (
             *_same(
-                "execution_count total_worker_time total_elapsed_time min_elapsed_time max_elapsed_time total_physical_reads "
-                "total_logical_reads total_logical_writes total_rows creation_time query_hash plan_handle sql_handle",
+                "execution_count total_worker_time total_elapsed_time min_elapsed_time max_elapsed_time"
+                " total_physical_reads total_logical_reads total_logical_writes total_rows creation_time query_hash"
+                " plan_handle sql_handle",
                 "s",
             ),
             ("t.dbid", "dbid"),
             (f"CAST({_quoted(_STATEMENT)} AS nvarchar(4000))", "statement_text"),
         ),
-        "sys.dm_exec_query_stats AS s\nCROSS APPLY sys.dm_exec_sql_text(s.sql_handle) AS t\nORDER BY s.total_logical_reads DESC",
+        "sys.dm_exec_query_stats AS s\nCROSS APPLY sys.dm_exec_sql_text(s.sql_handle) AS t\nORDER BY"
+        " s.total_logical_reads DESC",
         top=MOST_QUERIES,
     ),
     View(
@@ -127,16 +129,17 @@ VIEWS = (
             ("cntr_value", "cntr_value"),
             (_quoted("RTRIM(instance_name)"), "instance_name"),
         ),
-        "sys.dm_os_performance_counters\nWHERE object_name LIKE '%:Buffer Manager%' OR object_name LIKE '%:Databases%'\n"
-        "    OR object_name LIKE '%:Memory Manager%' OR object_name LIKE '%:SQL Statistics%'\n"
-        "    OR object_name LIKE '%:General Statistics%'",
+        "sys.dm_os_performance_counters\nWHERE object_name LIKE '%:Buffer Manager%' OR object_name LIKE"
+        " '%:Databases%'\n    OR object_name LIKE '%:Memory Manager%' OR object_name LIKE '%:SQL Statistics%'\n    OR"
+        " object_name LIKE '%:General Statistics%'",
     ),
     View(
         "dm_db_index_operational_stats",
         (
             *_same(
-                "object_id index_id partition_number leaf_insert_count leaf_delete_count leaf_update_count leaf_ghost_count "
-                "range_scan_count singleton_lookup_count page_io_latch_wait_count page_io_latch_wait_in_ms",
+                "object_id index_id partition_number leaf_insert_count leaf_delete_count leaf_update_count"
+                " leaf_ghost_count range_scan_count singleton_lookup_count page_io_latch_wait_count"
+                " page_io_latch_wait_in_ms",
                 "s",
             ),
             *_INDEX_NAMES,
@@ -248,9 +251,15 @@ def _session(plan: Plan) -> Iterator[str]:
     files = max(plan.max_bytes // (size << 20), 2)
     separator = "" if not plan.folder or plan.folder.endswith(("\\", "/")) else "/" if "/" in plan.folder else "\\"
     path = f"{plan.folder}{separator}{SESSION}.xel".replace("'", "''")
-    yield f"ADD TARGET package0.event_file (SET filename = N'{path}', max_file_size = ({size}), max_rollover_files = ({files}))"
+    yield (
+        f"ADD TARGET package0.event_file (SET filename = N'{path}', max_file_size = ({size}), max_rollover_files ="
+        f" ({files}))"
+    )
     mode = "NO_EVENT_LOSS" if plan.lossless else "ALLOW_SINGLE_EVENT_LOSS"
-    yield f"WITH (MAX_MEMORY = 16 MB, EVENT_RETENTION_MODE = {mode}, MAX_DISPATCH_LATENCY = 5 SECONDS, STARTUP_STATE = OFF);"
+    yield (
+        f"WITH (MAX_MEMORY = 16 MB, EVENT_RETENTION_MODE = {mode}, MAX_DISPATCH_LATENCY = 5 SECONDS, STARTUP_STATE ="
+        " OFF);"
+    )
     yield "GO"
     yield f"ALTER EVENT SESSION [{SESSION}] ON SERVER STATE = START;"
     yield "GO"
@@ -258,7 +267,10 @@ def _session(plan: Plan) -> Iterator[str]:
 
 def _preface(plan: Plan) -> Iterator[str]:
     where = plan.folder or "the LOG folder of the instance"
-    yield f"Records SQL Server (2012 and later) for {plan.minutes} minutes. Save this as record.sql and run it while the load"
+    yield (
+        f"Records SQL Server (2012 and later) for {plan.minutes} minutes. Save this as record.sql and run it while the"
+        " load"
+    )
     yield "that matters runs, in the database of the application, from a folder that the files are to be in:"
     yield ""
     yield '  sqlcmd -S SERVER -E -d DATABASE -i record.sql -s "," -W -w 65535 -f 65001'
@@ -267,30 +279,59 @@ def _preface(plan: Plan) -> Iterator[str]:
     yield ""
     yield "  tiersim import FOLDER -o NAME.trace"
     yield ""
-    yield "Needs ALTER ANY EVENT SESSION and VIEW SERVER STATE (2022: VIEW SERVER PERFORMANCE STATE). Nothing is changed but the"
-    yield f"session of events [{SESSION}], which the script removes. If it is interrupted: DROP EVENT SESSION [{SESSION}] ON SERVER;"
+    yield (
+        "Needs ALTER ANY EVENT SESSION and VIEW SERVER STATE (2022: VIEW SERVER PERFORMANCE STATE). Nothing is changed"
+        " but the"
+    )
+    yield (
+        f"session of events [{SESSION}], which the script removes. If it is interrupted: DROP EVENT SESSION [{SESSION}]"
+        " ON SERVER;"
+    )
     yield ""
-    yield "Events are of all databases, without those of sqlcmd, which runs this. Indexes and tables are those of one database."
-    yield "Texts of queries are in the files with their literals; the import removes them. It was written from Microsoft's"
+    yield (
+        "Events are of all databases, without those of sqlcmd, which runs this. Indexes and tables are those of one"
+        " database."
+    )
+    yield (
+        "Texts of queries are in the files with their literals; the import removes them. It was written from"
+        " Microsoft's"
+    )
     yield "documentation and never run on a server: what a version has not fails alone, and the rest is recorded."
     yield ""
     yield "What it costs the server. None of it was measured; figures are counted from sizes, or estimates."
-    yield f"* Disk: at most {format_bytes(plan.max_bytes)} of events; beyond it the oldest file is removed, and its events are lost."
-    yield "  Estimate: 300 bytes an event and 2 a character of its text, so 1,000 calls/s of 200 characters are 0.7 MB/s."
+    yield (
+        f"* Disk: at most {format_bytes(plan.max_bytes)} of events; beyond it the oldest file is removed, and its"
+        " events are lost."
+    )
+    yield (
+        "  Estimate: 300 bytes an event and 2 a character of its text, so 1,000 calls/s of 200 characters are 0.7 MB/s."
+    )
     yield "* Memory: 16 MB of buffers for events."
     if plan.lossless:
-        yield "* NO_EVENT_LOSS: no event is dropped; where events come faster than they are written, sessions wait for buffers,"
+        yield (
+            "* NO_EVENT_LOSS: no event is dropped; where events come faster than they are written, sessions wait for"
+            " buffers,"
+        )
         yield "  so that the recording itself can slow the server down. Without --lossless events are dropped instead."
     else:
-        yield "* ALLOW_SINGLE_EVENT_LOSS: where events come faster than they are written some are dropped, and nobody waits;"
+        yield (
+            "* ALLOW_SINGLE_EVENT_LOSS: where events come faster than they are written some are dropped, and nobody"
+            " waits;"
+        )
         yield "  dm_xe_sessions.after.csv says how many. --lossless drops none, and lets sessions wait instead."
     if plan.statements:
         yield "* Statements inside batches and calls: an event each, which may be many times as many."
     if plan.files:
         yield "* Reads and writes of files: an event each, 10,000 IOPS are 10,000 events/s; keep it to a few minutes."
-    yield f"* Views: read from memory, twice; the longest of them the plan cache ({MOST_QUERIES:,} plans, texts of {MOST_CHARACTERS:,} characters at most)"
+    yield (
+        f"* Views: read from memory, twice; the longest of them the plan cache ({MOST_QUERIES:,} plans, texts of"
+        f" {MOST_CHARACTERS:,} characters at most)"
+    )
     yield "  and, with many indexes, dm_db_index_operational_stats."
     if plan.buffers:
-        yield "* dm_os_buffer_descriptors: looks at every page of the buffer pool, twice; 64 GiB are 8,388,608 pages. Leave it out (no"
+        yield (
+            "* dm_os_buffer_descriptors: looks at every page of the buffer pool, twice; 64 GiB are 8,388,608 pages."
+            " Leave it out (no"
+        )
         yield "  --buffercache) where that many rows are too much for a busy server."
     yield ""

@@ -16,7 +16,9 @@ class SteadyClock:
         self._last: tuple[int, int] | None = None
 
     def read(self, server_ns: int, asked_ns: int, answered_ns: int) -> int:
-        """Return the time of a reading that came between two times of a monotonic clock, as if the server's had not been set since the first."""
+        """Return the time of a reading that came between two times of a monotonic clock, as if the server's had not
+        been set since the first.
+        """
         middle_ns = (asked_ns + answered_ns) // 2
         if self._last is not None:
             last_server_ns, last_middle_ns = self._last
@@ -24,8 +26,8 @@ class SteadyClock:
             if abs(off_ns) > _STEP_NS + (answered_ns - asked_ns) // 2:
                 self._set_by_ns += off_ns
                 self.steps.append(
-                    f"the server's clock was set {'back' if off_ns < 0 else 'forward'} by {abs(off_ns) / NS_PER_S:,.0f} s while it was "
-                    "recorded; from there on times count on as if it had not been"
+                    f"the server's clock was set {'back' if off_ns < 0 else 'forward'} by {abs(off_ns) / NS_PER_S:,.0f}"
+                    " s while it was recorded; from there on times count on as if it had not been"
                 )
         self._last = server_ns, middle_ns
         return server_ns - self._set_by_ns

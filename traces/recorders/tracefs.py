@@ -89,8 +89,8 @@ def tracefs() -> Iterator[Tracefs]:
                 yield Tracefs(folder, undoing)
         except OSError as error:
             raise RecordingError(
-                f"the kernel's tracefs does not do {error.filename or 'what is needed'} ({reason(error)}); record as root, or "
-                "where the kernel may trace"
+                f"the kernel's tracefs does not do {error.filename or 'what is needed'} ({reason(error)}); record as"
+                " root, or where the kernel may trace"
             ) from None
         finally:
             if not mounted:
@@ -112,7 +112,9 @@ def _copy_what_is_there(pipe: int, to: BinaryIO, most_bytes: int) -> None:
 
 
 def _chosen(text: str) -> str:
-    """Return the value that a file of tracefs stands at: ``[mono]`` among others, ``1408``, or ``7 (expanded: 1408)``."""
+    """Return the value that a file of tracefs stands at: ``[mono]`` among others, ``1408``, or ``7
+    (expanded: 1408)``.
+    """
     words = text.split()
     return next((word[1:-1] for word in words if word.startswith("[")), words[0] if words else "")
 

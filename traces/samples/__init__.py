@@ -6,8 +6,9 @@ import tarfile
 from importlib.resources import files
 from pathlib import Path
 
-#: Runs of a real PostgreSQL, a folder a load: what was measured of each (``runs.json``), and the counters of those without a cap; ``host`` is what they ran on.
-#: Measured for this project by ``benchmarks/real_postgres``, whose README says how.
+#: Runs of a real PostgreSQL, a folder a load: what was measured of each (``runs.json``), and the counters of those
+#: without a cap; ``host`` is what they ran on. Measured for this project by ``benchmarks/real_postgres``, whose README
+#: says how.
 CELLS = Path(__file__).parent / "cells"
 RECORDINGS = "recordings.tar.xz"
 #: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
@@ -20,40 +21,45 @@ def pgbench() -> bytes:
 
 
 def reads(folder: Path) -> Path:
-    """Unpack a PostgreSQL server's counters before and after 30 s of point reads into *folder*; returns the folder ``reads`` in it.
+    """Unpack a PostgreSQL server's counters before and after 30 s of point reads into *folder*; returns the folder
+    ``reads`` in it.
 
-    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it: 462,253 SELECTs by key of 10 million rows, drawn by Zipf's law with
-    exponent 1.05 over a fixed permutation, 256 MiB of shared buffers, direct IO. ``counters`` is what was recorded, ``host/recorded.toml`` a
-    scenario of the hardware. Recorded for this project.
+    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it: 462,253 SELECTs by key of 10 million rows, drawn by
+    Zipf's law with exponent 1.05 over a fixed permutation, 256 MiB of shared buffers, direct IO. ``counters`` is what
+    was recorded, ``host/recorded.toml`` a scenario of the hardware. Recorded for this project.
     """
     return _unpacked("reads", folder)
 
 
 def updates(folder: Path) -> Path:
-    """Unpack a PostgreSQL server's counters before and after 75 s of updates into *folder*; returns the folder ``updates`` in it.
+    """Unpack a PostgreSQL server's counters before and after 75 s of updates into *folder*; returns the folder
+    ``updates`` in it.
 
-    The same server and rows as of :func:`reads`, with 512 MiB of shared buffers: 323,428 transactions of an UPDATE and a SELECT of a row,
-    committed one by one, on a device that nothing limited; checkpoints every 60 s, the last one 10 s before. ``counters`` and
-    ``host/recorded.toml`` as there. Recorded for this project.
+    The same server and rows as of :func:`reads`, with 512 MiB of shared buffers: 323,428 transactions of an UPDATE and
+    a SELECT of a row, committed one by one, on a device that nothing limited; checkpoints every 60 s, the last one 10 s
+    before. ``counters`` and ``host/recorded.toml`` as there. Recorded for this project.
     """
     return _unpacked("updates", folder)
 
 
 def start(folder: Path) -> Path:
-    """Unpack a PostgreSQL server's counters before and after 25 s that followed its start into *folder*; returns the folder ``start`` in it.
+    """Unpack a PostgreSQL server's counters before and after 25 s that followed its start into *folder*; returns the
+    folder ``start`` in it.
 
-    PostgreSQL 15.18 on 2 cores, the 8 clients of pgbench (scale 50) beside it, 64 MiB of shared buffers, buffered IO, both caches empty; a
-    CHECKPOINT by hand in the middle. ``select`` is a run of pgbench's lookups, 117,849 of them, ``tpcb`` one of its TPC-B, 17,039 transactions;
-    ``host/recorded.toml`` is a scenario of the hardware, tables and log on a device each. Recorded for this project.
+    PostgreSQL 15.18 on 2 cores, the 8 clients of pgbench (scale 50) beside it, 64 MiB of shared buffers, buffered IO,
+    both caches empty; a CHECKPOINT by hand in the middle. ``select`` is a run of pgbench's lookups, 117,849 of them,
+    ``tpcb`` one of its TPC-B, 17,039 transactions; ``host/recorded.toml`` is a scenario of the hardware, tables and log
+    on a device each. Recorded for this project.
     """
     return _unpacked("start", folder)
 
 
 def matrix(folder: Path) -> None:
-    """Unpack 36 cells of a real PostgreSQL into *folder*, each into one of its name and the number of its repeat: ``result.json``, and the counters of the first repeat.
+    """Unpack 36 cells of a real PostgreSQL into *folder*, each into one of its name and the number of its repeat:
+    ``result.json``, and the counters of the first repeat.
 
-    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, three loads on three pools, each without a cap and with three. Recorded for this project by
-    ``benchmarks/real_postgres``.
+    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, three loads on three pools, each without a cap and
+    with three. Recorded for this project by ``benchmarks/real_postgres``.
     """
     with tarfile.open(MATRIX) as archive:
         archive.extractall(folder, filter="data")

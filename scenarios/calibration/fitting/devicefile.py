@@ -130,7 +130,10 @@ def _source_of_overhead(fit: Fit) -> str:
     if "unloaded_read_ns" in fit.unknown:
         return f"assumed: 0 ns .. {high}"
     alone = text("unloaded_read_ns", fit.values["unloaded_read_ns"])
-    return f"derived: {alone} (fitted, between {low} and {high}) of a read alone, less sensing, channel, controller and link"
+    return (
+        f"derived: {alone} (fitted, between {low} and {high}) of a read alone, less sensing, channel, controller and"
+        " link"
+    )
 
 
 def _source_of_read(fit: Fit, measured: str) -> str:

@@ -102,8 +102,8 @@ def _limits(targets: Sequence[Target]) -> Values:
 def limits(large_bytes_per_s: float, commands_per_s: float) -> Values:
     """Link and controller that let the highest rates through that were seen.
 
-    A rate that large requests had was probably the link's; a rate of commands may have been the load's, so a controller is not
-    taken for a slower one than it would be anyway.
+    A rate that large requests had was probably the link's; a rate of commands may have been the load's, so a controller
+    is not taken for a slower one than it would be anyway.
     """
     link, controller = PARAMETERS["link_bytes_per_s"], PARAMETERS["controller_iops"]
     bandwidth = large_bytes_per_s * 1.02 if large_bytes_per_s else link.start

@@ -20,8 +20,8 @@ SPAN_BYTES = 16 << 30
 _COMMANDS, _LEAST_COMMANDS, _MOST_BYTES = 24_000, 3_000, 1 << 29
 _SETTLING = 0.25
 
-#: Weight of a mean, or a rate, beside that of a percentile: it is measured better. What is rare is most often rare for a
-#: reason that no parameter here stands for.
+#: Weight of a mean, or a rate, beside that of a percentile: it is measured better. What is rare is most often rare for
+#: a reason that no parameter here stands for.
 _MEAN_WEIGHT, _RARE_WEIGHT, _RARE_PERCENT = 4.0, 0.5, 99.0
 #: A loop that takes this many times as long as the shortest of its sort has saturated the drive: how that shares itself
 #: out among what waits decides its percentiles, which weigh less.

@@ -8,7 +8,8 @@ from tiersim.devices.flash import Flash
 from tiersim.units import NS_PER_S
 
 UNIT_BYTES = 4096
-#: A link or a controller takes at least so long for a request beside its data; shorter fixed times cannot be told apart.
+#: A link or a controller takes at least so long for a request beside its data; shorter fixed times cannot be told
+#: apart.
 _LEAST_FIXED_NS = 500
 
 

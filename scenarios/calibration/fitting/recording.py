@@ -1,4 +1,5 @@
-"""A recording with latencies as what a fit must come to: requests wait for what they waited for, and take as long as they took.
+"""A recording with latencies as what a fit must come to: requests wait for what they waited for, and take as long as
+they took.
 
 Half of the recording, in alternate stretches, is for fitting; the other half judges the fit.
 """
@@ -75,7 +76,8 @@ class Recording:
         self.measured = data & (self.trace.latency_ns > 0) & (self.trace.flags & FLAG_HELD_BACK == 0)
         if self.measured.sum() < 2 * _LEAST[READ]:
             raise ScenarioError(
-                f"{int(self.measured.sum())} of its requests have a measured latency; a fit needs {2 * _LEAST[READ]} at least"
+                f"{int(self.measured.sum())} of its requests have a measured latency; a fit needs {2 * _LEAST[READ]} at"
+                " least"
             )
         stretch = np.arange(len(self.trace)) * STRETCHES // len(self.trace)
         self.fitted_to = self.measured & (stretch % 2 == 0)

@@ -1,4 +1,6 @@
-"""What remains between a measurement and a fitted model, as one number, and how far each parameter could lie elsewhere."""
+"""What remains between a measurement and a fitted model, as one number, and how far each parameter
+could lie elsewhere.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -48,8 +50,8 @@ Misfit = Callable[[Mapping[str, float]], float]
 def misfit(found: Sequence[Residual]) -> float:
     """Weighted root mean square of the logarithm of fitted over measured.
 
-    Of a large error, that the model has no means to mend, only its size counts (Huber, Annals of Mathematical Statistics
-    35(1), 1964).
+    Of a large error, that the model has no means to mend, only its size counts (Huber, Annals of Mathematical
+    Statistics 35(1), 1964).
     """
     losses = [one.weight * _loss(abs(math.log(one.fitted / one.measured))) for one in found]
     return math.sqrt(sum(losses) / sum(one.weight for one in found))

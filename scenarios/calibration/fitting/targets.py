@@ -1,7 +1,7 @@
 """What a fit must come to: a load generator's settings, and the latencies that were measured with them.
 
-Latencies count from when a request is handed over. Those of fio count from when it has been submitted; what lies between
-follows from Little's law: a loop of depth N at rate X takes N/X for each request.
+Latencies count from when a request is handed over. Those of fio count from when it has been submitted; what lies
+between follows from Little's law: a loop of depth N at rate X takes N/X for each request.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,8 +59,8 @@ _CONTRADICTION = 0.05
 def targets(measured: Iterable[Measured]) -> tuple[list[Target], list[str]]:
     """Bring points together: directions of one job, then runs of one setting; sorted by setting.
 
-    Returns them and, in a sentence each, what was left out. Raises ScenarioError when there is none that a closed loop can
-    repeat.
+    Returns them and, in a sentence each, what was left out. Raises ScenarioError when there is none that a closed loop
+    can repeat.
     """
     jobs: dict[tuple[str, str], list[Measured]] = {}
     for point in measured:
@@ -75,8 +75,8 @@ def targets(measured: Iterable[Measured]) -> tuple[list[Target], list[str]]:
             runs.setdefault(setting, []).append(_run(setting, points))
     if not runs:
         raise ScenarioError(
-            "nothing that was measured can be repeated: a point needs block size, depth, pattern, rate and mean latency,"
-            " direct IO, and no limit to its rate"
+            "nothing that was measured can be repeated: a point needs block size, depth, pattern, rate and mean"
+            " latency, direct IO, and no limit to its rate"
         )
     return [_mean(setting, runs[setting]) for setting in sorted(runs)], left_out
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tiersim.simulator.popularity import Popularity, zipf
 
-#: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on an
-#: index over bigint that PostgreSQL 18 built with the default fill factor.
+#: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on
+#: an index over bigint that PostgreSQL 18 built with the default fill factor.
 INNER_ENTRIES = 281
 
 
@@ -13,8 +13,8 @@ INNER_ENTRIES = 281
 class AccessedTable:
     """One table, the index that its rows are looked up by, and what the recorded buffer pool missed.
 
-    An access is one row that one or more statements (*touches*) look up, one after the other: later ones find its pages. Index
-    and heap lie in the order of the key if *ordered*, and independent of each other if not.
+    An access is one row that one or more statements (*touches*) look up, one after the other: later ones find its
+    pages. Index and heap lie in the order of the key if *ordered*, and independent of each other if not.
     """
 
     name: str
@@ -38,8 +38,9 @@ class AccessedTable:
 class Law:
     """How often the rows of a table are asked for, by rank: Zipf's law, of whose accesses a hot set takes a share.
 
-    The row of a rank lies anywhere; if *recent*, ranks count from the end of the table, where new rows are. Of a share *moved* of the heap's pages the row that
-    was updated first lies on pages behind them (:mod:`tiersim.simulator.moved_rows`).
+    The row of a rank lies anywhere; if *recent*, ranks count from the end of the table, where new rows are. Of a share
+    *moved* of the heap's pages the row that was updated first lies on pages behind them
+    (:mod:`tiersim.simulator.moved_rows`).
     """
 
     exponent: float = 0.0
@@ -54,7 +55,8 @@ class Law:
 
 
 def levels(index_pages: int) -> list[int]:
-    """Return how many pages each level of a B-tree has, from the root on; the page that describes the index is left out.
+    """Return how many pages each level of a B-tree has, from the root on; the page that describes the index is left
+    out.
 
     >>> levels(27422)
     [1, 98, 27323]

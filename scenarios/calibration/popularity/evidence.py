@@ -7,7 +7,8 @@ from math import hypot, sqrt
 from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable
 from tiersim.scenarios.calibration.popularity.occupancy import Expected
 
-#: Of what is compared, so much is left to the closed form and to a server that does more than look up rows: the form is within
+#: Of what is compared, so much is left to the closed form and to a server that does more than look up rows: the form is
+#: within
 #: 0.5 % of a sweep that is walked, and of a PostgreSQL whose law is known within 1 to 2 %.
 MODEL = 0.015
 #: Of usage counts more: a statement may use a page more than once, which nobody counts.
@@ -16,11 +17,12 @@ _COUNTED = 0.05
 _NO_MISSES, _NO_PAGES = 0.001, 0.001
 #: A law that is so many times the noise away from a figure is contradicted by it.
 CONTRADICTED = 3.0
-#: Misses are counted over the whole recording, and one number of them contradicts a law by itself. Usage counts are of one moment: they do together, where their squared
-#: distances, none counted as more than CONTRADICTED, and those of misses are more than this on average.
+#: Misses are counted over the whole recording, and one number of them contradicts a law by itself. Usage counts are of
+#: one moment: they do together, where their squared distances, none counted as more than CONTRADICTED, and those of
+#: misses are more than this on average.
 _MISSED, _TOGETHER = "missed", 2.0
-#: Usage counts that are compared. How pages divide between 0 and 1 depends on where the hand is when pages come in with more than 1,
-#: between 4 and 5 on the last moments.
+#: Usage counts that are compared. How pages divide between 0 and 1 depends on where the hand is when pages come in with
+#: more than 1, between 4 and 5 on the last moments.
 _COUNTS = {"0 or 1": slice(0, 2), "2": slice(2, 3), "3": slice(3, 4), "4 or 5": slice(4, 6)}
 
 

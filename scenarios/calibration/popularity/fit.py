@@ -1,8 +1,9 @@
 """Laws of popularity from what pools missed and held, and what a pool of another size would miss.
 
-Each table gets the exponent of Zipf's law by which index and heap together miss what was recorded. Everything else that was recorded is
-held against it: how the misses divide, usage counts, pools of other sizes. Only where it contradicts Zipf's law are others looked for: of
-a table that grows, one whose latest rows are asked for most; of one whose rows are updated, one whose rows moved; of any, a hot set beside Zipf's law.
+Each table gets the exponent of Zipf's law by which index and heap together miss what was recorded. Everything else that
+was recorded is held against it: how the misses divide, usage counts, pools of other sizes. Only where it contradicts
+Zipf's law are others looked for: of a table that grows, one whose latest rows are asked for most; of one whose rows are
+updated, one whose rows moved; of any, a hot set beside Zipf's law.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,13 @@ from tiersim.scenarios.calibration.popularity.search import Evidence, OtherSize,
 EXTRAPOLATED = 4
 #: What would tell a hot set from Zipf's law, by how pages are replaced.
 _REMEDIES = {
-    SWEEP: "no usage counts cannot tell a hot set from Zipf's law, which is taken; record pg_buffercache, or a second size",
-    LRU2: "nothing else cannot tell a hot set from Zipf's law, which is taken; record the load with a second max server memory, too",
+    SWEEP: (
+        "no usage counts cannot tell a hot set from Zipf's law, which is taken; record pg_buffercache, or a second size"
+    ),
+    LRU2: (
+        "nothing else cannot tell a hot set from Zipf's law, which is taken; record the load with a second max server"
+        " memory, too"
+    ),
 }
 
 
@@ -64,11 +70,12 @@ def fit(
     seed: int = 1,
     policy: str = SWEEP,
 ) -> Fitted:
-    """Fit the laws of *tables* to what a pool of *frames* pages missed and held, and what *others* did of the same tables.
+    """Fit the laws of *tables* to what a pool of *frames* pages missed and held, and what *others* did of the same
+    tables.
 
-    Pages are replaced by *policy*. So many of the frames were *unused* when it was recorded first; those of *others* were full.
-    All tables share the pool, so all exponents are halved into their places together, more than once. Raises TraceError when there is
-    nothing to fit.
+    Pages are replaced by *policy*. So many of the frames were *unused* when it was recorded first; those of *others*
+    were full. All tables share the pool, so all exponents are halved into their places together, more than once. Raises
+    TraceError when there is nothing to fit.
     """
     used = tuple(table for table in tables if table.accesses and table.rows and table.heap_pages)
     if not used:
@@ -92,7 +99,8 @@ def fit(
         rounds = evidence.rounds(laws)
         if against and rounds < 1:
             said.append(
-                f"{against[0]}: no contradiction, because the hand of the sweep came round only {rounds:.1f} times; record longer"
+                f"{against[0]}: no contradiction, because the hand of the sweep came round only {rounds:.1f} times;"
+                " record longer"
             )
         elif against and table.name not in bounded:
             said.append(f"{against[0]}: contradicts Zipf's law, which misses as many pages together")
@@ -139,9 +147,11 @@ def extrapolated(fitted: Fitted, frames: int) -> bool:
 
 
 def alike(fitted: Fitted) -> tuple[tuple[Law, ...], ...]:
-    """Return by table the laws that explain what was recorded as well, from those that miss most of a pool four times as large to those that miss least.
+    """Return by table the laws that explain what was recorded as well, from those that miss most of a pool four times
+    as large to those that miss least.
 
-    Misses are known to the scatter of their number, and to what the closed form is off; rows may have moved to any degree that other figures do not contradict.
+    Misses are known to the scatter of their number, and to what the closed form is off; rows may have moved to any
+    degree that other figures do not contradict.
     """
     evidence = Evidence(fitted.tables, fitted.frames, fitted.unused, (), fitted.seed, fitted.policy)
     pool = Pool(fitted.tables, fitted.seed, fitted.policy)

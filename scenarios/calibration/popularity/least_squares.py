@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-#: Width of the differences that stand for derivatives; rounds; the damping's first value, factors and end; when to stop.
+#: Width of the differences that stand for derivatives; rounds; the damping's first value, factors and end; when to
+#: stop.
 _WIDTH, _ROUNDS = 0.05, 20
 _DAMPED, _LESS, _MORE, _MOST = 1e-2, 0.3, 4.0, 1e6
 _ENOUGH = 1e-3

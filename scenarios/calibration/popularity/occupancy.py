@@ -1,15 +1,21 @@
 """What a pool holds and misses in the long run, in closed form, when each access is independent of those before.
 
-**PostgreSQL's sweep.** The hand comes by every page after the same time T, in accesses. In between a page of probability p is asked for x = p T times on average,
-by Poisson's law, so that its usage count is a Markov chain in x alone: it enters with a count of 1, each use adds one up to 5, the hand takes
-one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a share of M x / (M x + 1)
+**PostgreSQL's sweep.** The hand comes by every page after the same time T, in accesses. In between a page of
+probability p is asked for x = p T times on average,
+by Poisson's law, so that its usage count is a Markov chain in x alone: it enters with a count of 1, each use adds one
+up to 5, the hand takes
+one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a
+share of M x / (M x + 1)
 of the time. T is where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
 
-**SQL Server's LRU-2.** The page goes whose last use but one is longest ago, and what is known of pages that left is kept. So a page is there if it was
-used twice within the same time T, which is so for 1 - (1 + x) exp(-x) of the time; once is enough where each access uses it more than once.
+**SQL Server's LRU-2.** The page goes whose last use but one is longest ago, and what is known of pages that left is
+kept. So a page is there if it was
+used twice within the same time T, which is so for 1 - (1 + x) exp(-x) of the time; once is enough where each access
+uses it more than once.
 
-A pool that has unused frames misses each page once, when it is asked for first: after n accesses all but a share exp(-p n) of the pages have come. When
-they fill it, it goes on as in the long run. What it held when it was recorded first is taken for what the same accesses had brought.
+A pool that has unused frames misses each page once, when it is asked for first: after n accesses all but a share exp(-p
+n) of the pages have come. When they fill it, it goes on as in the long run. What it held when it was recorded first is
+taken for what the same accesses had brought.
 
 Large tables are looked at by a sample of their ranks and pages, in a pool that is as much smaller.
 """
@@ -42,8 +48,9 @@ _HALVINGS, _POINTS = 26, 6
 
 @dataclass(frozen=True)
 class Expected:
-    """Of one table: pages missed in an access, pages held in the long run by usage count 0 to 5 (LRU-2 has none, and all count as 0); how
-    often the hand came round while it was recorded, or a page that is never used again left the pool.
+    """Of one table: pages missed in an access, pages held in the long run by usage count 0 to 5 (LRU-2 has none, and
+    all count as 0); how often the hand came round while it was recorded, or a page that is never used again left the
+    pool.
     """
 
     index_missed: float
@@ -54,7 +61,9 @@ class Expected:
 
 
 class Pool:
-    """Tables whose pages share a pool; which rows lie on a page is drawn once, so that laws are compared on the same pages."""
+    """Tables whose pages share a pool; which rows lie on a page is drawn once, so that laws are compared on the same
+    pages.
+    """
 
     def __init__(self, tables: Sequence[AccessedTable], seed: int, policy: str = SWEEP) -> None:
         """Draw where the rows of *tables* lie; *policy* is SWEEP or LRU2."""
@@ -64,7 +73,8 @@ class Pool:
         ]
 
     def expected(self, laws: Sequence[Law], frames: int, unused: int = 0) -> list[Expected]:
-        """Return what a pool of *frames* pages misses of each table while all accesses are made, by *laws* in their order.
+        """Return what a pool of *frames* pages misses of each table while all accesses are made, by *laws* in their
+        order.
 
         Of the frames so many are *unused* when they begin; the pool holds in the end what it holds in the long run.
         """
@@ -160,7 +170,9 @@ class _Sample:
         return found
 
     def _with_moved(self, heap: NDArray[np.int64], mass: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-        """Return the pages of the heap by rank, behind them those of the rows that moved when a *share* of them had seen an update."""
+        """Return the pages of the heap by rank, behind them those of the rows that moved when a *share* of them had
+        seen an update.
+        """
         pages = self._counts[-1]
         moved = first_updated(self._waits, mass, heap, round(share * pages))
         heap = heap.copy()
@@ -168,7 +180,9 @@ class _Sample:
         return heap
 
     def expected(self, asked: Sequence[_Pages], log_time: float, filling: _Filling) -> Expected:
-        """Return what is missed and held of pages that are asked for so often, when the hand comes by after such a time."""
+        """Return what is missed and held of pages that are asked for so often, when the hand comes by after such a
+        time.
+        """
         missed = []
         held = []
         full = filling.accesses - (filling.ends - filling.begins)
@@ -199,7 +213,9 @@ def _curves_of_lru2(touches: int) -> NDArray[np.float64]:
 
 @cache
 def _curves(touches: int) -> NDArray[np.float64]:
-    """Return, for each expected number of uses x, the share of time that a page is there, and then that of each count while it is."""
+    """Return, for each expected number of uses x, the share of time that a page is there, and then that of each count
+    while it is.
+    """
     x = np.exp(np.minimum(_LOG_X, np.log(_STAYS)))
     points, weights = np.polynomial.legendre.leggauss(_POINTS)
     steps = np.stack([_raised(count, x, touches) for count in range(MOST + 1)], axis=1)

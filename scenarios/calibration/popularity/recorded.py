@@ -51,8 +51,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
     ]
     if not tables:
         raise TraceError(
-            f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables, "
-            "pg_statio_user_indexes and pg_class before and after a load that misses some"
+            f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables,"
+            " pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
     tables = [_with_pages_held(table, indexes.get(table.name), found) for table in tables]
     tables += _changed(found, indexes, {table.name for table in tables}, said)
@@ -63,7 +63,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
         unused = 0
     if unused:
         said.append(
-            f"the pool was filling: {unused:,} of its {frames:,} pages for these tables held nothing when the recording began"
+            f"the pool was filling: {unused:,} of its {frames:,} pages for these tables held nothing when the recording"
+            " began"
         )
     return Accesses(tuple(tables), frames, tuple(said), unused)
 
@@ -109,7 +110,8 @@ def _table(
     if scans:
         heap_missed -= _missed_by_scans(name, change, scans, found)
         said.append(
-            f"{name}: {scans:,.1f} scans of the whole table are taken off its accesses, and what they missed off its misses"
+            f"{name}: {scans:,.1f} scans of the whole table are taken off its accesses, and what they missed off its"
+            " misses"
         )
     if index is not None and index_pages:
         looked_up = _lookups(index, index_pages)
@@ -136,7 +138,8 @@ def _table(
 
 
 def _lookups(index: Change, pages: int) -> float:
-    """Return how many rows were looked up through an index: its scans, if each found a row at most; else its pages by its levels.
+    """Return how many rows were looked up through an index: its scans, if each found a row at most; else its pages by
+    its levels.
 
     An entry that is added for a new version of a row asks for pages, too, and is no lookup.
     """
@@ -147,7 +150,9 @@ def _lookups(index: Change, pages: int) -> float:
 
 
 def _changed(found: Differences, indexes: Mapping[str, str], fitted: set[str], said: list[str]) -> list[AccessedTable]:
-    """Return the tables that hardly a page was missed of and whose rows were changed: who changes one keeps it from others."""
+    """Return the tables that hardly a page was missed of and whose rows were changed: who changes one keeps it from
+    others.
+    """
     changes = {
         name: _count(change, "rows_updated") + _count(change, "rows_deleted")
         for name, change in sorted(found.of("relation").items())
@@ -165,21 +170,24 @@ def _changed(found: Differences, indexes: Mapping[str, str], fitted: set[str], s
             index_pages = 0
         tables.append(AccessedTable(name, rows, pages, index_pages, count, 0, 0, even=True))
         said.append(
-            f"{name}: hardly a page of it was missed, so nothing tells which of its rows are hot: they are taken to be changed alike"
+            f"{name}: hardly a page of it was missed, so nothing tells which of its rows are hot: they are taken to be"
+            " changed alike"
         )
     return tables
 
 
 def _scans(change: Change, rows: int) -> float:
-    """Return how many scans of the whole table there were: as many as their rows make up, if they were counted; some end early."""
+    """Return how many scans of the whole table there were: as many as their rows make up, if they were counted; some
+    end early.
+    """
     scans = _count(change, "sequential_scans")
     scanned_rows = change.number("sequential_rows")
     return scans if scanned_rows is None else min(scans, float(scanned_rows) / rows)
 
 
 def _missed_by_scans(name: str, change: Change, scans: float, found: Differences) -> int:
-    """Return the pages that scans missed, at most all: of each scan those that the pool does not hold; if that is not known, the share
-    of a table's misses that is the scans' share of its pages.
+    """Return the pages that scans missed, at most all: of each scan those that the pool does not hold; if that is not
+    known, the share of a table's misses that is the scans' share of its pages.
     """
     pages, missed = _count(change, "pages"), _count(change, "pages_read")
     held = _by_usage(name, found)
@@ -222,7 +230,9 @@ def _asked(change: Change) -> int:
 
 
 def _touches(name: str, found: Differences, texts: dict[str, str]) -> int:
-    """Return how many statements in turn look up a row: calls of all queries of the table by calls of those that miss."""
+    """Return how many statements in turn look up a row: calls of all queries of the table by calls
+    of those that miss.
+    """
     word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
     queries = [
         (_count(change, "calls"), _count(change, "pages_read") / calls)
@@ -239,7 +249,9 @@ def _touches(name: str, found: Differences, texts: dict[str, str]) -> int:
 
 
 def _pages_of_others(found: Differences, names: set[str]) -> int:
-    """Return how many pages of the pool belong to relations other than *names* and their indexes; 0 where that is not known."""
+    """Return how many pages of the pool belong to relations other than *names* and their indexes; 0 where that is not
+    known.
+    """
     kept = names | {other for other, change in found.of("relation").items() if change.last.get("table") in names}
     bare = kept | {name.rpartition(".")[2] for name in kept}
     return sum(

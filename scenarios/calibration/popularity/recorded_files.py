@@ -1,11 +1,13 @@
 """From statements that were recorded one by one and counters of the files to the tables that were accessed: SQL Server.
 
-Profiler says how many pages each statement asked for, and nothing of those that were missed; the files say how many were read from each database, and
-nothing of whose they were. Together they are what a law needs: accesses, misses, pages. Whose the misses were, the time that statements waited tells: what is
-neither CPU nor the log. Extended Events say of each statement what it missed.
+Profiler says how many pages each statement asked for, and nothing of those that were missed; the files say how many
+were read from each database, and nothing of whose they were. Together they are what a law needs: accesses, misses,
+pages. Whose the misses were, the time that statements waited tells: what is neither CPU nor the log. Extended Events
+say of each statement what it missed.
 
-A statement that asks for very many pages goes through them in order, reading ahead, as far as it does not find them; all others come to a page through the
-levels of a B-tree. What was read by scans is told from the length of reads: one page for a lookup, 64 at most where somebody reads ahead.
+A statement that asks for very many pages goes through them in order, reading ahead, as far as it does not find them;
+all others come to a page through the levels of a B-tree. What was read by scans is told from the length of reads: one
+page for a lookup, 64 at most where somebody reads ahead.
 """
 
 import re
@@ -35,7 +37,8 @@ OWN_DATABASES, _TEMPDB = frozenset(["1", "2", "3", "4", "32767"]), "2"
 _MATTERS = 0.001
 #: Files may have been counted for so much longer than statements were recorded; beyond, reads are taken in proportion.
 _LONGER = 1.05
-#: Rounds of fitting how queries use trees: enough for a thousandth where what they name can agree with how these were used.
+#: Rounds of fitting how queries use trees: enough for a thousandth where what they name can agree with how these were
+#: used.
 _ROUNDS = 20
 #: Of the statements, this share has to say how many pages it missed.
 _KNOWN = 0.95
@@ -51,8 +54,10 @@ Amounts = NDArray[np.float64]
 class FileAccesses:
     """Tables as they were accessed, and what a page that a query asks for means to them, by its code.
 
-        ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans; ``scanned`` (queries,) is the table that its
-        scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed. ``pages_read`` are those of all statements;
+        ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans;
+        ``scanned`` (queries,) is the table that its
+        scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed.
+        ``pages_read`` are those of all statements;
     ``by_statement``: each said how many it missed.
     """
 
@@ -67,7 +72,9 @@ class FileAccesses:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the executions of each query asked for, and missed where that is known, in pages: lookups and scans apart."""
+    """What the executions of each query asked for, and missed where that is known, in pages:
+    lookups and scans apart.
+    """
 
     looked_up: Amounts
     scanned: Amounts
@@ -102,7 +109,8 @@ class _Tree:
 def recorded_files(
     counters: Counters, executions: Table, commits: NDArray[np.bool_], pool_bytes: int, page_bytes: int
 ) -> FileAccesses:
-    """Return what *executions* and the *counters* of a bundle say of a pool of *pool_bytes*; *commits* tells which of them waited for the log.
+    """Return what *executions* and the *counters* of a bundle say of a pool of *pool_bytes*; *commits* tells which of
+    them waited for the log.
 
     Raises TraceError naming what they lack.
     """
@@ -140,8 +148,8 @@ def recorded_files(
         scanned[scans_here] = first + told.scanned[scans_here]
     if not any(table.accesses for table in tables):
         raise TraceError(
-            f"{path}: no statement asks for a page of a database whose files were counted; record statements with their reads over the "
-            "same time as sys.dm_io_virtual_file_stats"
+            f"{path}: no statement asks for a page of a database whose files were counted; record statements with their"
+            " reads over the same time as sys.dm_io_virtual_file_stats"
         )
     accesses = Accesses(tuple(tables), max(pool_bytes // page_bytes, 1), tuple(said))
     by_statement = asked.scans_missed is not None
@@ -196,8 +204,9 @@ def _databases(path: Path, found: Differences, share: float, page_bytes: int, sa
     databases = [one for one in databases if one.pages]
     if not databases:
         raise TraceError(
-            f"{path}: does not say how large the data files are and what was read of them; record sys.dm_io_virtual_file_stats (with "
-            "sys.master_files) before and after the statements, and import all together"
+            f"{path}: does not say how large the data files are and what was read of them; record"
+            " sys.dm_io_virtual_file_stats (with sys.master_files) before and after the statements, and import all"
+            " together"
         )
     return [one for one in databases if one.reads] or databases
 
@@ -210,8 +219,8 @@ def _share_of_time(found: Differences, executions: Table, said: list[str]) -> fl
     if not counted_ns or counted_ns <= _LONGER * recorded_ns:
         return 1.0
     said.append(
-        f"files were counted for {counted_ns / 1e9:,.0f} s and statements recorded for {recorded_ns / 1e9:,.0f} s of them: what was read is taken "
-        "in that proportion"
+        f"files were counted for {counted_ns / 1e9:,.0f} s and statements recorded for {recorded_ns / 1e9:,.0f} s of"
+        " them: what was read is taken in that proportion"
     )
     return recorded_ns / counted_ns
 
@@ -221,7 +230,9 @@ def _number(change: Change, counter: str) -> float:
 
 
 def _weights(path: Path, queries: Sequence[str], databases: Sequence[_Database], said: list[str]) -> Amounts:
-    """Return which part of its pages each query asks of each database for: all of its own, where that is known; else as these were read."""
+    """Return which part of its pages each query asks of each database for: all of its own, where that is known; else as
+    these were read.
+    """
     table = read_queries(path)
     own = dict(zip(table.texts("query"), table.texts("database"), strict=True))
     places = {database.name: place for place, database in enumerate(databases)}
@@ -235,7 +246,8 @@ def _weights(path: Path, queries: Sequence[str], databases: Sequence[_Database],
     unknown = known.count(-1)
     if unknown and len(databases) > 1:
         said.append(
-            f"which database {unknown:,} queries ran in is not known: they are taken to ask each for pages as its files were read"
+            f"which database {unknown:,} queries ran in is not known: they are taken to ask each for pages as its files"
+            " were read"
         )
     return weights
 
@@ -257,14 +269,15 @@ def _missed(database: _Database, asked: _Asked, share: Amounts, said: list[str])
     looked_up = float((asked.looked_up * share).sum())
     lookups = min(database.pages_read - scans, looked_up)
     said.append(
-        f"{database.name}: how many pages each statement missed was not recorded; {database.pages_read:,.0f} were read from its files, "
+        f"{database.name}: how many pages each statement missed was not recorded; {database.pages_read:,.0f} were read"
+        " from its files, "
         + (f"{scans:,.0f} of them by scans, as long reads say, and the others" if scanned else "which were missed")
         + " by statements in proportion to the time that they waited for neither processors nor the log"
     )
     if lookups + scans < 0.99 * database.pages_read:
         said.append(
-            f"{database.name}: more pages were read than all statements asked for ({looked_up + scanned:,.0f}): others read, too, a backup "
-            "or maintenance, and are not simulated"
+            f"{database.name}: more pages were read than all statements asked for ({looked_up + scanned:,.0f}): others"
+            " read, too, a backup or maintenance, and are not simulated"
         )
     return _Missed(lookups, scans)
 
@@ -309,7 +322,8 @@ def _named(
     texts: Mapping[str, str],
     said: list[str],
 ) -> tuple[list[_Tree], Amounts]:
-    """Return the tables that queries name, or the procedures that they call, where nothing else is known of tables; and the use of each (queries, tables).
+    """Return the tables that queries name, or the procedures that they call, where nothing else is known of tables; and
+    the use of each (queries, tables).
 
     The pages of the database are divided among them as the pages that were missed.
     """
@@ -325,8 +339,8 @@ def _named(
     kept = own >= _MATTERS * own.sum()
     sizes = np.where(kept, database.pages * own / max(float(own[kept].sum()), 1e-9), 0.0)
     said.append(
-        f"{database.name}: how large its tables are is not known: its {database.pages:,} pages are divided among the {int(kept.sum())} tables and procedures that "
-        "queries name and that pages were missed of, as these"
+        f"{database.name}: how large its tables are is not known: its {database.pages:,} pages are divided among the"
+        f" {int(kept.sum())} tables and procedures that queries name and that pages were missed of, as these"
     )
     return [_Tree(name, name, 0, max(round(size), 1), 1.0, None) for name, size in zip(names, sizes, strict=True)], uses
 
@@ -334,10 +348,12 @@ def _named(
 def _uses_of_trees(
     trees: Sequence[_Tree], looked_up: Amounts, queries: Sequence[str], texts: Mapping[str, str]
 ) -> Amounts:
-    """Return which part of its pages a query asks of each tree for: of those that it names; of any if it names none, such as a procedure.
+    """Return which part of its pages a query asks of each tree for: of those that it names; of any if it names none,
+    such as a procedure.
 
-    Parts are those by which all queries together use the trees as these were used, as nearly as what they name lets them: iterative proportional
-    fitting (W. E. Deming, F. F. Stephan, "On a least squares adjustment of a sampled frequency table", 1940).
+    Parts are those by which all queries together use the trees as these were used, as nearly as what they name lets
+    them: iterative proportional fitting (W. E. Deming, F. F. Stephan, "On a least squares adjustment of a sampled
+    frequency table", 1940).
     """
     weight = np.array([tree.weight for tree in trees])
     tables = [tree.table.rpartition(".")[2].lower() for tree in trees]
@@ -356,7 +372,8 @@ def _uses_of_trees(
 
 
 def _told(trees: Sequence[_Tree], uses: Amounts, looked_up: Amounts, missed: Amounts, all_missed: float) -> _Told:
-    """Divide what queries asked for and missed among trees; those that hardly miss a page are left out, and what they missed is the others'.
+    """Divide what queries asked for and missed among trees; those that hardly miss a page are left out, and what they
+    missed is the others'.
 
     What trees are known to have been waited for goes before what queries missed.
     """
@@ -408,9 +425,11 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the tables that a statement names, or the procedure that it calls, in small letters, without schema; none where it names none.
+    """Return the tables that a statement names, or the procedure that it calls, in small letters, without schema; none
+    where it names none.
 
-    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"), names_in("COMMIT")
+    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"),
+    names_in("COMMIT")
     (['lines', 'orders'], ['report'], [])
     """
     found = {_bare(name) for name in _OF_TABLES.findall(text)} or {

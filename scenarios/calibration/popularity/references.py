@@ -1,4 +1,6 @@
-"""From page references to what pools of several sizes would have missed of them, so that laws can be fitted where no server counted."""
+"""From page references to what pools of several sizes would have missed of them, so that laws can be fitted where no
+server counted.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +19,11 @@ ALL = "all pages"
 
 
 def referenced_accesses(path: Path, sizes: Sequence[int]) -> list[tuple[tuple[AccessedTable, ...], int]]:
-    """Return what pools of *sizes* pages miss of the references of the bundle at *path*, by PostgreSQL's sweep; raises TraceError.
+    """Return what pools of *sizes* pages miss of the references of the bundle at *path*, by PostgreSQL's sweep; raises
+    TraceError.
 
-    All pages are taken together, as a table of one row each. The first half of the references fills the pools, the second is counted.
+    All pages are taken together, as a table of one row each. The first half of the references fills the pools, the
+    second is counted.
     """
     blocks = [block.relation.astype(np.int64) << _PAGE_BITS | block.page for block in ReferenceTable(path).blocks()]
     return missed_of(np.concatenate([np.zeros(0, np.int64), *blocks]), sizes)

@@ -24,19 +24,22 @@ OtherSize = tuple[Sequence[AccessedTable], int]
 
 #: Exponents are looked for from uniform to where hardly any row but the first is asked for.
 _STEEPEST = 2.5
-#: Halvings of that range; and of narrower ones around what was found, since tables in one pool move each other's misses.
+#: Halvings of that range; and of narrower ones around what was found, since tables in one pool move each other's
+#: misses.
 _HALVINGS = 13
 _AGAIN = ((0.4, 9), (0.1, 7))
 #: A hot set takes this share of the accesses at least, by the logarithm of its odds, and leaves as much.
 _LEAST_ODDS = 7.0
 #: Where the search for a hot set begins: the best few of exponents, shares of the rows, shares of the accesses.
 _EXPONENTS, _ROWS, _SHARES, _STARTS = (0.0, 0.6, 1.0), (0.001, 0.01, 0.05, 0.2), (0.2, 0.5, 0.8, 0.95), 6
-#: Unknowns of a hot set beside Zipf's law: it is not looked for from fewer figures. By how much another law has to come closer than
-#: Zipf's, in squared distances.
+#: Unknowns of a hot set beside Zipf's law: it is not looked for from fewer figures. By how much another law has to come
+#: closer than Zipf's, in squared distances.
 _UNKNOWNS, _CLOSER = 3, 0.7
-#: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with three unknowns.
+#: Hot sets whose squared distances are no more than so much above the least explain as well: 95 % of chi square with
+#: three unknowns.
 _AS_WELL = 7.8
-#: No exponent explains as well as one that is no more closer, in squared distances: 95 % of chi square with one unknown.
+#: No exponent explains as well as one that is no more closer, in squared distances: 95 % of chi square with one
+#: unknown.
 _NO_WORSE = 3.8
 #: Shares of the pages whose first updated row moved: all of them in the long run, where rows were updated at all.
 _MOVED = (0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -62,8 +65,8 @@ class Evidence:
         seed: int,
         policy: str = SWEEP,
     ) -> None:
-        """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others* the same tables
-        count, whose pools were full.
+        """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others*
+        the same tables count, whose pools were full.
         """
         self._recorded = [(tables, frames), *((_matched(tables, there), size) for there, size in others)]
         self._pools = [Pool(there, seed, policy) for there, _ in self._recorded]
@@ -99,7 +102,9 @@ class Evidence:
         return not (table.heap_held or table.index_held or sum(bool(t[place].accesses) for t, _ in self._recorded) > 1)
 
     def halved(self, laws: Sequence[Law], moved: Sequence[int], factor: float = 1.0) -> list[Law]:
-        """Return *laws* with the exponents by which the tables at the places *moved* miss as many pages as were recorded, or *factor* times as many."""
+        """Return *laws* with the exponents by which the tables at the places *moved* miss as many pages as were
+        recorded, or *factor* times as many.
+        """
         tables, found = self._recorded[0][0], list(laws)
         wanted = [factor * (table.index_missed + table.heap_missed) / table.accesses for table in tables]
         middle = dict.fromkeys(moved, _STEEPEST / 2)
@@ -117,9 +122,11 @@ class Evidence:
         return found
 
     def plainest(self, laws: Sequence[Law], places: Sequence[int]) -> list[Law]:
-        """Return *laws* with the rows of a table asked for evenly where that explains what was recorded as well as its exponent does.
+        """Return *laws* with the rows of a table asked for evenly where that explains what was recorded as well as its
+        exponent does.
 
-        A small pool misses nearly as much by a small exponent as by none, and a large one much less; loads whose keys are drawn at random have none.
+        A small pool misses nearly as much by a small exponent as by none, and a large one much less; loads whose keys
+        are drawn at random have none.
         """
         found = list(laws)
         for place in places:
@@ -131,7 +138,9 @@ class Evidence:
         return found
 
     def better(self, laws: Sequence[Law], place: int) -> tuple[list[Law], list[str]]:
-        """Return *laws* with another one for a table that contradicts its own, if there is one that comes closer; and what cannot be told."""
+        """Return *laws* with another one for a table that contradicts its own, if there is one that comes closer; and
+        what cannot be told.
+        """
         table, known = self._recorded[0][0][place], self.residuals(laws, place)
         found, least = list(laws), _CLOSER * score(known)
         said: list[str] = []
@@ -153,14 +162,20 @@ class Evidence:
             if score(against) < least:
                 found, least = moved, _CLOSER * score(against)
                 said = [
-                    f"{table.name}: of {moved[place].moved:.0%} of its pages the row that was updated first is taken to have moved, since they were full"
+                    (
+                        f"{table.name}: of {moved[place].moved:.0%} of its pages the row that was updated first"
+                        " is taken to have moved, since they were full"
+                    )
                 ]
                 if not contradicts(against):
                     return found, said
         if len(known) < _UNKNOWNS:
             return found, [
                 *said,
-                f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a second size",
+                (
+                    f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a"
+                    " second size"
+                ),
             ]
         (best, reached), *others = self._hot_sets(laws, place)
         if reached >= least:
@@ -168,13 +183,15 @@ class Evidence:
         alike = [best, *(law for law, off in others if off <= reached + _AS_WELL)]
         rows, shares = sorted(law.hot_rows for law in alike), sorted(law.hot_share for law in alike)
         as_well = (
-            f"{table.name}: a hot set of {rows[0]:,} to {rows[-1]:,} rows that takes {shares[0]:.0%} to {shares[-1]:.0%} of the "
-            "accesses explains the recording as well"
+            f"{table.name}: a hot set of {rows[0]:,} to {rows[-1]:,} rows that takes {shares[0]:.0%} to"
+            f" {shares[-1]:.0%} of the accesses explains the recording as well"
         )
         return [*laws[:place], best, *laws[place + 1 :]], [as_well] if rows[-1] > rows[0] * _DIFFERENT else []
 
     def alike(self, laws: Sequence[Law], place: int) -> list[Law]:
-        """Return laws of a table that explain what was recorded of it as well as its own does: with more or fewer rows moved, and that miss a little more or less."""
+        """Return laws of a table that explain what was recorded of it as well as its own does: with more or fewer rows
+        moved, and that miss a little more or less.
+        """
         table, own = self._recorded[0][0][place], laws[place]
         shares = [own.moved]
         if self._versions and own.hot_share == 0 and not own.recent and table.rows > table.heap_pages:
@@ -195,7 +212,9 @@ class Evidence:
         return self.halved([*laws[:place], replace(laws[place], moved=share), *laws[place + 1 :]], [place])
 
     def _hot_sets(self, laws: Sequence[Law], place: int) -> list[tuple[Law, float]]:
-        """Return hot sets beside Zipf's law for one table, and how far off they are, the closest first: downhill from the best places of a grid."""
+        """Return hot sets beside Zipf's law for one table, and how far off they are, the closest first: downhill from
+        the best places of a grid.
+        """
         rows = self._recorded[0][0][place].rows
 
         def law(at: NDArray[np.float64]) -> Law:

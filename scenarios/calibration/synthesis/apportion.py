@@ -20,8 +20,9 @@ def apportion(
 ) -> NDArray[np.int64]:
     """Hand out *total* ≥ 0 in proportion to *weights* (evenly when all are 0), at most ``most[i]`` to each.
 
-    What is left after rounding down goes to the largest remainders; with *chance*, uniform numbers, to some at random, each as
-    likely as its remainder is large (:mod:`.apportion_kernels`). Raises ValueError when *most* adds up to less than the total.
+    What is left after rounding down goes to the largest remainders; with *chance*, uniform numbers, to some at random,
+    each as likely as its remainder is large (:mod:`.apportion_kernels`). Raises ValueError when *most* adds up to less
+    than the total.
     """
     count = len(weights)
     given, rank, scratch = np.empty(count, np.int64), np.empty(count), np.empty(count)

@@ -26,10 +26,12 @@ class Shares(NamedTuple):
 
 @kernel
 def hand_out(total: int, s: Shares) -> bool:
-    """Fill ``given`` with parts of *total* ≥ 0 in proportion to ``weights``, at most ``most[i]`` each; False where these add up to less.
+    """Fill ``given`` with parts of *total* ≥ 0 in proportion to ``weights``, at most ``most[i]`` each; False where
+    these add up to less.
 
-    What is left after rounding down goes to the largest remainders (Hamilton's method); with ``chance`` to some at random, each as
-    likely as its remainder is large (Efraimidis and Spirakis, Inf. Proc. Lett. 97, 2006). All evenly when all weights are 0.
+    What is left after rounding down goes to the largest remainders (Hamilton's method); with ``chance`` to some at
+    random, each as likely as its remainder is large (Efraimidis and Spirakis, Inf. Proc. Lett. 97, 2006). All evenly
+    when all weights are 0.
     """
     room = 0
     for index in range(s.given.size):
@@ -86,9 +88,11 @@ def _share(total: int, weights: Any, most: Any, shares: Any) -> None:
 
 @kernel
 def make_up(total: int, most: Any, rank: Any, given: Any, scratch: Any) -> None:
-    """Add or take away units until *given* adds up to *total*, first where *rank* is highest, never below 0 or above *most*.
+    """Add or take away units until *given* adds up to *total*, first where *rank* is highest, never below 0 or above
+    *most*.
 
-    Of equal ranks the first comes first. The bounds must allow for the total. given, most : int64[n]; rank, scratch : float64[n].
+    Of equal ranks the first comes first. The bounds must allow for the total. given, most : int64[n]; rank, scratch :
+    float64[n].
     """
     missing = total
     for index in range(given.size):
@@ -120,7 +124,9 @@ def make_up(total: int, most: Any, rank: Any, given: Any, scratch: Any) -> None:
 
 @kernel
 def _largest(values: Any, count: int, number: int) -> float:
-    """Return the *number*-th largest of the first *count* values, which are put into another order (Hoare's FIND, Comm. ACM 4, 1961)."""
+    """Return the *number*-th largest of the first *count* values, which are put into another order (Hoare's FIND, Comm.
+    ACM 4, 1961).
+    """
     low, high, wanted = 0, count - 1, number - 1
     while low < high:
         pivot = values[(low + high) // 2]

@@ -38,7 +38,8 @@ class Assembly:
     def table(self, queries: Sequence[str], kinds: Sequence[str], sessions: Sequence[str]) -> tuple[Table, Column]:
         """Return all in order of time, and pages dirtied by row; this can be asked once, for memory's sake.
 
-        *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are numbered.
+        *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are
+        numbered.
         """
         order = np.lexsort([np.concatenate(self._pieces[name]) for name in ("sequence", "session", "time_ns")])
         columns = {name: np.concatenate(self._pieces.pop(name))[order] for name in list(self._pieces)}

@@ -1,8 +1,9 @@
-"""The two coefficients of Johnson's bounded system with which a sample has a given mean and variance: Newton's method within brackets.
+"""The two coefficients of Johnson's bounded system with which a sample has a given mean and variance: Newton's method
+within brackets.
 
-Both searches are of logits, which are nearly linear: that of the mean in the shift; that of the variance, as a share of the most that it can be, in the
-logarithm of the steepness (its slope is 2 where the sample is narrow, and about 1 where nearly all of it is at the bounds). A step that leaves its
-bracket is replaced by half of that.
+Both searches are of logits, which are nearly linear: that of the mean in the shift; that of the variance, as a share of
+the most that it can be, in the logarithm of the steepness (its slope is 2 where the sample is narrow, and about 1 where
+nearly all of it is at the bounds). A step that leaves its bracket is replaced by half of that.
 """
 
 import math
@@ -21,8 +22,8 @@ _MOST_STEPS = 64
 def place_between_bounds(values: Any, place: float, variance: float, most_variance: float) -> None:
     """Replace scores by places in [0, 1], in their order, with mean *place* and *variance* as far as their ties allow.
 
-    values : float64[n], with mean 0 and standard deviation 1; 0 < *place* ≤ 1/2; 0 < *variance* < *most_variance*, with as many as
-    possible at the bounds and one between.
+    values : float64[n], with mean 0 and standard deviation 1; 0 < *place* ≤ 1/2; 0 < *variance* < *most_variance*, with
+    as many as possible at the bounds and one between.
     """
     reach = 0.0
     for index in range(values.size):
@@ -62,7 +63,9 @@ def place_between_bounds(values: Any, place: float, variance: float, most_varian
 def _centred(
     values: Any, steepness: float, shift: float, place: float, reach: float
 ) -> tuple[float, float, float, float]:
-    """Return the shift with which the mean is *place*, begun at *shift*; the variance, its slope by the steepness, and that of the shift."""
+    """Return the shift with which the mean is *place*, begun at *shift*; the variance, its slope by the steepness, and
+    that of the shift.
+    """
     middle = math.log(place) - math.log1p(-place)
     low, high = middle - steepness * reach, middle + steepness * reach
     if not low < shift < high:
@@ -90,9 +93,11 @@ def _centred(
 
 @kernel
 def _moments(values: Any, steepness: float, shift: float, place: float) -> tuple[float, float, float, float, float]:
-    """Return of the logistics of *steepness* × *values* + *shift*: how far their mean is beyond *place*, and the mean square around that.
+    """Return of the logistics of *steepness* × *values* + *shift*: how far their mean is beyond *place*, and the mean
+    square around that.
 
-    Then the slope of the mean by the shift; and where the shift keeps the mean, that of the variance and of the shift by the steepness.
+    Then the slope of the mean by the shift; and where the shift keeps the mean, that of the variance and of the shift
+    by the steepness.
     """
     beyond, squares, rise, lever, rising, levered = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for index in range(values.size):

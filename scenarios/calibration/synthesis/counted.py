@@ -54,7 +54,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Interval:
-    """From one snapshot of the queries to the next; ``transactions`` (of all databases) None if they were not counted then."""
+    """From one snapshot of the queries to the next; ``transactions`` (of all databases) None if they were not counted
+    then.
+    """
 
     number: int
     start_ns: int
@@ -86,7 +88,8 @@ class Intervals:
             if step.subject == "query":
                 if step.end_ns <= step.start_ns:
                     raise TraceError(
-                        f"{self._path}: two snapshots of the queries are both of {step.end_ns} ns; leave out one of them"
+                        f"{self._path}: two snapshots of the queries are both of {step.end_ns} ns; leave out one of"
+                        " them"
                     )
                 queries = tuple(c for entity in step.grown if (c := _counted(self._path, step, entity)).calls)
                 self._found.append((step.start_ns, step.end_ns, queries))
@@ -159,8 +162,8 @@ def _ns(values: Values, name: str) -> int | None:
 def _stddev_ns(then: Values, now: Values) -> float | None:
     """Return the standard deviation of the calls in between.
 
-    What pg_stat_statements says is of all calls since its reset, divided by their number; so calls × (stddev² + mean²) is the
-    sum of the squares of their durations, and sums can be subtracted.
+    What pg_stat_statements says is of all calls since its reset, divided by their number; so calls × (stddev² + mean²)
+    is the sum of the squares of their durations, and sums can be subtracted.
     """
     sums = [_sums(now), _sums(then) if then else (_ZERO, _ZERO, _ZERO)]
     if sums[0] is None or sums[1] is None:

@@ -1,4 +1,6 @@
-"""Random numbers of a synthesis: hashes of the seed and of what they are for, so that nothing depends on an order of work."""
+"""Random numbers of a synthesis: hashes of the seed and of what they are for, so that nothing depends on an order of
+work.
+"""
 
 import hashlib
 

@@ -1,7 +1,7 @@
 """How long each execution of a query took: what adds up, has the recorded spread, and is longer where pages were read.
 
-A duration is the sum of a part that every execution has and of the time for its pages. Both are drawn between their bounds
-(:mod:`.bounded`) so that their variances make up the recorded one, and then made whole nanoseconds that add up.
+A duration is the sum of a part that every execution has and of the time for its pages. Both are drawn between their
+bounds (:mod:`.bounded`) so that their variances make up the recorded one, and then made whole nanoseconds that add up.
 """
 
 import math
@@ -51,7 +51,8 @@ def draw_durations(
 ) -> Durations:
     """Draw durations of all calls of *query*, *io_total_ns* of which were for pages.
 
-    *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if pages
+    *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if
+    pages
     took equally long; those with 0 get none of the time.
     """
     reading, idle = np.flatnonzero(pages_ns), np.flatnonzero(pages_ns == 0)
@@ -109,7 +110,9 @@ def _draw_io(io: _Part, scores: NDArray[np.float64], bounds: _Bounds, base_ns: T
 
 
 def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
-    """Return the least that each execution takes besides its pages: those that read none must take *least_ns* without them."""
+    """Return the least that each execution takes besides its pages: those that read none must take *least_ns* without
+    them.
+    """
     idle = count - len(reading)
     floor_ns = np.full(count, least_ns, np.int64)
     if least_ns * count > total_ns:
@@ -130,8 +133,8 @@ def _bounds(query: Counted) -> _Bounds:
 def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:
     """Divide total and variance between what every execution has and what is for pages.
 
-    Both grow *together* with the size of an execution, or are independent; then the time for pages takes as much of the variance
-    as it can, since storage varies most.
+    Both grow *together* with the size of an execution, or are independent; then the time for pages takes as much of the
+    variance as it can, since storage varies most.
     """
     base_total_ns = query.exec_ns - io_total_ns
     if query.stddev_ns is None:
@@ -159,7 +162,9 @@ def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, toge
 
 
 def _drawn(part: _Part, scores: NDArray[np.float64], least_ns: Times, most_ns: Times, top: int | None) -> Times:
-    """Return times in the order of *scores* that add up, each within its bounds; that of *top* is its most, if possible."""
+    """Return times in the order of *scores* that add up, each within its bounds; that of *top* is its most, if
+    possible.
+    """
     count = len(scores)
     if top is not None and count > 1:
         others = np.delete(np.arange(count), top)
@@ -179,7 +184,9 @@ def _drawn(part: _Part, scores: NDArray[np.float64], least_ns: Times, most_ns: T
 
 
 def _pinned(times: Times, place: int, value_ns: int, least_ns: Times, most_ns: Times) -> Times:
-    """Return *times* with one of them as given and the others changed in proportion; unchanged when they cannot make up for it."""
+    """Return *times* with one of them as given and the others changed in proportion; unchanged when they cannot make up
+    for it.
+    """
     others = np.delete(np.arange(len(times)), place)
     left_ns = int(times.sum()) - value_ns - exact_sum(least_ns[others])
     spare_ns = most_ns[others] - least_ns[others]

@@ -12,10 +12,11 @@ from tiersim.scenarios.calibration.synthesis.durations import draw_durations
 from tiersim.scenarios.calibration.synthesis.time_split import Split
 from tiersim.traces.schema import NOT_KNOWN
 
-#: A query that looks up more pages than this in a call reads ranges, whose sizes vary as its times do; fewer are the way
-#: through an index to a row or a few, and that is always as long.
+#: A query that looks up more pages than this in a call reads ranges, whose sizes vary as its times do; fewer are the
+#: way through an index to a row or a few, and that is always as long.
 _PAGES_OF_A_ROW = 32
-#: Least length of a record of the log: its own header, and that of a page (PostgreSQL, access/xlogrecord.h: 24 and 20 bytes).
+#: Least length of a record of the log: its own header, and that of a page (PostgreSQL, access/xlogrecord.h: 24 and 20
+#: bytes).
 _RECORD_BYTES = 44
 #: With more images an execution than this, all are given as many.
 _MOST_IMAGES = 64
@@ -82,12 +83,16 @@ def _sizes(query: Counted, draws: Draws) -> NDArray[np.float64] | None:
 
 
 def bytes_of_images(log_bytes: int, images: int, records: int, page_bytes: int) -> int:
-    """Return how much of *log_bytes* is images of pages: none has more bytes than a page, and no record fewer than its headers."""
+    """Return how much of *log_bytes* is images of pages: none has more bytes than a page, and no record fewer than its
+    headers.
+    """
     return min(images * page_bytes, max(0, log_bytes - _RECORD_BYTES * records))
 
 
 def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
-    """Hand out bytes of the log: images of pages go to some executions, a page each, and what the records are to all."""
+    """Hand out bytes of the log: images of pages go to some executions, a page each, and what the
+    records are to all.
+    """
     if query.log_bytes is None:
         return np.full(query.calls, NOT_KNOWN, np.int64)
     images = query.log_page_images or 0

@@ -18,7 +18,9 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Logged:
-    """Logged transactions by session and start; ``session`` is a code of ``names``. ``others`` are statements in the same table."""
+    """Logged transactions by session and start; ``session`` is a code of ``names``. ``others`` are statements in the
+    same table.
+    """
 
     start_ns: Times
     end_ns: Times
@@ -75,8 +77,9 @@ class LoggedTimetable:
     def lay_out(self, logged: Logged, work: Work) -> Turns:
         """Return when executions run whose transactions are as many as were logged, or fewer.
 
-        The transaction that has most to do is taken for the one that lasted longest, and so on; its executions are spread evenly
-        over its time. One that has more to do than it has time begins earlier, and so do those before it in its session.
+        The transaction that has most to do is taken for the one that lasted longest, and so on; its executions are
+        spread evenly over its time. One that has more to do than it has time begins earlier, and so do those before it
+        in its session.
         """
         work_ns = np.bincount(work.transaction, weights=work.duration_ns)
         slot = np.empty(len(work_ns), np.int64)

@@ -7,18 +7,20 @@ from tiersim.scenarios.calibration.named_tables import NamedTables
 from tiersim.scenarios.calibration.synthesis.selection import Names
 from tiersim.traces.differences import Change, Differences
 
-#: A query that misses less than this share of what another of its table does, in a call, finds the other's pages, and so comes after it.
+#: A query that misses less than this share of what another of its table does, in a call, finds the other's pages, and
+#: so comes after it.
 _FINDS = 0.05
 
-#: What queries are sorted by: the load generator's script, when they were first seen, the size of their table, whether they find pages.
+#: What queries are sorted by: the load generator's script, when they were first seen, the size of their table, whether
+#: they find pages.
 Place = tuple[int, str, Decimal, bool, str]
 
 
 def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping[str, Place]:
     """Return by entity what to sort queries by.
 
-    Where nobody noted an order, those of large tables come first, and of a table those that miss pages: applications change the rows that many
-    want last, to keep them from others for a short time.
+    Where nobody noted an order, those of large tables come first, and of a table those that miss pages: applications
+    change the rows that many want last, to keep them from others for a short time.
     """
     script = _script(found)
     rows = {name: change.number("rows") or Decimal(0) for name, change in _tables(found).items()}

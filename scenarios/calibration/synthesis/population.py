@@ -10,7 +10,8 @@ from tiersim.scenarios.calibration.synthesis.waits import Samples
 from tiersim.traces.differences import Differences
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-#: Of a number of busy sessions that comes and goes at random (Poisson), so many standard deviations above the mean hold 99.9 %.
+#: Of a number of busy sessions that comes and goes at random (Poisson), so many standard deviations above the mean hold
+#: 99.9 %.
 _HEADROOM = 3.0
 
 
@@ -18,8 +19,8 @@ _HEADROOM = 3.0
 class Population:
     """``sessions`` by interval; ``closed``: each begins its next transaction when the one before is done.
 
-    ``idle_inside`` is what share of the time one session of all was idle inside a transaction, added up over sessions; None when
-    nobody counted.
+    ``idle_inside`` is what share of the time one session of all was idle inside a transaction, added up over sessions;
+    None when nobody counted.
     """
 
     sessions: tuple[int, ...]
@@ -29,7 +30,9 @@ class Population:
     basis: str
 
     def window(self, interval: Interval, only: bool) -> tuple[int, int]:
-        """Return when the load of an interval ran: in the middle of the *only* one, as long as the load generator said."""
+        """Return when the load of an interval ran: in the middle of the *only* one, as long as the
+        load generator said.
+        """
         spare_ns = interval.end_ns - interval.start_ns - (self.load_ns or 0)
         if not only or self.load_ns is None or spare_ns <= 0:
             return interval.start_ns, interval.end_ns
@@ -37,7 +40,9 @@ class Population:
         return start_ns, start_ns + self.load_ns
 
     def pauses(self, statements: int, transactions: int, length_ns: int, spare_ns: int) -> tuple[float, float]:
-        """Return the mean pauses inside transactions and behind them in an interval in which sessions have *spare_ns*."""
+        """Return the mean pauses inside transactions and behind them in an interval in which
+        sessions have *spare_ns*.
+        """
         inside = statements - transactions
         if self.idle_inside is None or not inside:
             return (spare_ns / statements, spare_ns / statements) if self.closed else (0.0, spare_ns / transactions)
@@ -61,13 +66,14 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
     if sampled.enough and sampled.busy_most >= max(sessions):
         mean, most = float(sampled.busy / sampled.count), int(sampled.busy_most)
         basis = (
-            f"{most:,} sessions: as many as were active or in a transaction at once in {sampled.count:,} samples, {mean:.3g} "
-            "on average"
+            f"{most:,} sessions: as many as were active or in a transaction at once in {sampled.count:,} samples,"
+            f" {mean:.3g} on average"
         )
         return Population((most,) * len(intervals), False, None, idle_inside, basis)
     basis = (
-        f"up to {max(sessions):,} sessions: inferred from how many were busy on average (Little's law) plus {_HEADROOM:g} times its "
-        "square root, so that a transaction finds one free (99.9 % of a Poisson number); the real number is not known"
+        f"up to {max(sessions):,} sessions: inferred from how many were busy on average (Little's law) plus"
+        f" {_HEADROOM:g} times its square root, so that a transaction finds one free (99.9 % of a Poisson number); the"
+        " real number is not known"
     )
     return Population(tuple(sessions), False, None, idle_inside, basis)
 

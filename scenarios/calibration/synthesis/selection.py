@@ -1,4 +1,6 @@
-"""Which queries are executed by sessions, and what is known of their names: the recording's own statements are left out."""
+"""Which queries are executed by sessions, and what is known of their names: the recording's own statements are left
+out.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,7 +60,8 @@ def names_of(path: Path) -> Names:
 def select(path: Path, intervals: Iterable[Interval], names: Names) -> tuple[list[Interval], list[str]]:
     """Return the intervals with what sessions executed by themselves, and sentences of what was left out.
 
-    A transaction of each statement that took statistics is left out, too. Raises TraceError when nothing is left, or too much.
+    A transaction of each statement that took statistics is left out, too. Raises TraceError when nothing is left, or
+    too much.
     """
     kept: list[Interval] = []
     own = nested = 0
@@ -76,7 +79,8 @@ def select(path: Path, intervals: Iterable[Interval], names: Names) -> tuple[lis
         said.append(f"{own:,} executions that took statistics are left out: they are of the recording or of monitoring")
     if nested:
         said.append(
-            f"{nested:,} executions inside functions are left out: their time and pages are in those of the statements that called them"
+            f"{nested:,} executions inside functions are left out: their time and pages are in those of the statements"
+            " that called them"
         )
     _check(path, kept)
     return kept, said
@@ -93,12 +97,13 @@ def _check(path: Path, kept: Sequence[Interval]) -> None:
     calls = sum(query.calls for query in queries)
     if not calls:
         raise TraceError(
-            f"{path}: no query was called between its snapshots, but for those that took them; take the second snapshot after the load"
+            f"{path}: no query was called between its snapshots, but for those that took them; take the second snapshot"
+            " after the load"
         )
     if calls > MOST_EXECUTIONS:
         raise TraceError(
-            f"{path}: {calls:,} executions are more than the {MOST_EXECUTIONS:,} that can be synthesised at once; import the snapshots of "
-            "a shorter time"
+            f"{path}: {calls:,} executions are more than the {MOST_EXECUTIONS:,} that can be synthesised at once;"
+            " import the snapshots of a shorter time"
         )
     if sum(query.exec_ns for query in queries) > _MOST_EXEC_NS:
         raise TraceError(f"{path}: its queries say more than 73 years of execution, which cannot be; import it again")

@@ -1,7 +1,7 @@
 """When each session runs what: transactions one after the other, never two at once, with pauses for what time is left.
 
-An interval counts what *ended* in it. So intervals are laid out from the last to the first, and a statement that is longer than
-its interval reaches back into those before, where its session is then busy.
+An interval counts what *ended* in it. So intervals are laid out from the last to the first, and a statement that is
+longer than its interval reaches back into those before, where its session is then busy.
 """
 
 import heapq
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 
-#: A transaction longer than this share of what a session has is given to the emptiest session; the others fill up what is left.
+#: A transaction longer than this share of what a session has is given to the emptiest session; the others fill up what
+#: is left.
 _LONG = 0.01
 
 Times = NDArray[np.int64]
@@ -66,7 +67,8 @@ class Timetable:
     ) -> Turns:
         """Return when each execution of an interval starts, and where; later intervals were laid out before.
 
-        *pauses* are the mean ones inside transactions and behind them, relative to each other. At most *sessions* take part unless
+        *pauses* are the mean ones inside transactions and behind them, relative to each other. At most *sessions* take
+        part unless
         they have not enough time for all.
         """
         transaction, duration_ns, place = work.transaction, work.duration_ns, work.place

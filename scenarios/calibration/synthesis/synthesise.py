@@ -65,7 +65,8 @@ class _Spread:
 
 
 def synthesise(counters: Counters, evidence: Evidence, seed: int) -> Synthesis:
-    """Return executions whose sums are what the *counters* of a bundle say, by the *evidence* in them; the same for the same *seed*.
+    """Return executions whose sums are what the *counters* of a bundle say, by the *evidence* in them; the same for the
+    same *seed*.
 
     Raises TraceError when there is nothing to make them from, or a counter says what cannot be.
     """
@@ -73,8 +74,9 @@ def synthesise(counters: Counters, evidence: Evidence, seed: int) -> Synthesis:
     recorded = evidence.intervals.made()
     if not recorded:
         raise TraceError(
-            f"{path}: has no two snapshots of queries with times to synthesise executions from; import pg_stat_statements as it was "
-            "before and after the load, with what tells their times (a column of time, or the load generator's output)"
+            f"{path}: has no two snapshots of queries with times to synthesise executions from; import"
+            " pg_stat_statements as it was before and after the load, with what tells their times (a column of time,"
+            " or the load generator's output)"
         )
     names = names_of(path)
     kept, left_out = select(path, recorded, names)
@@ -154,18 +156,21 @@ def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
     sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
     if schedule.logged_transactions:
         return (
-            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions run when the load generator logged them; what ran "
-            f"in each is synthetic: queries were recorded as {sums}"
+            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions run when the load generator"
+            f" logged them; what ran in each is synthetic: queries were recorded as {sums}"
         )
-    return f"arrivals are synthetic: what was recorded are {sums}; which executions ran when, and which together, is not known"
+    return (
+        f"arrivals are synthetic: what was recorded are {sums}; which executions ran when, and which together, is not"
+        " known"
+    )
 
 
 def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
     said = []
     if schedule.sessions > planned:
         said.append(
-            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded time of execution does not fit into fewer that do "
-            "one thing at a time"
+            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded time of execution does not fit into"
+            " fewer that do one thing at a time"
         )
     if schedule.beside:
         said.append(f"{schedule.beside:,} executions that are in no logged transaction run in sessions of their own")
@@ -192,5 +197,8 @@ def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:
     if not unknown:
         return []
     return [
-        f"durations of {unknown:,} executions have no spread but that of the pages they read: the source has no standard deviation"
+        (
+            f"durations of {unknown:,} executions have no spread but that of the pages they read: the source has no"
+            " standard deviation"
+        )
     ]

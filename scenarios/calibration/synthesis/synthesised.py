@@ -24,10 +24,11 @@ class QuerySynthesis:
 class Synthesis:
     """Executions made from counters. Nothing in it was recorded one by one.
 
-    ``executions`` has STATEMENT_COLUMNS, in order of starts; ``pages_dirtied`` lies beside it, row by row, -1 where the source has
-    none. ``sessions`` issued the load; what a load generator did not log runs in others besides. ``think_ns`` is the mean pause of a session between transactions. In a ``closed`` loop it is 0, and
-    ``overhead_ns`` is the mean time per execution outside of executions: round trips, planning, the client's own work, and commits
-    that were not counted as statements. ``inferred`` are sentences for people.
+    ``executions`` has STATEMENT_COLUMNS, in order of starts; ``pages_dirtied`` lies beside it, row by row, -1 where the
+    source has none. ``sessions`` issued the load; what a load generator did not log runs in others besides.
+    ``think_ns`` is the mean pause of a session between transactions. In a ``closed`` loop it is 0, and ``overhead_ns``
+    is the mean time per execution outside of executions: round trips, planning, the client's own work, and commits that
+    were not counted as statements. ``inferred`` are sentences for people.
     """
 
     executions: Table

@@ -13,9 +13,22 @@ _COMMITS = frozenset(["commit", "end"])
 _ROLLS_BACK = frozenset(["rollback", "abort"])
 
 #: Names of what snapshots are taken from. Nothing but monitoring asks for them.
-_STATISTICS = ("pg_stat", "pg_buffercache", "pg_settings", "pg_wait_sampling", "pg_current_wal_", "pg_last_wal_",
-               "pg_postmaster_start_time", "pg_is_in_recovery", "pg_relation_size", "pg_table_size", "pg_relation_filenode",
-               "pg_has_role", "pg_available_extensions", "pg_extension")  # fmt: skip
+_STATISTICS = (
+    "pg_stat",
+    "pg_buffercache",
+    "pg_settings",
+    "pg_wait_sampling",
+    "pg_current_wal_",
+    "pg_last_wal_",
+    "pg_postmaster_start_time",
+    "pg_is_in_recovery",
+    "pg_relation_size",
+    "pg_table_size",
+    "pg_relation_filenode",
+    "pg_has_role",
+    "pg_available_extensions",
+    "pg_extension",
+)
 
 
 class Role(Enum):

@@ -42,8 +42,8 @@ def split_times(
 ) -> dict[tuple[int, str], Split]:
     """Return where the time of each query went, by interval and entity; *role* is that of an entity.
 
-    Waits that are known of all sessions together are taken from each query in proportion to what reads and writes leave of it.
-    Processor time that was not measured is cut, everywhere alike, to what the host's processors had.
+    Waits that are known of all sessions together are taken from each query in proportion to what reads and writes leave
+    of it. Processor time that was not measured is cut, everywhere alike, to what the host's processors had.
     """
     io_timed, flushes_ns = _io_was_timed(intervals, found), _flushes_ns(found)
     counted = [(interval.number, query) for interval in intervals for query in interval.queries]
@@ -88,8 +88,8 @@ def _io_ns(query: Counted, io_timed: bool) -> int | None:
 def _shares(waits_ns: Mapping[str, float], of_ns: int, least_ns: int) -> dict[str, float]:
     """Return what part of *of_ns* each kind of wait but IO is; of statements, the log's is at their commits.
 
-    A few samples may come to more time than there was. The fastest execution of a query waited for none of these, so what all
-    would have taken like that, *least_ns*, is left to the processors.
+    A few samples may come to more time than there was. The fastest execution of a query waited for none of these, so
+    what all would have taken like that, *least_ns*, is left to the processors.
     """
     kinds = {kind: waits_ns.get(kind, 0.0) for kind in (LOCK, CLIENT, OTHER)}
     sampled = sum(kinds.values())
@@ -113,7 +113,9 @@ def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: 
 
 
 def _split_commit(query: Counted, flushes_ns: int, commits_ns: int) -> Split:
-    """Divide the time of a COMMIT, given that of all of them. PostgreSQL flushes the log after it took the time of the statement."""
+    """Divide the time of a COMMIT, given that of all of them. PostgreSQL flushes the log after it took the time of the
+    statement.
+    """
     if commits_ns < flushes_ns:
         cpu_ns = query.exec_ns if query.cpu_ns is None else query.cpu_ns
         return Split(0, None, None, None, 0, cpu_ns, COMMIT_ALONE if query.cpu_ns is None else MEASURED)

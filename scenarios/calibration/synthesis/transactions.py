@@ -12,8 +12,8 @@ from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.order import Place
 from tiersim.scenarios.calibration.synthesis.texts import Role
 
-#: Statements exceed transactions by more than this share before transactions of several statements are inferred from it:
-#: maintenance commits, too, and statistics of databases are late.
+#: Statements exceed transactions by more than this share before transactions of several statements are inferred from
+#: it: maintenance commits, too, and statistics of databases are late.
 _MANY = 1.02
 #: So much more than counted transactions may be committed for others: maintenance, monitoring.
 _OTHERS = 0.1
@@ -33,8 +33,8 @@ class Grouping:
 
 COUNTED = "transactions of several statements: as many as BEGIN was called"
 COMMITTED = (
-    "transactions of several statements: from commits and rollbacks against calls, because BEGIN was not counted with each "
-    "(PostgreSQL counts a prepared one once a session)"
+    "transactions of several statements: from commits and rollbacks against calls, because BEGIN was not counted with"
+    " each (PostgreSQL counts a prepared one once a session)"
 )
 ALONE = "every statement is a transaction of its own: there are no more statements than transactions, and no BEGIN"
 
@@ -67,7 +67,8 @@ def _in_each(calls: int, transactions: int, sessions: int) -> bool:
 
 
 def _as_often(calls: Sequence[int], transactions: int) -> int:
-    """Return the number of calls that most queries have among those called about once a transaction; *transactions* if none is.
+    """Return the number of calls that most queries have among those called about once a transaction; *transactions* if
+    none is.
 
     Databases commit for others than those who are watched, too: maintenance, monitoring.
     """
@@ -82,10 +83,11 @@ def grouped(
     found: Grouping,
     draws: Draws,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for all executions, query after query, the number of their transaction and their place in it, as *order* sorts them.
+    """Return for all executions, query after query, the number of their transaction and their place in it, as *order*
+    sorts them.
 
-    A query that runs in explicit transactions runs as evenly in them as its calls allow. Which statements stand alone is
-    chosen first among queries whose calls are no multiple of the transactions: the others are part of each.
+    A query that runs in explicit transactions runs as evenly in them as its calls allow. Which statements stand alone
+    is chosen first among queries whose calls are no multiple of the transactions: the others are part of each.
     """
     alone = _alone(queries, role, found)
     places = _places(queries, role, order)

@@ -63,7 +63,9 @@ class Waits:
 
 
 def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
-    """Return the waits that were sampled, as time: sessions that wait on average × *span_ns*, or samples × their period."""
+    """Return the waits that were sampled, as time: sessions that wait on average × *span_ns*, or samples × their
+    period.
+    """
     period = found.of("setting").get(_PERIOD)
     period_ns = int((period and period.number("setting")) or _PERIOD_MS) * NS_PER_MS
     waits = Waits()

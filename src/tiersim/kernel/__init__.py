@@ -1,7 +1,9 @@
-"""Kernels: functions over tables that are compiled when Python first calls them. This module imports nothing that compiles.
+"""Kernels: functions over tables that are compiled when Python first calls them. This module imports nothing that
+compiles.
 
-Read :mod:`tiersim.kernel.calls` next: what a call does. What a table is for a kernel stands in `blocks` (memory) and `types` (numba),
-how it becomes machine code in `translate` (numba) and `machine_code` (LLVM), where that is kept in `reach` (under which key) and `store`.
+Read :mod:`tiersim.kernel.calls` next: what a call does. What a table is for a kernel stands in `blocks` (memory) and
+`types` (numba), how it becomes machine code in `translate` (numba) and `machine_code` (LLVM), where that is kept in
+`reach` (under which key) and `store`.
 """
 
 import os
@@ -27,7 +29,9 @@ class Kernel:
         self._call: Callable[[tuple[Any, ...]], Any] = self._first_call
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it on numbers, arrays and sets of tables. Raises IndexError for an index outside a table where that is checked."""
+        """Run it on numbers, arrays and sets of tables. Raises IndexError for an index outside a table where that is
+        checked.
+        """
         return self._call(arguments)
 
     def _first_call(self, arguments: tuple[Any, ...]) -> Any:
@@ -54,8 +58,10 @@ def kernel(
     Its indices are never negative, see :mod:`tiersim.kernel.types`.
 
     *hot*: it is inlined wherever it is called. It is small, and called often from many places.
-    *checked*: an index outside a table raises IndexError, in this kernel and in all that it calls; for what parses foreign bytes.
-    *vectorized*: loops take several numbers at a time, in this kernel and in all that it calls; for what goes over rows of them. The event loop,
+    *checked*: an index outside a table raises IndexError, in this kernel and in all that it calls; for what parses
+    foreign bytes.
+    *vectorized*: loops take several numbers at a time, in this kernel and in all that it calls; for what goes over rows
+    of them. The event loop,
     whose loops are short, is a tenth slower with it.
     """
 
@@ -73,7 +79,8 @@ def kernel(
 def table_set(cls: type[C]) -> type[C]:
     """Let kernels take a NamedTuple of arrays, or of such NamedTuples, as one argument.
 
-    Its tuples keep what kernels are given (:func:`tiersim.kernel.blocks.of_tables`). A NamedTuple has no room for it, so a subclass takes its place.
+    Its tuples keep what kernels are given (:func:`tiersim.kernel.blocks.of_tables`). A NamedTuple has no room for it,
+    so a subclass takes its place.
     """
     names = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
     return type(cls.__name__, (cls,), names | {"__getstate__": lambda self: None})  # copies have blocks of their own

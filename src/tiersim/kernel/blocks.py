@@ -1,7 +1,7 @@
 """Arguments of kernels in memory: an array, or a NamedTuple of arrays, is a block of 64-bit words.
 
-An array has the address of its data, its lengths, and unless it is C-contiguous its strides in bytes. A NamedTuple has the words of its
-fields in order, those of a NamedTuple within it included. A kernel takes the address of the block.
+An array has the address of its data, its lengths, and unless it is C-contiguous its strides in bytes. A NamedTuple has
+the words of its fields in order, those of a NamedTuple within it included. A kernel takes the address of the block.
 """
 
 import hashlib
@@ -98,7 +98,9 @@ def _array_kind(dtype: np.dtype[Any], ndim: int, contiguous: bool, writable: boo
 
 
 def of_array(array: NDArray[Any]) -> Block:
-    """Return the block of an array. The array must live as long as the block is used. Raises TypeError for one whose items are not aligned."""
+    """Return the block of an array. The array must live as long as the block is used. Raises TypeError for one whose
+    items are not aligned.
+    """
     flags = array.flags
     contiguous = bool(flags.c_contiguous)
     if not flags.aligned:

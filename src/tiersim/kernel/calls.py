@@ -1,4 +1,5 @@
-"""What happens when Python calls a kernel: its arguments become words, and its machine code for their kinds is found, or made, and run.
+"""What happens when Python calls a kernel: its arguments become words, and its machine code for their kinds is found,
+or made, and run.
 
 The code is a C function. It runs without the lock of the interpreter; numba is imported only where code has to be made.
 """

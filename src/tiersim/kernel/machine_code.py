@@ -14,7 +14,9 @@ _loading = RLock()
 
 
 class Translated(NamedTuple):
-    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and whether it is optimised."""
+    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and
+    whether it is optimised.
+    """
 
     text: str
     libraries: list[str]

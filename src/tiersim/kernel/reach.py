@@ -1,6 +1,8 @@
-"""What a kernel's machine code depends on: its own code, the kernels and constants that it reaches, its arguments, and what compiles it.
+"""What a kernel's machine code depends on: its own code, the kernels and constants that it reaches, its arguments, and
+what compiles it.
 
-Comments, documentation and what no kernel reads play no part, nor does the place of the sources: copies of one version share their code.
+Comments, documentation and what no kernel reads play no part, nor does the place of the sources: copies of one version
+share their code.
 """
 
 import hashlib
@@ -47,7 +49,9 @@ def _is_kernel(value: Any) -> bool:
 
 
 def _globals(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a function reads beside its arguments: globals, globals of modules of this package, and what it closes over; name and value."""
+    """Yield what a function reads beside its arguments: globals, globals of modules of this package, and what it closes
+    over; name and value.
+    """
     names = set(function.__code__.co_names)
     known = function.__globals__
     yield from zip(
@@ -72,16 +76,28 @@ def _own_digest(kernel: "Kernel") -> str:
 
 def _code_text(code: CodeType, doc: str | None) -> str:
     constants = [None if constant is doc or constant == doc else constant for constant in code.co_consts]
-    return "\n".join(map(repr, (
-        code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags, code.co_exceptiontable,
-    )))  # fmt: skip
+    return "\n".join(
+        map(
+            repr,
+            (
+                code.co_code,
+                constants,
+                code.co_names,
+                code.co_varnames,
+                code.co_freevars,
+                code.co_argcount,
+                code.co_flags,
+                code.co_exceptiontable,
+            ),
+        )
+    )
 
 
 def _text(value: Any) -> str:
     """Return what a kernel sees of a global.
 
-    Names of attributes are among the names that a function reads, so a global may be here that no kernel reads; one that a kernel cannot take
-    is refused when it is translated.
+    Names of attributes are among the names that a function reads, so a global may be here that no kernel reads; one
+    that a kernel cannot take is refused when it is translated.
     """
     if isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | type(None)):
         return f"{type(value).__name__} {value!r}"

@@ -1,4 +1,6 @@
-"""Where machine code is kept: one file for each kernel and key, of the user alone, whole or not there, checked before it is loaded."""
+"""Where machine code is kept: one file for each kernel and key, of the user alone, whole or not there, checked before
+it is loaded.
+"""
 
 import hashlib
 import json
@@ -25,7 +27,9 @@ _LOOKS_AGAIN_S = 0.1
 
 
 class Code(NamedTuple):
-    """Machine code of one kernel: its name in it, what it returns ('i', 'b' or 'f' a number, after '(' for a tuple), and an object file."""
+    """Machine code of one kernel: its name in it, what it returns ('i', 'b' or 'f' a number, after '(' for a tuple),
+    and an object file.
+    """
 
     symbol: str
     results: str
@@ -113,7 +117,9 @@ def mark_ready() -> None:
 
 @cache
 def _version() -> str:
-    """Return a hash of what code is made from, which takes no reading: files by name, size and time, and what compiles them."""
+    """Return a hash of what code is made from, which takes no reading: files by name, size and time, and what compiles
+    them.
+    """
     from tiersim.kernel.reach import compiler_text
 
     digest = hashlib.blake2b(compiler_text().encode(), digest_size=KEY_LENGTH // 2)

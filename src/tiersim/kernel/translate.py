@@ -1,10 +1,12 @@
 """From a kernel and the kinds of its arguments to a module in LLVM's language: numba does it.
 
-Left alone, numba optimises each kernel, with all that it calls inlined, and generates machine code for it, though only kernels call it. Here
-a kernel is translated once, by a pass that gives numba a library which only keeps the text. The kernel that Python calls takes the texts of
-all that it reaches into one module, which is optimised once (:mod:`tiersim.kernel.machine_code`).
+Left alone, numba optimises each kernel, with all that it calls inlined, and generates machine code for it, though only
+kernels call it. Here a kernel is translated once, by a pass that gives numba a library which only keeps the text. The
+kernel that Python calls takes the texts of all that it reaches into one module, which is optimised once
+(:mod:`tiersim.kernel.machine_code`).
 
-Versions of numba that were not tried (:mod:`tiersim.kernel.versions`) take plain numba, which compiles four times as long, with the same results.
+Versions of numba that were not tried (:mod:`tiersim.kernel.versions`) take plain numba, which compiles four times as
+long, with the same results.
 """
 
 from collections.abc import Callable
@@ -161,7 +163,8 @@ class _Texts(CodeLibrary):
         self._ensure_finalized()
         return 0
 
-    # numba demands the following three of a library, and asks them of one that is optimised or inspected, which this is not
+    # numba demands the following three of a library, and asks them of one that is optimised or inspected, which this is
+    # not
 
     def get_function(self, name: str) -> Any:
         raise NotImplementedError
@@ -190,7 +193,9 @@ class _KeepTexts(FunctionPass):
 
 
 class _Typing:
-    """numba's typing context, which remembers what an operator or a builtin function is for which types: numba asks dozens of templates each time."""
+    """numba's typing context, which remembers what an operator or a builtin function is for which types: numba asks
+    dozens of templates each time.
+    """
 
     _known: ClassVar[dict[Any, Any]] = {}
 
@@ -213,7 +218,9 @@ class _Typing:
 
 
 class _Compiler(CompilerBase):
-    """numba's passes, without those for what kernels do not have: closures, ``with``, array expressions, reference counts."""
+    """numba's passes, without those for what kernels do not have: closures, ``with``, array expressions, reference
+    counts.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -266,9 +273,11 @@ def _dispatcher(kernel: Kernel) -> Any:
 
 
 def _plain(kind: Any) -> Any:
-    """Return the type that a kernel is compiled for where another one calls it with *kind*: int64 for integers of any width, and for constants.
+    """Return the type that a kernel is compiled for where another one calls it with *kind*: int64 for integers of any
+    width, and for constants.
 
-    Otherwise numba compiles a kernel once for each mixture of integer widths. LLVM still propagates constants when it inlines.
+    Otherwise numba compiles a kernel once for each mixture of integer widths. LLVM still propagates constants when it
+    inlines.
     """
     plain = getattr(kind, "literal_type", kind)
     return types.int64 if isinstance(plain, types.Integer) and plain.maxval <= types.int64.maxval else plain

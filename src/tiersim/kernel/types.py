@@ -1,10 +1,10 @@
 """What kernels see of tables: numba's types for an array and for a set of arrays, each a pointer to a block of words.
 
-The block is described in :mod:`tiersim.kernel.blocks`. No word of it changes while a kernel runs, so words are loaded as invariant: the
-compiler keeps an address in a register across stores, or loads it anew.
+The block is described in :mod:`tiersim.kernel.blocks`. No word of it changes while a kernel runs, so words are loaded
+as invariant: the compiler keeps an address in a register across stores, or loads it anew.
 
-An index is never negative: ``table[-1]`` counts from the end when -1 is a constant, and is an error otherwise. A variable index costs no test,
-unless checks are on: then an index outside the table ends the kernel with an IndexError.
+An index is never negative: ``table[-1]`` counts from the end when -1 is a constant, and is an error otherwise. A
+variable index costs no test, unless checks are on: then an index outside the table ends the kernel with an IndexError.
 
 These are numba's points of extension: https://numba.readthedocs.io/en/stable/extending/low-level.html.
 """

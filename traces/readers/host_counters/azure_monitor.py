@@ -1,6 +1,7 @@
 """Azure Monitor: what ``az monitor metrics list`` prints, records of diagnostic settings, and tables exported as CSV.
 
-Metrics and units are those of the supported metrics of virtual machines, disks, and flexible servers for PostgreSQL and MySQL.
+Metrics and units are those of the supported metrics of virtual machines, disks, and flexible servers for PostgreSQL and
+MySQL.
 """
 
 import csv

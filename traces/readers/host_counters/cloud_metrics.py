@@ -1,4 +1,6 @@
-"""What monitoring services of clouds have in common: series of a metric's statistics, a point a period, that become gauges."""
+"""What monitoring services of clouds have in common: series of a metric's statistics, a point a period, that become
+gauges.
+"""
 
 import csv
 import io
@@ -19,7 +21,8 @@ from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
 from tiersim.units import NS_PER_S
 
 SUM, AVERAGE = "sum", "average"
-#: Gauges that others are computed from, and that are not kept: seconds of reading a second, and shares of the time without a request.
+#: Gauges that others are computed from, and that are not kept: seconds of reading a second, and shares of the time
+#: without a request.
 READ_TIME, WRITE_TIME, IDLE = "read time", "write time", "idle share"
 
 _MS_PER_S = 1000
@@ -41,7 +44,9 @@ class Metric(NamedTuple):
 
 @dataclass
 class Series:
-    """A metric of one resource: the starts of its periods with the statistics that were asked for, by lower-case names."""
+    """A metric of one resource: the starts of its periods with the statistics that were asked for,
+    by lower-case names.
+    """
 
     metric: str
     entity: str = ""  # of the resource, where the source names it

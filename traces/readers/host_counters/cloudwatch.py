@@ -1,7 +1,8 @@
-"""Amazon CloudWatch: what ``aws cloudwatch get-metric-statistics`` and ``get-metric-data`` print, and the console's CSV.
+"""Amazon CloudWatch: what ``aws cloudwatch get-metric-statistics`` and ``get-metric-data`` print, and the console's
+CSV.
 
-Metrics, units and useful statistics are those of the user guides of EBS and RDS: counts and times of a volume are sums over the
-period, its times in s; latencies of RDS are in s.
+Metrics, units and useful statistics are those of the user guides of EBS and RDS: counts and times of a volume are sums
+over the period, its times in s; latencies of RDS are in s.
 """
 
 import re

@@ -1,7 +1,7 @@
 """``iostat`` of sysstat, 9 to 12: its text, with ``-x`` or without, and its JSON (``-o JSON``).
 
-A report is what it prints at once: times with ``-t``, processors unless ``-d``, devices unless ``-c``. The first report is of
-the time since the host was started, unless ``-y`` was given, which the output does not tell.
+A report is what it prints at once: times with ``-t``, processors unless ``-d``, devices unless ``-c``. The first report
+is of the time since the host was started, unless ``-y`` was given, which the output does not tell.
 """
 
 import json

@@ -1,7 +1,9 @@
-"""``/proc/diskstats``, ``/proc/stat`` and ``/proc/meminfo`` of Linux, alone or one behind the other, once or again and again.
+"""``/proc/diskstats``, ``/proc/stat`` and ``/proc/meminfo`` of Linux, alone or one behind the other, once or again and
+again.
 
-Fields are those of the kernel's ``Documentation/admin-guide/iostats.rst`` (11 since 2.6, 15 since 4.18, 17 since 5.5, behind
-major, minor and name) and of proc(5). A line that is a time (as ``date`` prints it, or seconds since 1970) begins a snapshot.
+Fields are those of the kernel's ``Documentation/admin-guide/iostats.rst`` (11 since 2.6, 15 since 4.18, 17 since 5.5,
+behind major, minor and name) and of proc(5). A line that is a time (as ``date`` prints it, or seconds since 1970)
+begins a snapshot.
 """
 
 import re

@@ -1,4 +1,6 @@
-"""Columns that the tables of :mod:`tiersim.traces.readers.postgres.views` need and views have not, made from those they have."""
+"""Columns that the tables of :mod:`tiersim.traces.readers.postgres.views` need and views have not, made from those they
+have.
+"""
 
 from tiersim.traces.query_text import fingerprint
 from tiersim.traces.readers.postgres.settings import KEPT
@@ -6,16 +8,26 @@ from tiersim.traces.readers.views import Row
 
 #: pg_class.relkind.
 _KINDS = {
-    "r": "table", "i": "index", "t": "toast", "m": "materialized view", "p": "partitioned table", "I": "partitioned index",
-    "S": "sequence", "v": "view", "f": "foreign table", "c": "type",
-}  # fmt: skip
+    "r": "table",
+    "i": "index",
+    "t": "toast",
+    "m": "materialized view",
+    "p": "partitioned table",
+    "I": "partitioned index",
+    "S": "sequence",
+    "v": "view",
+    "f": "foreign table",
+    "c": "type",
+}
 #: What pg_class.relnamespace is in every database: initdb gives these schemas their numbers.
 _SCHEMAS = {"11": "pg_catalog", "99": "pg_toast", "2200": "public"}
 _TRUE = {"t", "true", "on", "1"}
 
 
 def query(row: Row) -> Row:
-    """Whose row it is: database, user, whether it was called by a client, and which query; its text tells if nothing else."""
+    """Whose row it is: database, user, whether it was called by a client, and which query; its text tells if nothing
+    else.
+    """
     text, top = row.get("query"), row.get("toplevel", row.get("top"))
     identifier = row.get("queryid")
     if "queryid" not in row and text and text != HIDDEN:
@@ -47,7 +59,8 @@ def relation(row: Row) -> Row:
     return more
 
 
-#: What stands for the pages of the pool that hold nothing; those of other databases' relations, which have no name, are among them.
+#: What stands for the pages of the pool that hold nothing; those of other databases' relations, which have no name, are
+#: among them.
 UNUSED = "//unused"
 
 
@@ -98,9 +111,13 @@ def setting(row: Row) -> Row:
 
 
 _POSITIONS = (
-    "wal_lsn", "pg_current_wal_lsn", "pg_current_wal_insert_lsn", "pg_current_wal_flush_lsn", "pg_current_xlog_location",
+    "wal_lsn",
+    "pg_current_wal_lsn",
+    "pg_current_wal_insert_lsn",
+    "pg_current_wal_flush_lsn",
+    "pg_current_xlog_location",
     "pg_current_xlog_insert_location",
-)  # fmt: skip
+)
 
 
 def server(row: Row) -> Row:

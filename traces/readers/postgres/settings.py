@@ -1,4 +1,6 @@
-"""Settings of a server: which are kept, and what they are in bytes and seconds. All others may hold secrets, and are forgotten."""
+"""Settings of a server: which are kept, and what they are in bytes and seconds. All others may hold secrets, and are
+forgotten.
+"""
 
 import re
 from decimal import Decimal
@@ -49,7 +51,8 @@ _HOST = {
     "track_wal_io_timing": "track_wal_io_timing",
 }
 
-#: What is kept of pg_settings: what decides over pages, the log, checkpoints, plans, workers, and what is counted at all.
+#: What is kept of pg_settings: what decides over pages, the log, checkpoints, plans, workers, and what is counted at
+#: all.
 _OTHERS = """
     archive_mode autovacuum autovacuum_max_workers autovacuum_naptime autovacuum_vacuum_cost_delay
     autovacuum_vacuum_cost_limit backend_flush_after bgwriter_flush_after compute_query_id cpu_index_tuple_cost
@@ -66,12 +69,14 @@ _OTHERS = """
     vacuum_cost_page_hit vacuum_cost_page_miss wal_compression wal_decode_buffer_size wal_init_zero wal_keep_segments
     wal_keep_size wal_level wal_log_hints wal_recycle wal_skip_threshold wal_sync_method wal_writer_flush_after
     checkpoint_segments
-"""
+"""  # noqa: E501
 KEPT = frozenset(_HOST) | frozenset(_OTHERS.split())
 
 
 def host_of(name: str, text: str, unit: str) -> dict[str, int | float | str]:
-    """Return what the manifest says of the host by a setting, with its value and unit as pg_settings has them; often nothing."""
+    """Return what the manifest says of the host by a setting, with its value and unit as pg_settings has them; often
+    nothing.
+    """
     value = _plain(_HOST[name], text, unit) if name in _HOST else None
     return {} if value is None else {_HOST[name]: value}
 

@@ -21,10 +21,28 @@ from tiersim.traces.statistics import Values
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
 _TIMES = (
-    "clock_ts", "clock_timestamp", "captured_at", "snapshot_time", "snapshot_ts", "snapshot_at", "snap_time", "sample_time",
-    "sampled_at", "collected_at", "collection_time", "recorded_at", "taken_at", "statement_timestamp",
-    "transaction_timestamp", "current_timestamp", "now", "ts", "time", "timestamp", "log_time",
-)  # fmt: skip
+    "clock_ts",
+    "clock_timestamp",
+    "captured_at",
+    "snapshot_time",
+    "snapshot_ts",
+    "snapshot_at",
+    "snap_time",
+    "sample_time",
+    "sampled_at",
+    "collected_at",
+    "collection_time",
+    "recorded_at",
+    "taken_at",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "current_timestamp",
+    "now",
+    "ts",
+    "time",
+    "timestamp",
+    "log_time",
+)
 _REPEATED = "rows of what the same snapshot has already"
 _HIDDEN = "queries that the recording role may not see"
 #: What select version() prints, saved without a heading.
@@ -161,7 +179,9 @@ def host_from(values: Mapping[Key, Mapping[str, Decimal | str]]) -> dict[str, An
 
 
 def complete_names(recorded: Recorded) -> None:
-    """Give the schema that other files tell to relations that a file names without; where several have the name, to none."""
+    """Give the schema that other files tell to relations that a file names without; where several have the name, to
+    none.
+    """
     schemas: dict[str, set[str]] = {}
     for piece in recorded.pieces:
         for subject, entity in piece.values:
@@ -174,8 +194,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"{len(changed):,} relations that a file names without their schema are taken for those that others name with it, "
-            f"such as {full[min(changed)]}"
+            f"{len(changed):,} relations that a file names without their schema are taken for those that others name"
+            f" with it, such as {full[min(changed)]}"
         )
 
 

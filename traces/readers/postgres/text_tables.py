@@ -1,7 +1,7 @@
 """Rows out of the texts that tables are saved as: CSV, JSON, and what psql prints (aligned, expanded, unaligned).
 
-Rows are read one after the other, so that memory does not grow with their number. psql's own forms cannot tell an empty text
-from null, which is what is taken, nor spaces at the ends of a value from those that fill a column.
+Rows are read one after the other, so that memory does not grow with their number. psql's own forms cannot tell an empty
+text from null, which is what is taken, nor spaces at the ends of a value from those that fill a column.
 """
 
 import json
@@ -123,7 +123,9 @@ def _delimited(lines: _Lines, columns: Sequence[str], delimiter: str) -> Iterato
 
 
 def _quoted(lines: _Lines, start: int, shape: _Csv) -> list[str | None] | None:
-    """Return the values of a row with quotes that begins at *start* and may go on over several lines; None if it is none."""
+    """Return the values of a row with quotes that begins at *start* and may go on over several lines; None if it is
+    none.
+    """
     values: list[str | None] = []
     while True:
         if found := shape.bare.match(lines.text, start):
@@ -335,7 +337,9 @@ def _json_text(value: Any) -> str | None:
 
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield the objects of a text with their lines, None for one that cannot be read: the rest of its line is passed over."""
+    """Yield the objects of a text with their lines, None for one that cannot be read: the rest of its line is passed
+    over.
+    """
     decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
     place, line, seen = 0, 1, 0
     while True:

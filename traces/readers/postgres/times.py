@@ -7,7 +7,8 @@ from functools import lru_cache
 from tiersim.units import NS_PER_S, NS_PER_US
 
 _ISO = re.compile(
-    r"(\d{4,6}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(?: ?(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?",
+    r"(\d{4,6}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(?:"
+    r" ?(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?",
     re.ASCII,
 )
 #: Seconds since 1970, as extract(epoch from now()) gives them, of this century.
@@ -55,7 +56,9 @@ def has_offset(text: str) -> bool:
 
 @lru_cache(4096)
 def canonical(text: str) -> str:
-    """Return a moment in UTC, so that one moment is one text whatever the time zone of who saved it; other texts as they are."""
+    """Return a moment in UTC, so that one moment is one text whatever the time zone of who saved it; other texts as
+    they are.
+    """
     try:
         ns = unix_ns(text)
         moment = datetime.fromtimestamp(ns // NS_PER_S, UTC).replace(microsecond=ns % NS_PER_S // NS_PER_US)

@@ -1,8 +1,8 @@
 """PostgreSQL's views, 9.4 to 18, and what their columns are in the words of :mod:`tiersim.traces.counters`.
 
-A view is told by its columns, whatever its file is called; columns that are not named here are ignored. Where a column was
-renamed, the later name stands first. Times are ms, pages are of block_size bytes, unless it says otherwise. Facts: the manual of
-each version (monitoring-stats, pgstatstatements, pgbuffercache), the extensions' SQL scripts.
+A view is told by its columns, whatever its file is called; columns that are not named here are ignored. Where a column
+was renamed, the later name stands first. Times are ms, pages are of block_size bytes, unless it says otherwise. Facts:
+the manual of each version (monitoring-stats, pgstatstatements, pgbuffercache), the extensions' SQL scripts.
 """
 
 from collections.abc import Iterable, Mapping

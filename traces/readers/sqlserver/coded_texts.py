@@ -40,7 +40,9 @@ class CodedTexts:
         self._known: dict[int, tuple[int, int]] = {}  # by key and kind of event: query, kind of statement
 
     def fill(self, events: Events, data: NDArray[np.uint8], texts: NDArray[np.int64], names: Names) -> None:
-        """Fill in the columns from QUERY to RESETS of *events*, whose *texts* are place << 32 | bytes in *data* (below 0: none)."""
+        """Fill in the columns from QUERY to RESETS of *events*, whose *texts* are place << 32 | bytes in *data* (below
+        0: none).
+        """
         what = events[:, WHAT]
         rows = np.flatnonzero(np.isin(what, WITH_TEXT) & (texts >= 0) & (texts & _LENGTH != 0))
         found = np.empty((len(rows), 3), np.int64)

@@ -23,9 +23,9 @@ _KINDS = {"ROWS": "data", "0": "data", "LOG": "log", "1": "log", "FILESTREAM": "
 def file(row: Row) -> Row:
     """Say which file it is, and of which kind; identifiers may be left out where names are there."""
     kind = _first(row, "type_desc", "type", "file_type")
-    database = _first(row, *_DATABASES)
+    database, number = _first(row, *_DATABASES), _first(row, "file_id", "fileid", "physical_name")
     return row | {
-        "entity": f"{_first(row, 'database_id', 'dbid') or database or ''}/{_first(row, 'file_id', 'fileid', 'physical_name') or ''}",
+        "entity": f"{_first(row, 'database_id', 'dbid') or database or ''}/{number or ''}",
         "kind": None if kind is None else _KINDS.get(kind.upper(), kind.lower()),
         "database": database,
     }
@@ -64,7 +64,9 @@ STORED = "store "
 
 
 def relation(row: Row) -> Row:
-    """Name a table or an index: ``schema.table`` and ``schema.table.index``, or by identifiers where there are no names."""
+    """Name a table or an index: ``schema.table`` and ``schema.table.index``, or by identifiers where there are no
+    names.
+    """
     index_id = row.get("index_id")
     schema, table = _first(row, *_SCHEMAS), _first(row, *_TABLES)
     if table is None:
@@ -85,7 +87,9 @@ def relation(row: Row) -> Row:
 
 
 def buffers(row: Row) -> Row:
-    """Say whose pages they are, how many, and how many of them are dirty; a database's, where its objects are not told."""
+    """Say whose pages they are, how many, and how many of them are dirty; a database's, where its
+    objects are not told.
+    """
     count = _first(row, *COUNTS) if "page_id" not in row else "1"
     dirty = (row.get("is_modified") or "").lower() in _TRUE
     named = relation(row)["relation"] or f"database {_first(row, *_DATABASES, 'database_id') or '?'}"
@@ -95,13 +99,48 @@ def buffers(row: Row) -> Row:
 
 #: Waits of threads that have nothing to do: they say nothing of the load, and are most of all time.
 _IDLE = (
-    "BROKER_", "CHECKPOINT_QUEUE", "CHKPT", "CLR_AUTO_EVENT", "CLR_MANUAL_EVENT", "CLR_SEMAPHORE", "DBMIRROR_DBM_EVENT",
-    "DBMIRROR_EVENTS_QUEUE", "DBMIRROR_WORKER_QUEUE", "DIRTY_PAGE_POLL", "DISPATCHER_QUEUE", "FSAGENT", "FT_IFTS", "HADR_CLUSAPI",
-    "HADR_FILESTREAM", "HADR_LOGCAPTURE", "HADR_NOTIFICATION", "HADR_TIMER", "HADR_WORK_QUEUE", "KSOURCE_WAKEUP", "LAZYWRITER_SLEEP",
-    "LOGMGR_QUEUE", "ONDEMAND_TASK_QUEUE", "PARALLEL_REDO_", "PREEMPTIVE_XE", "PVS_PREALLOCATE", "PWAIT_", "QDS_",
-    "REQUEST_FOR_DEADLOCK_SEARCH", "RESOURCE_QUEUE", "SERVER_IDLE_CHECK", "SLEEP_", "SNI_HTTP_ACCEPT", "SOS_WORK_DISPATCHER",
-    "SP_SERVER_DIAGNOSTICS_SLEEP", "SQLTRACE_", "VDI_CLIENT_OTHER", "WAITFOR", "WAIT_XTP_", "XE_DISPATCHER", "XE_TIMER",
-)  # fmt: skip
+    "BROKER_",
+    "CHECKPOINT_QUEUE",
+    "CHKPT",
+    "CLR_AUTO_EVENT",
+    "CLR_MANUAL_EVENT",
+    "CLR_SEMAPHORE",
+    "DBMIRROR_DBM_EVENT",
+    "DBMIRROR_EVENTS_QUEUE",
+    "DBMIRROR_WORKER_QUEUE",
+    "DIRTY_PAGE_POLL",
+    "DISPATCHER_QUEUE",
+    "FSAGENT",
+    "FT_IFTS",
+    "HADR_CLUSAPI",
+    "HADR_FILESTREAM",
+    "HADR_LOGCAPTURE",
+    "HADR_NOTIFICATION",
+    "HADR_TIMER",
+    "HADR_WORK_QUEUE",
+    "KSOURCE_WAKEUP",
+    "LAZYWRITER_SLEEP",
+    "LOGMGR_QUEUE",
+    "ONDEMAND_TASK_QUEUE",
+    "PARALLEL_REDO_",
+    "PREEMPTIVE_XE",
+    "PVS_PREALLOCATE",
+    "PWAIT_",
+    "QDS_",
+    "REQUEST_FOR_DEADLOCK_SEARCH",
+    "RESOURCE_QUEUE",
+    "SERVER_IDLE_CHECK",
+    "SLEEP_",
+    "SNI_HTTP_ACCEPT",
+    "SOS_WORK_DISPATCHER",
+    "SP_SERVER_DIAGNOSTICS_SLEEP",
+    "SQLTRACE_",
+    "VDI_CLIENT_OTHER",
+    "WAITFOR",
+    "WAIT_XTP_",
+    "XE_DISPATCHER",
+    "XE_TIMER",
+)
 
 
 def wait(row: Row) -> Row:

@@ -1,4 +1,6 @@
-"""Extended Events as XML: ``event_data`` of ``fn_xe_file_target_read_file`` (bare, or in a CSV), rings, events one behind the other."""
+"""Extended Events as XML: ``event_data`` of ``fn_xe_file_target_read_file`` (bare, or in a CSV), rings, events one
+behind the other.
+"""
 
 import re
 from collections.abc import Mapping
@@ -64,7 +66,8 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     damaged += found.damaged
     if damaged > events:
         raise TraceError(
-            f"{path}: {damaged:,} of {damaged + events:,} events cannot be read; save event_data again, whole (sqlcmd cuts texts)"
+            f"{path}: {damaged:,} of {damaged + events:,} events cannot be read; save event_data again, whole (sqlcmd"
+            " cuts texts)"
         )
     recorded.host.setdefault("engine", "sqlserver")
     recorded.host.setdefault("page_bytes", PAGE_BYTES)
@@ -133,5 +136,6 @@ def _say_ring(path: Path, outside: str, events: int, recorded: Recorded) -> None
     recorded.lose("events of the ring that are not in its XML, which is cut at 4 MB", missing)
     if lost or dropped or missing or told.get("truncated"):
         recorded.warnings.append(
-            f"{path.name}: the ring holds {events:,} of {held + lost + dropped:,} events; record to an event_file instead"
+            f"{path.name}: the ring holds {events:,} of {held + lost + dropped:,} events; record to an event_file"
+            " instead"
         )

@@ -1,9 +1,9 @@
 """Events of SQL Trace and Extended Events: their names, columns and units, and what each of them is to a recording.
 
-Sources: ``sp_trace_setevent`` and ``sys.trace_columns`` in Microsoft's documentation, the dictionaries inside ``.xel`` files.
-Since SQL Server 2005 SQL Trace notes Duration in µs, CPU in ms, Reads and Writes in pages of 8 KiB (reads are logical; physical
-ones it has not). Extended Events note ``duration`` and ``cpu_time`` of queries in µs, even where the dictionary of a file calls
-``cpu_time`` milliseconds; durations of waits are ms.
+Sources: ``sp_trace_setevent`` and ``sys.trace_columns`` in Microsoft's documentation, the dictionaries inside ``.xel``
+files. Since SQL Server 2005 SQL Trace notes Duration in µs, CPU in ms, Reads and Writes in pages of 8 KiB (reads are
+logical; physical ones it has not). Extended Events note ``duration`` and ``cpu_time`` of queries in µs, even where the
+dictionary of a file calls ``cpu_time`` milliseconds; durations of waits are ms.
 """
 
 from enum import IntEnum
@@ -92,7 +92,8 @@ XE_EVENTS = {
     "file_write_completed": What.FILE_WRITE,
 }
 
-#: Fields and actions of completed queries: what they are to executions, and what one unit is. Waits have ``duration`` in ms.
+#: Fields and actions of completed queries: what they are to executions, and what one unit is. Waits have ``duration``
+#: in ms.
 XE_NUMBERS = {
     "duration": ("duration_ns", NS_PER_US),
     "cpu_time": ("cpu_ns", NS_PER_US),

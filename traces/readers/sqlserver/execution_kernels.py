@@ -1,4 +1,6 @@
-"""Follows events session by session: which of them are executions, of which logical session, at which level, with which waits."""
+"""Follows events session by session: which of them are executions, of which logical session, at which level, with which
+waits.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +13,36 @@ from tiersim.traces.schema import NOT_KNOWN
 #: it is not known), the columns behind it are filled in here.
 Events = NDArray[np.int64]
 
-#: Columns. Times are ns since 1970, ``SESSION`` is the SPID, ``KIND`` the place in STATEMENT_KINDS, ``QUERY`` a code of Executions,
-#: ``PREPARES`` and ``RUNS`` handles of prepared statements, ``RESETS`` 1 where a connection is given to somebody else.
+#: Columns. Times are ns since 1970, ``SESSION`` is the SPID, ``KIND`` the place in STATEMENT_KINDS, ``QUERY`` a code of
+#: Executions, ``PREPARES`` and ``RUNS`` handles of prepared statements, ``RESETS`` 1 where a connection is given to
+#: somebody else.
 (
-    WHAT, QUERY, KIND, PREPARES, RUNS, RESETS, START_NS, END_NS, DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES,
-    ROWS, SESSION, TRANSACTION, NEST, WAIT_CLASS,
-    SLOT, LEVEL, GENERATION, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS,
-) = range(25)  # fmt: skip
+    WHAT,
+    QUERY,
+    KIND,
+    PREPARES,
+    RUNS,
+    RESETS,
+    START_NS,
+    END_NS,
+    DURATION_NS,
+    CPU_NS,
+    LOGICAL_READS,
+    PHYSICAL_READS,
+    WRITES,
+    ROWS,
+    SESSION,
+    TRANSACTION,
+    NEST,
+    WAIT_CLASS,
+    SLOT,
+    LEVEL,
+    GENERATION,
+    LOCK_WAIT_NS,
+    IO_WAIT_NS,
+    LOG_WAIT_NS,
+    CLIENT_WAIT_NS,
+) = range(25)
 COLUMNS = 25
 #: Columns of numbers by the names that ``events`` gives them.
 NUMBER_COLUMNS = {
@@ -39,16 +64,27 @@ BATCH_LEVEL, STATEMENT_LEVEL = 0, 1
 #: Procedures nest up to 32 deep (SQL Server's own limit).
 MOST_NESTED = 34
 
-#: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, then for each level
-#: the waits by class and the pages read since the last execution.
+#: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, then for
+#: each level the waits by class and the pages read since the last execution.
 _FRESH, _GENERATION, _USED = 0, 1, 2
 PENDING = 3
 WAITS_AND_PAGES = 6  # Wait.OTHER .. Wait.CLIENT, pages
 STATE_COLUMNS = PENDING + 2 * WAITS_AND_PAGES
 
-#: What is counted: executions by level, those without a duration, without a time, without a session, with unknown nesting.
-(AT_BATCH_LEVEL, AT_STATEMENT_LEVEL, NO_DURATION, NO_SESSION, NOT_NESTED, WAITS_SEEN, PAGES_SEEN, LOST_WAITS, LOST_PAGES,
- CALLERS) = range(10)  # fmt: skip
+#: What is counted: executions by level, those without a duration, without a time, without a session, with unknown
+#: nesting.
+(
+    AT_BATCH_LEVEL,
+    AT_STATEMENT_LEVEL,
+    NO_DURATION,
+    NO_SESSION,
+    NOT_NESTED,
+    WAITS_SEEN,
+    PAGES_SEEN,
+    LOST_WAITS,
+    LOST_PAGES,
+    CALLERS,
+) = range(10)
 COUNTS = 10
 #: Larger durations and counts are damage, and sums of smaller ones fit int64.
 MOST = 1 << 60
@@ -66,8 +102,8 @@ _LOGIN, _WAIT, _PAGE_READ = int(What.LOGIN), int(What.WAIT), int(What.PAGE_READ)
 def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
     """Fill in LEVEL (NOT_KNOWN: no execution), GENERATION, START_NS and the waits of each of *events*.
 
-    ``sessions`` int64[n, STATE_COLUMNS], ``nested`` int64[n, MOST_NESTED, len(COSTS)] and ``counts`` int64[COUNTS] are its memory
-    between calls, zero at first.
+    ``sessions`` int64[n, STATE_COLUMNS], ``nested`` int64[n, MOST_NESTED, len(COSTS)] and ``counts`` int64[COUNTS] are
+    its memory between calls, zero at first.
     """
     for row in range(len(events)):
         events[row, LEVEL] = NOT_KNOWN

@@ -1,10 +1,13 @@
-"""From events of SQL Server, in the order in which they were written, to executions: one for each that a client asked for.
+"""From events of SQL Server, in the order in which they were written, to executions: one for each that a client asked
+for.
 
-Trace files, Extended Events and tables of either tell the same story at two levels, a batch or call and the statements inside
-it; both at once would count everything twice. Where any batch or call was recorded as completed, these are the executions and
-the statements inside them are left out; otherwise the statements are, those that call others without what the others took.
+Trace files, Extended Events and tables of either tell the same story at two levels, a batch or call and the statements
+inside it; both at once would count everything twice. Where any batch or call was recorded as completed, these are the
+executions and the statements inside them are left out; otherwise the statements are, those that call others without
+what the others took.
 
-Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`Event` after the other.
+Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`Event` after the
+other.
 """
 
 from collections.abc import Sequence
@@ -187,7 +190,8 @@ class Executions:
         if batches and statements:
             lose("statements inside batches and calls that were recorded, too", statements)
             say(
-                "executions are whole batches and remote procedure calls; statements inside them were recorded, too, and left out"
+                "executions are whole batches and remote procedure calls; statements inside them were recorded, too,"
+                " and left out"
             )
         elif batches:
             say("executions are whole batches and remote procedure calls")
@@ -197,11 +201,13 @@ class Executions:
             say("executions are statements; no batch or remote procedure call was recorded as completed")
             if counts[CALLERS]:
                 say(
-                    f"{counts[CALLERS]:,} statements called others that are counted themselves: what those took is not counted twice"
+                    f"{counts[CALLERS]:,} statements called others that are counted themselves: what those took is not"
+                    " counted twice"
                 )
             if counts[NOT_NESTED]:
                 say(
-                    f"{counts[NOT_NESTED]:,} statements have no nesting level: one that calls others is counted with what those took"
+                    f"{counts[NOT_NESTED]:,} statements have no nesting level: one that calls others is counted with"
+                    " what those took"
                 )
         self._held.close()
         lose("events of executions without a duration or a time", counts[NO_DURATION])
@@ -217,7 +223,8 @@ class Executions:
             say("pages read from disk are counted to the execution of their session that ended next")
         if self._unknown_handles:
             say(
-                f"{self._unknown_handles:,} executions of prepared statements have no text: they were prepared before the recording"
+                f"{self._unknown_handles:,} executions of prepared statements have no text: they were prepared before"
+                " the recording"
             )
             self._unknown_handles = 0
 

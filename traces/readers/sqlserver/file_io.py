@@ -47,7 +47,9 @@ class FileIo:
         said: str,
         path_of: Callable[[int], str | None],
     ) -> None:
-        """Take events: whether each is a read, when it was over, its fields, what is *said* of durations, and its path."""
+        """Take events: whether each is a read, when it was over, its fields, what is *said* of
+        durations, and its path.
+        """
         length, offset = plausible(columns["size"], 1), plausible(columns["offset"], 1)
         database, file = plausible(columns["database_id"], 1), plausible(columns["file_id"], 1)
         well = (length > 0) & (offset >= 0) & (end_ns >= 0) & (database < 1 << 31) & (file < 1 << 31)
@@ -104,12 +106,12 @@ class FileIo:
         span_ns = max(self._span_ns[1] - self._span_ns[0], 1)
         say = self._recorded.inferred.append
         say(
-            f"durations of reads and writes of files are taken as {unit} ({said}; no real server was at hand to verify it): "
-            f"{self._waited_ns / span_ns:.3g} were outstanding on average"
+            f"durations of reads and writes of files are taken as {unit} ({said}; no real server was at hand to verify"
+            f" it): {self._waited_ns / span_ns:.3g} were outstanding on average"
         )
         say(
-            "writes of files called *.ldf, or without a path those with file id 2, are taken for writes of the log, files of "
-            "database 2 for tempdb"
+            "writes of files called *.ldf, or without a path those with file id 2, are taken for writes of the log,"
+            " files of database 2 for tempdb"
         )
         if self._paths:
             names = {code: f"{key >> 32}/{key & 0xFFFFFFFF}" for key, code in self._files.items()}

@@ -19,7 +19,8 @@ from tiersim.traces.readers.views import number
 from tiersim.traces.statistics import storable
 from tiersim.units import NS_PER_S
 
-#: The first heading tells the format, the zone's name in the language of the host, and what is to be added to reach UTC, in minutes.
+#: The first heading tells the format, the zone's name in the language of the host, and what is to be added to reach
+#: UTC, in minutes.
 _FIRST = re.compile(r'"?\(PDH-[CT]SV 4\.0\)(?:.*\((-?\d{1,4})\))?"?')
 _PATH = re.compile(r"\\\\[^\\]+\\(?P<object>[^\\(]+)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)")
 _NS_PER_MIN = 60 * NS_PER_S
@@ -80,7 +81,9 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 
 def _finish(recorded: Recorded) -> None:
-    """Leave out what was added up from samples where the server tells the sums themselves: both count from other zeros."""
+    """Leave out what was added up from samples where the server tells the sums themselves: both
+    count from other zeros.
+    """
     own = [piece.moment.startswith(_OWN) for piece in recorded.pieces]
     others = {key for piece, is_own in zip(recorded.pieces, own, strict=True) if not is_own for key in piece.values}
     left_out = False
@@ -92,7 +95,8 @@ def _finish(recorded: Recorded) -> None:
             recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, kept)
     if left_out:
         recorded.warnings.append(
-            "SQL Server's counters are there as samples of perfmon and as sums of dm_os_performance_counters: the sums count"
+            "SQL Server's counters are there as samples of perfmon and as sums of dm_os_performance_counters: the sums"
+            " count"
         )
     tell_pool(recorded)
 
@@ -139,14 +143,14 @@ def _columns(path: Path, names: Sequence[str], recorded: Recorded) -> list[_Colu
     if len(engines) > 1:
         first, *others = engines
         recorded.warnings.append(
-            f"{path.name}: has counters of several instances of SQL Server; those of {first} are read, and not those of "
-            f"{', '.join(others[:_MOST_NAMED])}"
+            f"{path.name}: has counters of several instances of SQL Server; those of {first} are read, and not those of"
+            f" {', '.join(others[:_MOST_NAMED])}"
         )
     if not columns:
         few = ", ".join(name[:60] for name in names[1 : 1 + _MOST_NAMED])
         raise TraceError(
-            f"{path}: none of its {len(names) - 1:,} counters is known ({few}); their names have to be English, such as "
-            "\\PhysicalDisk(*)\\Disk Reads/sec"
+            f"{path}: none of its {len(names) - 1:,} counters is known ({few}); their names have to be English, such as"
+            " \\PhysicalDisk(*)\\Disk Reads/sec"
         )
     return columns
 

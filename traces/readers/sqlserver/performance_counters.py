@@ -1,7 +1,7 @@
 """Performance counters of SQL Server and Windows, as perfmon and ``sys.dm_os_performance_counters`` name them.
 
-Facts: Microsoft's documentation of each object. What counts "/sec" is a counter here: the DMV holds its sum already, perfmon's
-samples its mean rate since the sample before.
+Facts: Microsoft's documentation of each object. What counts "/sec" is a counter here: the DMV holds its sum already,
+perfmon's samples its mean rate since the sample before.
 """
 
 from decimal import Decimal
@@ -84,7 +84,8 @@ UNCHECKED = (
 def counted(object_name: str, counter: str, instance: str) -> Counted | None:
     """Return what a counter of perfmon is here; None for what is not kept.
 
-    *object_name* may be that of a named instance, ``MSSQL$NAME:Databases``; *instance* is a disk, database or processor.
+    *object_name* may be that of a named instance, ``MSSQL$NAME:Databases``; *instance* is a disk, database or
+    processor.
     """
     engine, colon, name = object_name.strip().lower().rpartition(":")
     counter, instance = counter.strip().lower(), instance.strip()

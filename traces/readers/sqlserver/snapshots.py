@@ -1,4 +1,6 @@
-"""Snapshots of SQL Server's dynamic management views and catalogue, one or more a file, as texts that results are saved as."""
+"""Snapshots of SQL Server's dynamic management views and catalogue, one or more a file, as texts that results are saved
+as.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +28,8 @@ _TIMES = (
     "snapshot_time", "recorded_at", "utc_time", "current_time", "getdate", "getutcdate", "now", "ts", "timestamp",
 )  # fmt: skip
 _REPEATED = "rows of what the same snapshot has already"
-#: So many queries of all intervals of Query Store become a snapshot an interval; of more, the first and the last are kept.
+#: So many queries of all intervals of Query Store become a snapshot an interval; of more, the first and the last are
+#: kept.
 _MOST_STORED = 1 << 16
 _VERSION = re.compile(r"(\d{1,3})\.\d")
 
@@ -229,7 +232,8 @@ def _choose_store(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, kept)
     recorded.queries = {key: values for key, values in recorded.queries.items() if not _is_stored(key[1] or "")}
     recorded.warnings.append(
-        "queries are counted by the plan cache and by Query Store, each execution in both: those of Query Store are left out"
+        "queries are counted by the plan cache and by Query Store, each execution in both: those of Query Store are"
+        " left out"
     )
 
 

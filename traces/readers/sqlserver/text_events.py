@@ -1,4 +1,6 @@
-"""Hands events that were read as text over in blocks, so that their queries are told by kernels, each distinct one once."""
+"""Hands events that were read as text over in blocks, so that their queries are told by kernels, each distinct one
+once.
+"""
 
 import numpy as np
 

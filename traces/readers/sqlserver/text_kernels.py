@@ -1,8 +1,10 @@
-"""Tells texts of queries apart without their literals, many times faster than :mod:`tiersim.traces.query_text` reads them.
+"""Tells texts of queries apart without their literals, many times faster than :mod:`tiersim.traces.query_text` reads
+them.
 
-Texts of one key have one fingerprint: the kernel takes UTF-16 apart as ``query_text.tokens`` does, leaves out of a 62-bit hash
-what ``query_text.fingerprint`` leaves out, and sees through the calls of :mod:`tiersim.traces.readers.sqlserver.texts` whose
-shape is plain. What it is not sure of it leaves to these two. One query may have several keys.
+Texts of one key have one fingerprint: the kernel takes UTF-16 apart as ``query_text.tokens`` does, leaves out of a
+62-bit hash what ``query_text.fingerprint`` leaves out, and sees through the calls of
+:mod:`tiersim.traces.readers.sqlserver.texts` whose shape is plain. What it is not sure of it leaves to these two. One
+query may have several keys.
 """
 
 import re
@@ -18,8 +20,8 @@ from tiersim.traces.query_text import LONGEST, NO_OPERANDS
 Bytes = NDArray[np.uint8]
 Units = NDArray[np.int64]
 
-#: What a text is: not decided here, a query as it stands, the query inside of sp_executesql, of sp_prepexec with its handle, the
-#: run of a handle, a reset of the connection, housekeeping.
+#: What a text is: not decided here, a query as it stands, the query inside of sp_executesql, of sp_prepexec with its
+#: handle, the run of a handle, a reset of the connection, housekeeping.
 UNDECIDED, PLAIN, INNER, PREPARED, HANDLE, RESET, HOUSEKEEPING = range(7)
 
 #: Columns of what is found: the shape, the key (equal only for one query of one shape), the handle or -1.
@@ -32,7 +34,8 @@ _TAB, _LINE, _RETURN, _BLANK = 0x09, 0x0A, 0x0D, 0x20
 #: Two polynomial hashes over the field of 2^31 - 1; factors are primes under 2^30, so that no product leaves int64.
 _FIELD = (1 << 31) - 1
 _FACTOR_A, _FACTOR_B = 998_244_353, 536_870_909
-#: What a literal is in the hashes; what names and signs are there besides their letters, in bits above those of a code unit.
+#: What a literal is in the hashes; what names and signs are there besides their letters, in bits above those of a code
+#: unit.
 _LITERAL_MARK, _NAME_MARK, _QUOTED_MARK, _SIGN_MARK = 1 << 26, 1 << 27, 1 << 28, 1 << 29
 #: What the token before was.
 _NOTHING, _WAS_LITERAL, _WAS_WORD, _WAS_QUOTED, _WAS_SIGN = range(5)
@@ -89,8 +92,9 @@ def read_texts(
 ) -> None:
     """Tell for each of *texts* what it is, and by which key it is one query with others.
 
-    ``texts`` int64[n] holds place << 32 | bytes of UTF-16 in *data*, or less than 0: no text. ``origins`` int64[n] tells texts
-    apart that come from different kinds of events, 0 to 31. ``found`` int64[n, 3] gets SHAPE, KEY and NUMBER.
+    ``texts`` int64[n] holds place << 32 | bytes of UTF-16 in *data*, or less than 0: no text. ``origins`` int64[n]
+    tells texts apart that come from different kinds of events, 0 to 31. ``found`` int64[n, 3] gets SHAPE, KEY and
+    NUMBER.
     """
     units = tables.units
     for row in range(len(texts)):
@@ -157,7 +161,8 @@ def _behind_word(units: Units, at: int, end: int) -> tuple[int, int]:
 def _hash_name(units: Units, at: int, end: int, folds: bool) -> tuple[int, int]:
     """Return both hashes of a name, in small letters of ASCII where it *folds*.
 
-    Two units are taken at a time. Pairs that are one number in the field have their halves the other way round in the other hash.
+    Two units are taken at a time. Pairs that are one number in the field have their halves the other way round in the
+    other hash.
     """
     a = b = 0
     while at < end:
@@ -254,8 +259,8 @@ def _shape(units: Units, count: int) -> tuple[int, int, int, int]:
 
 @kernel(checked=True)
 def _printed(units: Units, count: int) -> tuple[int, int, int, int]:
-    """Return where the call begins behind the parameters printed before it, 0 without them; where the name of the first stands,
-    and its value, -1 if it is not the only one, or no number: ``declare @p1 int set @p1=7 exec``.
+    """Return where the call begins behind the parameters printed before it, 0 without them; where the name of the first
+    stands, and its value, -1 if it is not the only one, or no number: ``declare @p1 int set @p1=7 exec``.
     """
     at = _behind_blanks(units, 0, count)
     at, word = _behind_word(units, at, count)
@@ -342,7 +347,9 @@ def _inside(units: Units, at: int, end: int) -> int:
 
 @kernel(checked=True)
 def _third(units: Units, at: int, end: int, name: int, name_end: int) -> int:
-    """Return where the inside of the third argument begins; -1 where it is no string, or the first not the parameter *name*."""
+    """Return where the inside of the third argument begins; -1 where it is no string, or the first not the parameter
+    *name*.
+    """
     if not _same(units, at, end, name, name_end):
         return -1
     at += name_end - name
@@ -364,7 +371,9 @@ def _third(units: Units, at: int, end: int, name: int, name_end: int) -> int:
 
 @kernel(checked=True)
 def _behind_literal(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
-    """Return where a number, parameter or string that begins at *at* ends; *at* where none does, -1 where that is not clear."""
+    """Return where a number, parameter or string that begins at *at* ends; *at* where none does, -1 where that is not
+    clear.
+    """
     unit = units[at]
     following = units[at + 1] if at + 1 < end else 0
     if unit == 0x27:
@@ -446,7 +455,9 @@ def _behind_comment(units: Units, at: int, end: int) -> int:
 
 @kernel(checked=True)
 def _behind_plain(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
-    """Return where a name ends that begins at *at*, maybe with signs of temporary tables; -1 where it has nothing else."""
+    """Return where a name ends that begins at *at*, maybe with signs of temporary tables; -1 where
+    it has nothing else.
+    """
     while at < end and units[at] == 0x23:
         at += 1
     if at == end or not _names(classes[units[at]]):
@@ -458,7 +469,9 @@ def _behind_plain(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -
 
 @kernel(checked=True)
 def _behind_quoted(units: Units, at: int, end: int, classes: NDArray[np.uint8]) -> int:
-    """Return where a name in brackets or double quotes ends that begins at *at*; -1 where it is not clear that it is one."""
+    """Return where a name in brackets or double quotes ends that begins at *at*; -1 where it is not clear that it is
+    one.
+    """
     if units[at] == 0x5B:
         at += 1
         if at == end or classes[units[at]] != _LETTER:

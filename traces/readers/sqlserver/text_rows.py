@@ -1,8 +1,9 @@
-"""Rows out of the texts that results are saved as: SSMS's "Save Results As", ``sqlcmd -s``, ``Export-Csv``, bcp with a heading.
+"""Rows out of the texts that results are saved as: SSMS's "Save Results As", ``sqlcmd -s``, ``Export-Csv``, bcp with a
+heading.
 
-They differ in the delimiter, in quotes (SSMS has none unless it is told to, sqlcmd has none at all), in the word for null, in blanks that
-fill columns, and in lines that are no rows: ``#TYPE``, rules of dashes, ``(12 rows affected)``. Rows are read one after the other, so
-that memory does not grow with their number.
+They differ in the delimiter, in quotes (SSMS has none unless it is told to, sqlcmd has none at all), in the word for
+null, in blanks that fill columns, and in lines that are no rows: ``#TYPE``, rules of dashes, ``(12 rows affected)``.
+Rows are read one after the other, so that memory does not grow with their number.
 """
 
 import csv
@@ -29,7 +30,9 @@ TEXT_COLUMNS = frozenset(
 
 
 class RawTable(NamedTuple):
-    """A table of a text, its values as they are written. Its rows have to be read before the next table is asked for."""
+    """A table of a text, its values as they are written. Its rows have to be read before the next
+    table is asked for.
+    """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[int, list[str] | None]]  # the line that a row begins in; None for one that cannot be told

@@ -1,7 +1,8 @@
-"""What a client's text runs: batches as they are, ``exec sp_executesql N'...'`` and prepared calls as the statement inside.
+"""What a client's text runs: batches as they are, ``exec sp_executesql N'...'`` and prepared calls as the statement
+inside.
 
-The shapes are those in which SQL Server prints remote procedure calls: ``declare``, ``set`` and ``insert`` lines of its output
-and table parameters first, then one ``exec``.
+The shapes are those in which SQL Server prints remote procedure calls: ``declare``, ``set`` and ``insert`` lines of its
+output and table parameters first, then one ``exec``.
 """
 
 import re
@@ -104,7 +105,9 @@ def _arguments(text: str, place: int) -> list[tuple[str | None, str]]:
 
 
 def _handle(arguments: list[tuple[str | None, str]], before: str) -> int | None:
-    """Return the number that the first argument is, or that was printed for it: ``set @p1=5`` stands before ``@p1 output``."""
+    """Return the number that the first argument is, or that was printed for it: ``set @p1=5`` stands before
+    ``@p1 output``.
+    """
     word = arguments[0][1] if arguments else ""
     if _HANDLE.fullmatch(word):
         return int(word)

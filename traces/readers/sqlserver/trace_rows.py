@@ -1,7 +1,7 @@
 """Events of SQL Trace as texts: Profiler's "Trace XML File", trace tables and ``fn_trace_gettable`` as CSV.
 
-Both name the columns of the trace as :mod:`~tiersim.traces.readers.sqlserver.events` does; an event is of the same class, and says the
-same, whichever of them it comes from.
+Both name the columns of the trace as :mod:`~tiersim.traces.readers.sqlserver.events` does; an event is of the same
+class, and says the same, whichever of them it comes from.
 """
 
 import re
@@ -29,7 +29,9 @@ from tiersim.traces.schema import NOT_KNOWN
 
 
 def numbers_of(columns: Mapping[str, tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return the columns of the numbers of an Event in their order, duration first, each with its unit; "" where there is none."""
+    """Return the columns of the numbers of an Event in their order, duration first, each with its unit; "" where there
+    is none.
+    """
     words = {word: (name, unit) for name, (word, unit) in columns.items()}
     fields = Event._fields
     return tuple(words.get(word, ("", 1)) for word in fields[fields.index("duration_ns") : fields.index("wait")])
@@ -43,7 +45,8 @@ _NEEDED = {
     for name in (*TRACE_NUMBERS, "TextData", "StartTime", "EndTime", "DatabaseName", "LoginName", "IsSystem")
 }
 _BY_COLUMN_NUMBER = {str(number): name for number, name in COLUMN_NAMES.items()}
-#: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one unit is.
+#: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one
+#: unit is.
 _NUMBERS = numbers_of(TRACE_NUMBERS)
 #: Larger numbers are what a counter of 64 bits shows that was never set.
 _MOST = 1 << 62
@@ -175,7 +178,9 @@ def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> Event:
 
 
 def number_of(text: str | None, unit: int) -> int:
-    """Return a whole number times *unit*; NOT_KNOWN for none, or one that cannot be meant. Raises ValueError for what is no number."""
+    """Return a whole number times *unit*; NOT_KNOWN for none, or one that cannot be meant. Raises ValueError for what
+    is no number.
+    """
     if not text:
         return NOT_KNOWN
     value = int(text) * unit if len(text) <= _LONGEST_NUMBER else _MOST

@@ -1,4 +1,6 @@
-"""Reader of ``.trc`` files, as SQL Trace and Profiler write them: SQL Server 2005 and later, rollover files of one trace as one."""
+"""Reader of ``.trc`` files, as SQL Trace and Profiler write them: SQL Server 2005 and later, rollover files of one
+trace as one.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -33,8 +35,8 @@ from tiersim.traces.readers.sqlserver.trc_kernels import (
 from tiersim.traces.readers.sqlserver.window import Window
 from tiersim.traces.schema import NOT_KNOWN
 
-#: The header: a mark, its length (u16 at 2), the version of the format (u16 at 4), the provider's name, its version and build, the
-#: server's name; the last two bytes of that length belong to the first entry.
+#: The header: a mark, its length (u16 at 2), the version of the format (u16 at 4), the provider's name, its version and
+#: build, the server's name; the last two bytes of that length belong to the first entry.
 VERSION = 9
 _VERSION_AT, _MAJOR_AT, _SERVER_AT, _SERVER_BYTES = 4, 0x186, 0x18E, 256
 _HEADER_BYTES = 0x290
@@ -111,8 +113,8 @@ def _header(path: Path, data: NDArray[np.uint8]) -> Header:
     version = int.from_bytes(start[_VERSION_AT : _VERSION_AT + 2], "little")
     if version != VERSION:
         raise TraceError(
-            f"{path}: is a trace file of version {version}, and only version {VERSION} (SQL Server 2005 and later) is known; "
-            "open it in Profiler and save it as XML"
+            f"{path}: is a trace file of version {version}, and only version {VERSION} (SQL Server 2005 and later) is"
+            " known; open it in Profiler and save it as XML"
         )
     length = int.from_bytes(start[2:4], "little")
     major, minor, build = start[_MAJOR_AT], start[_MAJOR_AT + 1], int.from_bytes(start[0x188:0x18A], "little")
@@ -139,8 +141,8 @@ class _Traces:
             )
         elif header[2:] != self._first[1][2:]:
             self._recorded.warnings.append(
-                f"{name}: was written by {header.server} ({header.product}), and {self._first[0]} by {self._first[1].server} "
-                f"({self._first[1].product}); are these files of one trace?"
+                f"{name}: was written by {header.server} ({header.product}), and {self._first[0]} by"
+                f" {self._first[1].server} ({self._first[1].product}); are these files of one trace?"
             )
 
 
@@ -174,12 +176,13 @@ class _File:
         if counts[LOST_BYTES]:
             recorded.lose("bytes of trace files that are no events", counts[LOST_BYTES])
             recorded.warnings.append(
-                f"{self._name}: {counts[LOST_BYTES]:,} bytes at {counts[DAMAGED_PLACES]:,} places are no whole events and were "
-                f"left out; {counts[EVENTS]:,} events were read"
+                f"{self._name}: {counts[LOST_BYTES]:,} bytes at {counts[DAMAGED_PLACES]:,} places are no whole events"
+                f" and were left out; {counts[EVENTS]:,} events were read"
             )
         if self._timed:
             recorded.inferred.append(
-                f"{self._name}: its times are the server's local time without an offset, to 3 ms or worse; they are taken as UTC"
+                f"{self._name}: its times are the server's local time without an offset, to 3 ms or worse; they are"
+                " taken as UTC"
             )
         if self._unchecked:
             named = ", ".join(name for name in _UNCHECKED if name in self._unchecked)

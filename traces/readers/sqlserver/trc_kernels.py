@@ -1,9 +1,9 @@
 """The scan of ``.trc`` files, the binary form of SQL Trace since SQL Server 2005: bytes in, columns of events out.
 
-Behind the header a file is one flat list of entries ``[id u16][length u8, or 0xFF and u32][value]``, little-endian. An event is an
-entry of id 0xFFF6 whose six bytes are its class (u16) and the length of all its columns (u32), which follow as entries by the
-numbers of ``events.COLUMN_NAMES``. Found in two files of versions 13 and 14 and told by public readers of the format; Microsoft
-does not document it.
+Behind the header a file is one flat list of entries ``[id u16][length u8, or 0xFF and u32][value]``, little-endian. An
+event is an entry of id 0xFFF6 whose six bytes are its class (u16) and the length of all its columns (u32), which follow
+as entries by the numbers of ``events.COLUMN_NAMES``. Found in two files of versions 13 and 14 and told by public
+readers of the format; Microsoft does not document it.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,8 @@ _MOST_COLUMNS = 256
 #: No event is longer: texts and plans of some megabytes have been seen.
 MOST_EVENT_BYTES = 32 << 20
 
-#: How a column is read: as a number of 4 or 8 bytes, a SYSTEMTIME (ns since 1970, as if in UTC), or place << 32 | length of its bytes.
+#: How a column is read: as a number of 4 or 8 bytes, a SYSTEMTIME (ns since 1970, as if in UTC), or place << 32 |
+#: length of its bytes.
 NUMBER, MOMENT, PLACE = 0, 1, 2
 #: Where an event does not have a column, or an impossible value in it.
 MISSING = -(1 << 62)
@@ -50,7 +51,9 @@ def _u32(data: Bytes, at: int) -> int:
 
 @kernel(checked=True)
 def _value(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return where the value of the entry at *at* begins and how long it is; a place behind *end* when not all of its head is there."""
+    """Return where the value of the entry at *at* begins and how long it is; a place behind *end* when not all of its
+    head is there.
+    """
     if at + 3 > end:
         return end + 1, 0
     length = int(np.int64(data[at + 2]))
@@ -115,8 +118,8 @@ class Wanted(NamedTuple):
 def scan(data: Bytes, at: int, final: bool, wanted: Wanted, values: Table, counts: Table) -> tuple[int, int]:
     """Read entries of *data* from *at* on, and return how far they are done with and how many events were read.
 
-    ``values`` int64[n, 1 + wanted] gets the class, then the columns. Stops when it is full, or, unless *final*, before an entry
-    that may not be there as a whole. ``counts`` int64[SCAN_COUNTS] goes on from call to call.
+    ``values`` int64[n, 1 + wanted] gets the class, then the columns. Stops when it is full, or, unless *final*, before
+    an entry that may not be there as a whole. ``counts`` int64[SCAN_COUNTS] goes on from call to call.
     """
     end, row = len(data), 0
     while at < end and row < len(values):

@@ -1,7 +1,8 @@
-"""SQL Server's dynamic management views, 2008 to 2022, and what their columns are in the words of :mod:`tiersim.traces.counters`.
+"""SQL Server's dynamic management views, 2008 to 2022, and what their columns are in the words of
+:mod:`tiersim.traces.counters`.
 
-Times of queries are µs there, of files and waits ms; pages are of 8 KiB. Facts: Microsoft's documentation of each view. What was
-never compared with a server is said in UNCHECKED, which goes to the manifest.
+Times of queries are µs there, of files and waits ms; pages are of 8 KiB. Facts: Microsoft's documentation of each view.
+What was never compared with a server is said in UNCHECKED, which goes to the manifest.
 """
 
 from tiersim.traces.readers.sqlserver import derived
@@ -225,10 +226,12 @@ VIEWS: tuple[View, ...] = (
 UNCHECKED = {
     PLAN_CACHE: "total_spills is taken for pages written to tempdb, from its description alone",
     QUERY_STORE: (
-        "avg_log_bytes_used is taken for bytes and avg_tempdb_space_used for pages of 8 KiB, from their descriptions alone"
+        "avg_log_bytes_used is taken for bytes and avg_tempdb_space_used for pages of 8 KiB, from their descriptions"
+        " alone"
     ),
     "dm_db_index_operational_stats": (
-        "page_io_latch_wait_count counts waits for pages, and is not taken for pages read: read-ahead reads pages that nobody waits for"
+        "page_io_latch_wait_count counts waits for pages, and is not taken for pages read: read-ahead reads pages that"
+        " nobody waits for"
     ),
 }
 

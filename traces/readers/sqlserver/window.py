@@ -10,7 +10,9 @@ CHUNK_BYTES = 4 << 20
 
 
 class Window:
-    """Some bytes of a file, ``data``, of which the first is at ``offset`` of the whole; ``final`` when no more follow."""
+    """Some bytes of a file, ``data``, of which the first is at ``offset`` of the whole; ``final``
+    when no more follow.
+    """
 
     def __init__(self, source: Opened) -> None:
         """Begin with the first bytes of *source*."""
@@ -21,7 +23,9 @@ class Window:
         self.advance(0)
 
     def advance(self, done: int) -> None:
-        """Leave the first *done* bytes behind and read on: a chunk, or as much as is there already when that is more."""
+        """Leave the first *done* bytes behind and read on: a chunk, or as much as is there already
+        when that is more.
+        """
         pieces = [self.data[done:].tobytes()]
         wanted = max(CHUNK_BYTES, len(pieces[0]))
         while wanted > 0 and not self.final:

@@ -1,7 +1,8 @@
-"""Reader of ``.xel`` files, as the file target of Extended Events writes them: names, types and offsets are the files' own.
+"""Reader of ``.xel`` files, as the file target of Extended Events writes them: names, types and offsets are the files'
+own.
 
-Completed batches, calls and statements become executions; waits and page reads are counted to the execution of their session that
-ends next; reads and writes of files become requests.
+Completed batches, calls and statements become executions; waits and page reads are counted to the execution of their
+session that ends next; reads and writes of files become requests.
 """
 
 from pathlib import Path
@@ -148,8 +149,8 @@ class _File:
         if counts[DAMAGED_PLACES]:
             recorded.lose("bytes of Extended Events that are no events", counts[LOST_BYTES])
             self._warn(
-                f"{counts[LOST_BYTES]:,} bytes at {counts[DAMAGED_PLACES]:,} places are no whole events and were left out; "
-                f"{counts[RECORDS]:,} events were read"
+                f"{counts[LOST_BYTES]:,} bytes at {counts[DAMAGED_PLACES]:,} places are no whole events and were left"
+                f" out; {counts[RECORDS]:,} events were read"
             )
         recorded.lose("events that are not imported", counts[UNKNOWN_EVENTS])
         if self._layout.unchecked:

@@ -1,8 +1,9 @@
 """The dictionary inside ``.xel`` files: which events, fields, actions, types and maps there are, and where fields lie.
 
-A dictionary block is a list of packages: ``u16 10, u32 bytes, GUID, 10 bytes, u64 start (FILETIME), u64 ticks per second, 8 bytes``, the name
-and description, two GUIDs, a table of counts, and lists of objects: ``u32 count``, then for each ``4 bytes, u8 package, u16 id, u8 kind``, name,
-description, and what its kind has besides. Texts are UTF-16 and end with a zero.
+A dictionary block is a list of packages: ``u16 10, u32 bytes, GUID, 10 bytes, u64 start (FILETIME), u64 ticks per
+second, 8 bytes``, the name and description, two GUIDs, a table of counts, and lists of objects: ``u32 count``, then for
+each ``4 bytes, u8 package, u16 id, u8 kind``, name, description, and what its kind has besides. Texts are UTF-16 and
+end with a zero.
 """
 
 import struct
@@ -15,7 +16,8 @@ _START_AT = 0x20
 _COUNT_BYTES = 12
 _LISTS = 4  # of events, actions, maps and types
 _UUID = "UUID"
-#: More bytes, objects and words of maps are damage: SQL Server has some thousands of events, and a file those of its session.
+#: More bytes, objects and words of maps are damage: SQL Server has some thousands of events, and a file those of its
+#: session.
 _MOST_BYTES, _MOST_OBJECTS, _MOST_WORDS = 4 << 20, 1 << 16, 1 << 20
 
 #: Package and id of an object.

@@ -1,9 +1,11 @@
 """The scan of ``.xel`` files, the binary form of Extended Events: blocks of records in, wanted fields of events out.
 
-Behind 512 bytes a file is a list of blocks: ``u32 0, u32 partition, u32 buffer, u16 0x000A, u16 kind (1 dictionary, 0 events), u32 size, u16 0, u16 header
-bytes, u32 used``, little-endian. A record is ``u8 package, u16 event, u8 0, u8 mark, 3 bytes, u32 0, u64 ticks, u32 bytes``, its data, its
-actions as ``u8 package, u16 action, u8 0x10, u32 bytes`` and value each, and eight bytes that close it. Where fields lie in the data is
-told by the dictionary. Found in two files and told by public readers of the format; Microsoft does not document it.
+Behind 512 bytes a file is a list of blocks: ``u32 0, u32 partition, u32 buffer, u16 0x000A, u16 kind (1 dictionary, 0
+events), u32 size, u16 0, u16 header bytes, u32 used``, little-endian. A record is
+``u8 package, u16 event, u8 0, u8 mark, 3 bytes, u32 0, u64 ticks, u32 bytes``, its data, its actions as
+``u8 package, u16 action, u8 0x10, u32 bytes`` and value each, and eight bytes that close it. Where fields lie in the
+data is told by the dictionary. Found in two files and told by public readers of the format; Microsoft does not document
+it.
 """
 
 from typing import NamedTuple
@@ -30,7 +32,8 @@ _MOST_ACTIONS = 256
 #: Larger blocks are damage: buffers are parts of a session's memory, megabytes at most times.
 MOST_BLOCK_BYTES = 64 << 20
 
-#: How a field or action is read: 1 to 8 bytes as a number, the same below 0 as one with a sign, or as place << 32 | length.
+#: How a field or action is read: 1 to 8 bytes as a number, the same below 0 as one with a sign, or as place << 32 |
+#: length.
 PLACE = 16
 
 #: What the scan counts.
@@ -133,7 +136,8 @@ def scan(
     row: int,
     counts: Table,
 ) -> tuple[int, int]:
-    """Read the records of *data* from *at* to *end* into ``values`` from *row* on; return how far, and behind which row, it came.
+    """Read the records of *data* from *at* to *end* into ``values`` from *row* on; return how far, and behind which
+    row, it came.
 
     ``values`` int64[rows, 2 + wanted] gets KNOWN, TICKS and the wanted.fields. Stops when it is full.
     """

@@ -109,7 +109,9 @@ def _place(name: str) -> int | None:
 
 
 def _width(dictionary: Dictionary, name: str, of: Field | Action) -> int:
-    """Return the width of a field for the scan; 0 where it is of no use: a text where a number is wanted, or the other way round."""
+    """Return the width of a field for the scan; 0 where it is of no use: a text where a number is wanted, or the other
+    way round.
+    """
     try:
         width = dictionary.width(of)
     except KeyError:

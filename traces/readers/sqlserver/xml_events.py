@@ -1,8 +1,9 @@
 """Events out of XML that may be gigabytes long, cut off, damaged, of the wrong encoding, or hostile.
 
-What SQL Server's tools write as XML is a long list of small elements of one name. Each is found in the text by its tags and parsed by
-itself, so that memory is that of a few, damage costs the event that it is in, and neither a root nor a namespace has to be there.
-Document types are refused: no tool writes them, and entities can only be declared there. Within an element there can be none.
+What SQL Server's tools write as XML is a long list of small elements of one name. Each is found in the text by its tags
+and parsed by itself, so that memory is that of a few, damage costs the event that it is in, and neither a root nor a
+namespace has to be there. Document types are refused: no tool writes them, and entities can only be declared there.
+Within an element there can be none.
 """
 
 import codecs
@@ -35,8 +36,8 @@ _DOUBLED = re.compile(r'<\w+\s+\w+=""\w')
 class XmlEvents:
     """The events of a file, one after the other.
 
-    ``damaged`` counts those that cannot be read, ``cut`` tells whether the last does not end; ``outside`` is what stands between
-    them at the beginning, where roots say something.
+    ``damaged`` counts those that cannot be read, ``cut`` tells whether the last does not end; ``outside`` is what
+    stands between them at the beginning, where roots say something.
     """
 
     def __init__(self, source: Opened, element: str) -> None:
@@ -115,7 +116,9 @@ class XmlEvents:
 
 
 def _decoded(source: Opened) -> Iterator[str]:
-    """Yield the text of a file by its mark of byte order, or its first characters; what it declares itself is often wrong."""
+    """Yield the text of a file by its mark of byte order, or its first characters; what it declares itself is often
+    wrong.
+    """
     decoder: codecs.IncrementalDecoder | None = None
     while piece := source.read():
         if decoder is None:

@@ -1,4 +1,6 @@
-"""Records a PostgreSQL server over one connection that only reads: counters at intervals, waits of sessions in between."""
+"""Records a PostgreSQL server over one connection that only reads: counters at intervals, waits of
+sessions in between.
+"""
 
 from tiersim.traces.recorders.postgres.recording import Plan, record_postgres
 

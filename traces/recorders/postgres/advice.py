@@ -32,12 +32,15 @@ WISHES = (
 )
 #: How far predictions from a recording reach without a part of it (docs/reach.md).
 _NO_HOST = (
-    "the server is on another machine: what its processors did is not recorded, which tells waits from work; faster storage than the recorded one is then predicted to within 20 to 50 %. "
-    "Record on the server's machine"
+    "the server is on another machine: what its processors did is not recorded, which tells waits from work; faster"
+    " storage than the recorded one is then predicted to within 20 to 50 %. Record on the server's machine"
 )
 _NO_PAGES = "{}: pools more than 4 times as large as the recorded one are a guess"
 _SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY ('{%s}'::text[])"
-_ROLE = "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS stats, pg_has_role('pg_read_all_settings', 'USAGE') AS settings"
+_ROLE = (
+    "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS stats, pg_has_role('pg_read_all_settings', 'USAGE') AS"
+    " settings"
+)
 _LIBRARY = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
@@ -77,6 +80,6 @@ def _role(row: Row) -> str:
     if row["stats"] == "t":
         return ""
     return (
-        "the role is not a member of pg_monitor: statements and waits of other roles, and the sizes and numbers that it may "
-        "not see, are not recorded; GRANT pg_monitor to it"
+        "the role is not a member of pg_monitor: statements and waits of other roles, and the sizes and numbers that it"
+        " may not see, are not recorded; GRANT pg_monitor to it"
     )

@@ -1,7 +1,7 @@
 """A connection to a PostgreSQL server that can change nothing there, and whose errors give no secret away.
 
-libpq's messages may hold pieces of the connection string, and the server's may hold names and values. None is passed on: errors
-are told apart, and each has a sentence of its own.
+libpq's messages may hold pieces of the connection string, and the server's may hold names and values. None is passed
+on: errors are told apart, and each has a sentence of its own.
 """
 
 import re
@@ -15,8 +15,8 @@ STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
 OLDEST_VERSION = 100_000
 #: Said when psycopg is not installed.
 NOT_INSTALLED = (
-    "recording PostgreSQL needs the package psycopg, which is not installed; pip install 'tiersim[postgres]', or record by "
-    "hand as --dry-run says"
+    "recording PostgreSQL needs the package psycopg, which is not installed; pip install 'tiersim[postgres]', or record"
+    " by hand as --dry-run says"
 )
 
 #: A server that stops answering is noticed within half a minute.
@@ -46,13 +46,19 @@ _NOT_CONNECTED = (
     (r"timeout|timed out", f"the server did not answer within {CONNECT_TIMEOUT_S} s; check host, port and firewalls"),
     (r"database .* does not exist", "the server has no database of that name; check dbname"),
     (r"role .* does not exist|Peer auth|Ident auth", "the server does not let that user in; check user"),
-    (r"not permitted to log in|permission denied", "the role may not connect to that database; GRANT CONNECT, or use another"),
+    (
+        r"not permitted to log in|permission denied",
+        "the role may not connect to that database; GRANT CONNECT, or use another",
+    ),
     (r"pg_hba\.conf", "the server's pg_hba.conf does not let this user in from here"),
     (r"too many|connection slots", "the server has no connection left"),
-    (r"starting up|shutting down|recovery mode|not accepting", "the server is starting, stopping or recovering; try again"),
+    (
+        r"starting up|shutting down|recovery mode|not accepting",
+        "the server is starting, stopping or recovering; try again",
+    ),
     (r"service", "the service is not in the service file; check PGSERVICEFILE"),
     (r"SSL|certificate", "the encrypted connection failed; check sslmode and the certificates"),
-)  # fmt: skip
+)
 _NOT_SHOWN = {
     "57014": f"it took longer than {STATEMENT_TIMEOUT_S} s",
     "55P03": f"it waited for a lock longer than {LOCK_TIMEOUT_S} s",
@@ -97,8 +103,8 @@ class Server:
         if self.version < OLDEST_VERSION:
             self.close()
             raise RecordingError(
-                f"the server is PostgreSQL {self.version // 10_000}.{self.version // 100 % 100}; version 10 or later can be "
-                "recorded, of others import what psql wrote"
+                f"the server is PostgreSQL {self.version // 10_000}.{self.version // 100 % 100}; version 10 or later"
+                " can be recorded, of others import what psql wrote"
             )
         for name, value in (*_SESSION, *([("jit", "off")] if self.version >= 110_000 else [])):
             self.rows(f"SET {name} = '{value}'")

@@ -42,9 +42,9 @@ def record_postgres(
 ) -> Manifest:
     """Record the server at *dsn* into a new bundle at *target* and return its manifest.
 
-    The recording ends when its time is over or *ended* is set. *say* hears what will be missing, a sentence each, before it
-    begins. Raises RecordingError when the server cannot be recorded, or is lost (the bundle stays, with what was recorded
-    until then), and OutputError when *target* cannot be written.
+    The recording ends when its time is over or *ended* is set. *say* hears what will be missing, a sentence each,
+    before it begins. Raises RecordingError when the server cannot be recorded, or is lost (the bundle stays, with what
+    was recorded until then), and OutputError when *target* cannot be written.
     """
     check_target(target, force=force)
     server = Server(dsn)

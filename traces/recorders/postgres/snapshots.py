@@ -41,8 +41,8 @@ _MOST_TEXTS = 20_000
 class Snapshots:
     """Takes snapshots of a server; ``recorded`` has its queries, and what was lost and why.
 
-    A view that the first snapshot cannot read is not asked again. When one fails later, that snapshot says nothing of its
-    subject: counters that come and go would be taken for new ones that count from 0.
+    A view that the first snapshot cannot read is not asked again. When one fails later, that snapshot says nothing of
+    its subject: counters that come and go would be taken for new ones that count from 0.
     """
 
     def __init__(self, server: Server, *, with_pool: bool) -> None:
@@ -148,8 +148,8 @@ class Snapshots:
             keys = ("/".join(str(int(row[part] or 0)) for part in ("dbid", "userid", "queryid")) for row in rows)
             self._choice = SAME_STATEMENTS.format(keys=",".join(keys))
             self.recorded.warnings.append(
-                f"there are more than {MOST_STATEMENTS:,} statements: those are recorded that had asked for most pages when "
-                "the recording began"
+                f"there are more than {MOST_STATEMENTS:,} statements: those are recorded that had asked for most pages"
+                " when the recording began"
             )
         new = {_entity(row): str(row["queryid"]) for row in rows if _entity(row) not in self._entities}
         if not new or len(self._entities) >= _MOST_TEXTS:

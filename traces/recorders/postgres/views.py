@@ -13,8 +13,8 @@ MOST_COLUMNS = 20_000
 class View(NamedTuple):
     """A view, and the query that reads it.
 
-    In ``sql`` stand {schema} of the extension with its point, {relations} as an array of oid, {settings} as one of names,
-    {choice} of statements.
+    In ``sql`` stand {schema} of the extension with its point, {relations} as an array of oid, {settings} as one of
+    names, {choice} of statements.
     """
 
     name: str  # as the reader knows it
@@ -34,9 +34,9 @@ LARGEST = (
 #: When it is, as the server says. First of a snapshot, whose time it is.
 MOMENT = View(
     "server",
-    "SELECT now AS ts, extract(epoch FROM now) AS unix_s, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
-    "ELSE pg_current_wal_lsn() END AS wal_lsn, version() AS version, pg_postmaster_start_time() AS pg_postmaster_start_time "
-    "FROM clock_timestamp() AS now",
+    "SELECT now AS ts, extract(epoch FROM now) AS unix_s, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
+    " ELSE pg_current_wal_lsn() END AS wal_lsn, version() AS version, pg_postmaster_start_time() AS"
+    " pg_postmaster_start_time FROM clock_timestamp() AS now",
 )
 
 #: Statements without their texts, which cost the server a file.
@@ -84,9 +84,10 @@ VIEWS = (
     ),
     View(
         "pg_buffercache_usage",
-        "SELECT n.nspname, c.relname, b.usagecount, b.isdirty, count(*) AS count FROM {schema}pg_buffercache b LEFT JOIN "
-        "pg_class c ON b.relfilenode = pg_relation_filenode(c.oid) AND b.reldatabase IN (0, (SELECT oid FROM pg_database "
-        "WHERE datname = current_database())) LEFT JOIN pg_namespace n ON n.oid = c.relnamespace GROUP BY 1, 2, 3, 4",
+        "SELECT n.nspname, c.relname, b.usagecount, b.isdirty, count(*) AS count FROM {schema}pg_buffercache b LEFT"
+        " JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid) AND b.reldatabase IN (0, (SELECT oid FROM"
+        " pg_database WHERE datname = current_database())) LEFT JOIN pg_namespace n ON n.oid = c.relnamespace GROUP BY"
+        " 1, 2, 3, 4",
         extension="pg_buffercache",
         at_ends=True,
         for_pool=True,
