@@ -331,11 +331,11 @@ def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
         head = f"{summary['name']}: {name}"
         if cache and cache["read_hit_ratio"] is not None:
             full_ns, since = cache["filled_ns"], cache["read_hit_ratio_since_full"]
-            when = "it is never full" if full_ns is None else f"it is full after {format_ns(full_ns)}"
+            when = "is never full" if full_ns is None else f"is full after {format_ns(full_ns)}"
             then = "" if since is None else f", and answers {100 * since:.0f} % from then on"
             hits = 100 * cache["read_hit_ratio"]
             notes.append(
-                f"{head}: the flash cache answers {hits:.0f} % of the bytes read; it starts empty, {when}{then}."
+                f"{head}: the flash cache answers {hits:.0f} % of the bytes read; it starts empty and {when}{then}."
             )
         if tiers and tiers["fast_share"] is not None:
             share, moved = 100 * tiers["fast_share"], format_bytes(tiers["moved_bytes"])

@@ -38,7 +38,9 @@ def show_workload(summaries: Sequence[Summary], everything: bool) -> None:
 
 def _first_rows(summaries: Sequence[Summary], rows: Sequence[list[str]]) -> list[list[str]]:
     """Return of all *rows* those of streams, of the statements that take longest, and of commits."""
-    first, last = first_rows_of_host(summaries)
+    (carries, *first), last = first_rows_of_host(summaries)
+    if any(summary["verdict"]["load"] != "steady" for summary in summaries):
+        first = [carries, *first]  # clients that wait for each answer have no pace to keep
     longest = sorted(_statements(summaries), key=lambda name: -_took_ns(summaries, name))[:_MOST_STATEMENTS]
     kept = {f"{name}, took" for name in longest} | {"commit, mean", "commit, p99", "checkpoint, worst 5 s"}
     streams = [row for row in rows if row[0].startswith("stream ") and any(row[1:])]
