@@ -4,7 +4,7 @@ hardware that runs as fast as was recorded.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -342,7 +342,11 @@ def _locked_ns(program: Program, database: Database) -> dict[str, float]:
 
 
 def _copied(arrays: _Arrays) -> _Arrays:
-    copies: dict[str, Any] = {name: np.array(getattr(arrays, name)) for name in arrays._fields}
+    """Copy a set of tables, and the sets within it."""
+    copies: dict[str, Any] = {
+        name: values.copy() if isinstance(values, np.ndarray) else _copied(cast("Any", values))
+        for name, values in zip(arrays._fields, arrays, strict=True)
+    }
     return arrays._replace(**copies)
 
 
