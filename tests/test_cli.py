@@ -752,10 +752,10 @@ def test_what_is_there_stays(shell: Shell) -> None:
     # a slip with --force replaces a result by a result and a trace by a trace, and never a folder of something else
     precious = shell.file("precious", "1")
     for target in (".", "precious", bundle / "requests.parquet"):
-        assert "refusing to replace a file that tiersim did not write" in shell.fails(
+        assert "that tiersim did not write; choose another name" in shell.fails(
             "import", CAPTURE, "-o", target, "--force"
         )
-    assert "refusing to replace a file that tiersim did not write" in shell.fails(
+    assert "that tiersim did not write; choose another name" in shell.fails(
         "report", "pcie-flash.result", "-o", "x.trace", "--force"
     )
     assert precious.read_text() == "1"

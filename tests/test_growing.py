@@ -126,7 +126,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
 def test_a_folder_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "r.trace").mkdir()
     (tmp_path / "r.trace/thesis.tex").write_text("years of work")
-    with pytest.raises(OutputError, match="is not of the kind"):
+    with pytest.raises(OutputError, match="refusing to replace a folder that tiersim did not write"):
         GrowingBundle(tmp_path / "r.trace", ZERO_UNIX_NS, {}, force=True)
     assert (tmp_path / "r.trace/thesis.tex").exists()
 

@@ -163,7 +163,7 @@ def test_force_replaces_sweeps_and_nothing_else(trace: Path, tmp_path: Path) -> 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with (
-        pytest.raises(OutputError, match="refusing to replace a file that tiersim did not write"),
+        pytest.raises(OutputError, match="refusing to replace a folder that tiersim did not write"),
         open_folder(tmp_path / "mine", plan, force=True),
     ):
         pass

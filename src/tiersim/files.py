@@ -120,7 +120,8 @@ def _replace(new: Path, old: Path, aside: Path) -> None:
     places for a moment none.
     """
     if not _may_replace(new, old):
-        raise OutputError(f"{old}: refusing to replace a file that tiersim did not write; choose another name")
+        kind = "folder" if old.is_dir() else "file"
+        raise OutputError(f"{old}: refusing to replace a {kind} that tiersim did not write; choose another name")
     if old.is_dir():
         if _renamed(new, old, _EXCHANGE):
             return
