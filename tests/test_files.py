@@ -48,12 +48,12 @@ def test_force_replaces_only_what_is_of_the_same_kind(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("1")
     for target in (tmp_path / "x", tmp_path / "file"):
         with (
-            pytest.raises(OutputError, match="refusing to replace a (file|folder) that tiersim did not write"),
+            pytest.raises(OutputError, match=r"refusing to replace a (file|folder) that tiersim did not write"),
             whole_folder(target, force=True) as folder,
         ):
             (folder / "new").write_text("2")
     with (
-        pytest.raises(OutputError, match="refusing to replace a (file|folder) that tiersim did not write"),
+        pytest.raises(OutputError, match=r"refusing to replace a (file|folder) that tiersim did not write"),
         whole_file(tmp_path / "x", force=True) as path,
     ):
         path.write_text("2")
