@@ -23,6 +23,7 @@ from tests.faulty import Work, begin, mounted
 from tests.test_faults_kills import content, is_whole
 from tiersim.errors import OutputError, TraceError
 from tiersim.files import whole_folder
+from tiersim.operating_system import lock
 from tiersim.scenarios import memory
 from tiersim.scenarios.check import check
 from tiersim.scenarios.sweeps.folder import open_folder
@@ -301,6 +302,26 @@ def test_of_two_that_sweep_into_one_folder_one_is_told_and_rows_are_never_mixed(
             break
         if number % 2:
             shutil.rmtree(tmp_path / "a.sweep")
+
+
+def test_who_began_a_folder_waits_for_who_only_looks_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [True, True]
+
+    def busy(descriptor: int) -> None:
+        if held:
+            held.pop()
+            raise BlockingIOError
+        lock(descriptor)
+
+    monkeypatch.setattr("tiersim.scenarios.sweeps.folder.lock", busy)
+    with open_folder(tmp_path / "a.sweep", faulty.plan(1), force=False):
+        assert not held
+    held = [True]
+    with (
+        pytest.raises(OutputError, match="another tiersim is at work there"),
+        open_folder(tmp_path / "a.sweep", faulty.plan(1), force=False),
+    ):
+        pass
 
 
 def test_a_sweep_that_was_replaced_between_opening_and_locking_is_not_worked_in(

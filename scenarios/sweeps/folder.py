@@ -5,6 +5,7 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,6 +23,8 @@ from tiersim.simulator.result import Result, save_result
 
 SCHEMA = "tiersim.sweep/1"
 PLAN, TABLE, RUN, POINTS, _RESULTS = "sweep.json", "points.parquet", "run.json", "points", "results"
+#: Another process may look, with the lock, whether it can go on with a folder that was just begun: it is gone so soon.
+_LOOKS_S, _AGAIN_S = 2.0, 0.02
 #: What differs between the plan of a folder and the one to be carried out there, in words.
 _WORDS = {
     "trace": "another trace",
@@ -114,7 +117,10 @@ def open_folder(path: Path, plan: Plan, *, force: bool) -> Iterator[SweepFolder]
         with _alone(path) if is_sweep(path) else nullcontext(), whole_folder(path, force=force) as new:
             (new / PLAN).write_bytes(_json(plan))
             (new / POINTS).mkdir()
-    with _alone(path):
+        patience_s = _LOOKS_S
+    else:
+        patience_s = 0.0
+    with _alone(path, patience_s):
         _check_plan(path, plan)
         yield SweepFolder(path)
 
@@ -141,14 +147,22 @@ def _check_plan(path: Path, plan: Plan) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one holds
-    it.
+def _alone(path: Path, patience_s: float = 0.0) -> Iterator[None]:
+    """Hold the folder's lock, which ends with the process however that ends; raises OutputError when another one still
+    holds it after *patience_s*.
     """
     taken = OutputError(f"{path}: another tiersim is at work there; wait for it, or choose another name")
     descriptor = os.open(path / PLAN, os.O_RDONLY)
+    until_s = time.monotonic() + patience_s
     try:
-        lock(descriptor)
+        while True:
+            try:
+                lock(descriptor)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until_s:
+                    raise
+                time.sleep(_AGAIN_S)
         if not os.path.samestat(os.fstat(descriptor), os.stat(path / PLAN)):
             raise taken  # another one has put its own folder here since this one's was opened
     except BlockingIOError:
