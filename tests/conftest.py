@@ -1,8 +1,13 @@
-"""Where recorded data that the project does not ship may lie."""
+"""Where recorded data that the project does not ship may lie; and that no test asserts how long an example takes."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# From what is loaded already, such as by tests.same.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
