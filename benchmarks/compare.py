@@ -252,8 +252,8 @@ def work() -> None:
 def worker(tree: Path, core: int) -> subprocess.Popen[str]:
     """Start the process of a tree."""
     environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
-    # the cases are those of this file; all that they import is of the tree
-    command = ["taskset", "-c", str(core), sys.executable, str(Path(__file__).resolve()), "--work"]
+    # cases and all that they import are of the tree: modules may have other names there
+    command = ["taskset", "-c", str(core), sys.executable, str(tree / "benchmarks" / "compare.py"), "--work"]
     return subprocess.Popen(
         command, env=environment, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
