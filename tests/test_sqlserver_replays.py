@@ -18,6 +18,7 @@ from tests.runs import needs_jit
 from tests.sqlserver_hours import LOG_NS, READ_NS, SCAN, Truth, sql_server_hour
 from tests.sqlserver_scenarios import sql_server_scenario
 from tests.sqlserver_trace_files import write_file_stats, write_trc
+from tiersim.devices.station_records import Plant
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
@@ -25,6 +26,7 @@ from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
+from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.own_pages import own_variants
@@ -35,10 +37,12 @@ from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database import warm_pools
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import CLOCK, LOG, LOOKUP, LOOKUPS, Database
 from tiersim.simulator.database.database_state import SCAN as SCANS
 from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.warm import Warmed, warm
 from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
@@ -462,3 +466,26 @@ def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> N
     larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), None, None, pools)
     assert len(larger.database.page_of) == 200
     assert not np.array_equal(larger.database.page_of[:100], first.database.page_of)
+
+
+def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = sql_server_hour(
+        tmp_path / "hour.trace", statements=200, sessions=4, seconds=10, pages=300, frames=100, scan_pages=0
+    )
+    own, filled = load_of(truth.path, 1), list[int]()
+
+    def noted(d: Database, p: Plant) -> Warmed:
+        filled.append(len(d.page_of))
+        return warm(d, p)
+
+    monkeypatch.setattr(assembly, "warm", noted)
+
+    def replayed(pools: WarmPools) -> list[int]:
+        filled.clear()
+        for name, size in (("a", 800), ("b", 1600), ("c", 800), ("d", 1600)):
+            assemble(own, sql_server_scenario(tmp_path, name, f"engine.buffer_pool={size}KiB"), None, None, pools)
+        return list(filled)
+
+    assert replayed(WarmPools()) == [100, 200]
+    monkeypatch.setattr(warm_pools, "_MOST_BYTES", 0)
+    assert replayed(WarmPools()) == [100, 200, 100, 200]  # the last one alone is remembered

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from threading import local
 from typing import Any, Protocol
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -122,7 +121,7 @@ class Statements:
         self._recorded: Load | None = None  # what was recorded does not depend on luck
         self._processor: ProcessorCosts | None = None
         self._baseline: Result | None = None
-        self._own = local()
+        self._pools = WarmPools()
         first = self.load(seed)
         if not first.synthetic:
             self._recorded = first
@@ -151,14 +150,12 @@ class Statements:
     def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
         load = self.load(scenario.model.replay.seed)
         trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
-        if not hasattr(self._own, "pools"):
-            self._own.pools = WarmPools()  # each thread its own: they fill pools of different sizes at the same time
         return replay_statements(
             self._path,
             scenario,
             processor=self._processor,
             load=load,
-            pools=self._own.pools,
+            pools=self._pools,
             trace=trace,
             progress=note,
         )

@@ -34,36 +34,59 @@ _HELD = (
 )
 
 
+#: Pools are remembered up to so many bytes together, and the last one whatever it takes.
+_MOST_BYTES = 256 << 20
+
+
+class _Pool:
+    """A pool that is filled by who comes first."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.warmed: Warmed | None = None
+        self.held: dict[str, NDArray[np.generic]] = {}
+
+    def take(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
+        """Fill *d* as it was filled, by *warm* if it was not yet."""
+        with self.lock:
+            if self.warmed is None:
+                self.warmed = warm()
+                self.held = {name: getattr(d, name).copy() for name in (*_HELD, "pool_state")}
+                return self.warmed
+        ready = int(d.pool_state[READY])  # a queue of the plant, which is another
+        for name, values in self.held.items():
+            getattr(d, name)[:] = values
+        d.pool_state[READY] = ready
+        return self.warmed
+
+
 class WarmPools:
-    """Remembers the last pool that was filled; threads that want the same one wait for who fills it."""
+    """Remembers pools that were filled; threads that want the same one wait for who fills it."""
 
     def __init__(self) -> None:
         """Begin without any."""
         self._lock = Lock()
-        self._key = b""
-        self._warmed: Warmed | None = None
-        self._held: dict[str, NDArray[np.generic]] = {}
+        self._pools: dict[bytes, _Pool] = {}  # the one that was asked for last stands last
 
     def fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
-        """Fill the pool of *d*, by *warm* if the last one was another; what is filled besides a pool is never
-        remembered.
-        """
+        """Fill the pool of *d*, by *warm* if it is not remembered; what is filled besides a pool never is."""
         if d.page_cache.size or d.extension_page.size:
             return warm()
-        with self._lock:
-            return self._fill(d, warm)
-
-    def _fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
         key = _key(d)
-        if self._warmed is not None and key == self._key:
-            ready = int(d.pool_state[READY])  # a queue of the plant, which is another
-            for name, values in self._held.items():
-                getattr(d, name)[:] = values
-            d.pool_state[READY] = ready
-            return self._warmed
-        self._warmed, self._key = warm(), key
-        self._held = {name: getattr(d, name).copy() for name in (*_HELD, "pool_state")}
-        return self._warmed
+        with self._lock:
+            pool = self._pools[key] = self._pools.pop(key, _Pool())
+        warmed = pool.take(d, warm)
+        with self._lock:
+            self._forget()
+        return warmed
+
+    def _forget(self) -> None:
+        """Forget those that nobody asked for for longest."""
+        held = {key: sum(values.nbytes for values in pool.held.values()) for key, pool in self._pools.items()}
+        for key in list(self._pools)[:-1]:
+            if sum(held.values()) <= _MOST_BYTES:
+                return
+            del self._pools[key], held[key]
 
 
 def _key(d: Database) -> bytes:
