@@ -117,7 +117,9 @@ class EngineModel(StrictModel):
         default=None, gt=0, description="Size of the buffer pool (SQL Server: max server memory)."
     )
     os_cache: Bytes | None = Field(
-        default=None, ge=0, description="Size of the operating system's page cache; none when left out."
+        default=None,
+        ge=0,
+        description="Size of the operating system's page cache; inferred from the recording when left out, else none.",
     )
     direct_io: bool | None = Field(
         default=None, description="PostgreSQL: whether pages are read past the operating system's page cache."

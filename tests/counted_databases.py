@@ -63,9 +63,10 @@ def counted_database(
     requests: int = 0,
     unused: int = 0,
     host: dict[str, int | str] | None = None,
+    more: dict[tuple[str, str], dict[str, int | str]] | None = None,
 ) -> Path:
     """Write its bundle; without *clients* nobody knows how many sessions there were. *unused* frames of the pool are
-    empty.
+    empty. *more* is counted of subjects and entities.
     """
 
     def values(subject: str, found: dict[str, int | str], share: int) -> Values:
@@ -85,6 +86,7 @@ def counted_database(
         of["setting", "track_io_timing"] = {"setting": "on"}
         if relations:
             of |= {("relation", name): values("relation", found, share) for name, found in RELATIONS.items()}
+        of |= {(subject, name): values(subject, found, share) for (subject, name), found in (more or {}).items()}
         of["pool", "//unused"] = {"pages": Decimal(unused)}
         if clients is not None:
             of["client", "pgbench"] = {"clients": Decimal(clients), "seconds": Decimal(1)}

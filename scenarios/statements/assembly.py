@@ -14,7 +14,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
-from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
+from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.database_state import UNTIL, Database
@@ -69,7 +69,7 @@ def assemble(
     recorded of them in so many *rounds*. A load can be put on scenarios as
     often as one likes.
     """
-    settings = settings_of(scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes)
+    settings = settings_of_load(scenario, load, processor)
     seed = scenario.model.replay.seed if seed is None else seed
     found = transactions_of(load)
     program = write_program(load, found, schedule(scenario, load, found, seed, rounds), settings, processor, seed)

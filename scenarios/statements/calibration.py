@@ -44,7 +44,7 @@ from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
-from tiersim.scenarios.statements.settings import settings_of
+from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -232,7 +232,7 @@ def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy
     beside it.
     """
-    settings = settings_of(recorded_on, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
+    settings = settings_of_load(recorded_on, load)
     spent_ns = float(load.cpu_ns.sum())
     busy = min(spent_ns / max(load.span_ns, 1), settings.cores - 1)
     unhindered = 1000 / float(np.interp(busy, range(settings.cores), settings.slowdown))
@@ -275,7 +275,7 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: 
 
 def _costs(load: Load, scenario: NamedScenario) -> Costs:
     """Return what the engine's work costs on *scenario*, before anything was found out."""
-    return settings_of(scenario, load.path, load.manifest, None, load.image_bytes, load.pool_bytes).costs
+    return settings_of_load(scenario, load).costs
 
 
 class _Model:

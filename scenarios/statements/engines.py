@@ -20,7 +20,8 @@ class EngineSources:
     """What the scenario and the recording say of an engine.
 
     ``since_checkpoint_ns`` is how long before the run the last checkpoint began; ``image_bytes`` how long an image of a
-    page was in the log, None if nobody knows.
+    page was in the log, ``page_cache_bytes`` how large the operating system's page cache is beside this pool on the
+    recorded host: None if nobody knows.
     """
 
     engine: EngineModel
@@ -31,6 +32,7 @@ class EngineSources:
     image_bytes: int | None
     log_file_bytes: int
     since_checkpoint_ns: int
+    page_cache_bytes: int | None = None
 
 
 @dataclass(frozen=True)

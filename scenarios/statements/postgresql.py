@@ -46,7 +46,7 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     engine, host, version = sources.engine, sources.host, sources.version
     log = _log(sources, basis)
     checkpoints = _checkpoints(engine, host, version, sources.since_checkpoint_ns, basis)
-    os_cache_bytes = _os_cache_bytes(engine, host, basis)
+    os_cache_bytes = _os_cache_bytes(sources, basis)
     return EngineSettings(
         processes=True,
         policy=SWEEP,
@@ -67,7 +67,7 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
             "checkpoint_completion_target": checkpoints.completion_target,
             "checkpoint_distance_bytes": checkpoints.segments * log.segment_bytes,
         },
-        caveats=tuple(_caveats(engine, host)),
+        caveats=tuple(_caveats(sources)),
     )
 
 
@@ -78,9 +78,15 @@ def _is_direct(engine: EngineModel, host: Mapping[str, Any]) -> bool:
     return "data" in str(host.get("debug_io_direct", ""))
 
 
-def _os_cache_bytes(engine: EngineModel, host: Mapping[str, Any], basis: dict[str, str]) -> int:
+def _os_cache_bytes(sources: EngineSources, basis: dict[str, str]) -> int:
+    engine, inferred = sources.engine, sources.page_cache_bytes
     basis["engine.direct_io"] = "scenario" if engine.direct_io is not None else "recorded"
-    return 0 if _is_direct(engine, host) else engine.os_cache or 0
+    if _is_direct(engine, sources.host):
+        return 0
+    if engine.os_cache is None and inferred is not None:
+        basis["engine.os_cache"] = "inferred from pages that the recorded pool missed and reads of the volumes"
+        return inferred
+    return engine.os_cache or 0
 
 
 def _background_writer(host: Mapping[str, Any], version: str | None) -> BackgroundWriter | None:
@@ -94,8 +100,10 @@ def _background_writer(host: Mapping[str, Any], version: str | None) -> Backgrou
     return BackgroundWriter(delay_ns, pages, multiplier, handed_on) if pages else None  # 0 pages: it is off
 
 
-def _caveats(engine: EngineModel, host: Mapping[str, Any]) -> Iterator[str]:
-    if not _is_direct(engine, host) and not engine.os_cache:
+def _caveats(sources: EngineSources) -> Iterator[str]:
+    engine = sources.engine
+    is_known = engine.os_cache is not None or sources.page_cache_bytes is not None
+    if not _is_direct(engine, sources.host) and not is_known:
         yield (
             "the OS page cache size is unknown and assumed to be 0; every buffer-pool miss reads the volume; set"
             " engine.os_cache"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import read_counters
+from tiersim.scenarios.calibration.page_cache import page_cache
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
@@ -54,7 +56,10 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     accesses = recorded_accesses(counters)
     synthesis = None if evidence is None else synthesise(counters, evidence, seed)
     fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
-    return read_load(counters, synthesis, fitted).with_said((*accesses.inferred, *fitted.said))
+    load = read_load(counters, synthesis, fitted)
+    cache = page_cache(counters, load.manifest.host, fitted)
+    said = () if cache is None else (cache.said,)
+    return replace(load, page_cache=cache).with_said((*accesses.inferred, *fitted.said, *said))
 
 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:

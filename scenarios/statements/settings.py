@@ -10,11 +10,13 @@ from typing import Any
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements import postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
+from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.costs import CONTENTION, MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
@@ -57,6 +59,13 @@ class Settings:
         return {**own, **self.of_engine.described}
 
 
+def settings_of_load(scenario: NamedScenario, load: Load, processor: ProcessorCosts | None = None) -> Settings:
+    """Resolve host and engine of *scenario* for a recorded *load*; raises ScenarioError when they do not fit it."""
+    return settings_of(
+        scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes, load.page_cache
+    )
+
+
 def settings_of(
     scenario: NamedScenario,
     path: Path,
@@ -64,12 +73,13 @@ def settings_of(
     processor: ProcessorCosts | None,
     image_bytes: int | None = None,
     recorded_pool_bytes: int | None = None,
+    page_cache: PageCache | None = None,
 ) -> Settings:
     """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it.
 
     *image_bytes* is how long an image of a page is in the log, where that was recorded. *recorded_pool_bytes* is how
     large the pool was, if the
-    recording itself does not say so.
+    recording itself does not say so, and *page_cache* what the host had beside it.
     """
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
     basis: dict[str, str] = {}
@@ -81,11 +91,19 @@ def settings_of(
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(page_bytes, int)  # or the accesses would not have been found
     costs = _costs(scenario, host, kind, speed, processor, basis)
-    since_ns = scenario.model.replay.since_checkpoint
-    of_engine = _ENGINES[kind](
-        EngineSources(engine, recorded.host, version, page_bytes, pool_bytes, image_bytes, LOG_FILE_BYTES, since_ns),
-        basis,
+    cache_bytes = None if page_cache is None else page_cache.beside(pool_bytes, host.memory)
+    sources = EngineSources(
+        engine,
+        recorded.host,
+        version,
+        page_bytes,
+        pool_bytes,
+        image_bytes,
+        LOG_FILE_BYTES,
+        scenario.model.replay.since_checkpoint,
+        cache_bytes,
     )
+    of_engine = _ENGINES[kind](sources, basis)
     return Settings(
         cores=cores,
         core_speed=speed,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
+from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import FileAccesses
 from tiersim.scenarios.calibration.processor import of_log
@@ -65,6 +66,7 @@ class Load:
     pooled: bool
     synthetic: bool
     inferred: tuple[str, ...]
+    page_cache: PageCache | None = None  # of the recorded host, where the recording tells
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.popularity.fit import predict
 from tiersim.scenarios.statements.assembly import cache_state_of, frames_of
-from tiersim.scenarios.statements.settings import settings_of
+from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.sweeps.grid import Grid, Point
 from tiersim.scenarios.sweeps.sources import Source, Statements
 
@@ -79,7 +79,7 @@ class _Expected:
             load = self._source.load(scenario.model.replay.seed)
             if cache_state_of(scenario, load) != "warm":
                 return None
-            settings = settings_of(scenario, load.path, load.manifest, None, load.image_bytes, load.pool_bytes)
+            settings = settings_of_load(scenario, load)
         except ScenarioError:
             return None
         frames = frames_of(load, settings)

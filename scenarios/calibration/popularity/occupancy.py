@@ -87,9 +87,7 @@ class Pool:
                 for level in asked
             )
 
-        visited = _where(
-            lambda log_time: together(lambda t, l: np.interp(l.log_chance + log_time, _LOG_X, t.curves[:, 0])), frames
-        )
+        visited = _where(lambda log_time: together(lambda table, level: table.there(level, log_time)), frames)
 
         def brought(log_accesses: float) -> float:
             return together(lambda _, level: level.come(log_accesses))
@@ -102,6 +100,44 @@ class Pool:
             table.expected(asked, visited, _Filling(begun, ended, self._accesses))
             for table, asked in zip(self._tables, pages, strict=True)
         ]
+
+    def lru_below(self, laws: Sequence[Law], frames: int, missed_share: float) -> float:
+        """Return how many pages an LRU cache has that is asked for what a warm pool of *frames* pages misses, and
+        misses such a share of that itself.
+
+        A page that is missed lies in both, and is missed again when it has left the pool and is asked for: after the
+        time r that it stays there, taken for its mean, and 1 / p on average behind that. The cache has it then if it
+        keeps pages for longer.
+        """
+        levels_of = [
+            (table, level) for table, law in zip(self._tables, laws, strict=True) for level in table.asked(law)
+        ]
+        counts = [table.each * level.pages for table, level in levels_of]
+
+        def held(log_time: float) -> float:
+            shares = (table.there(level, log_time) for table, level in levels_of)
+            return sum(float(count @ share) for count, share in zip(counts, shares, strict=True))
+
+        visited = _where(held, frames)
+        count = np.concatenate(counts)
+        chance = np.concatenate([np.exp(level.log_chance) for _, level in levels_of])
+        there = np.concatenate([table.there(level, visited) for table, level in levels_of])
+        missed = chance * (1 - there)
+        stays = there / np.maximum(missed, 1e-300)
+        all_missed = float(count @ missed)
+        if not all_missed:
+            return 0.0
+
+        def found_again(time: float) -> NDArray[np.float64]:
+            """Return the share of each page's misses that the cache answers if it keeps pages for so long."""
+            share: NDArray[np.float64] = -np.expm1(-chance * np.maximum(time - stays, 0.0))
+            return share
+
+        def answered(log_time: float) -> float:
+            return float(count @ (missed * found_again(np.exp(log_time))))
+
+        kept = float(np.exp(_where(answered, (1 - missed_share) * all_missed)))
+        return float(count @ (missed * (np.minimum(stays, kept) + found_again(kept) / chance)))
 
 
 def _where(held: Callable[[float], float], frames: float) -> float:
@@ -151,6 +187,10 @@ class _Sample:
         backwards = np.arange(self._looked_at)[::-1]
         self._from_the_end = [backwards * count // self._looked_at for count in sampled]
         self._counts = sampled
+
+    def there(self, level: _Pages, log_time: float) -> NDArray[np.float64]:
+        """Return the share of the time that each page is in a pool whose hand comes by after such a time."""
+        return np.interp(level.log_chance + log_time, _LOG_X, self.curves[:, 0])
 
     def asked(self, law: Law) -> list[_Pages]:
         """Return how often the pages of each level are asked for."""
