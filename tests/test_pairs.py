@@ -1,10 +1,13 @@
 """Cells predicted from one another: what of that is a claim, and how pairs are drawn."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.real_postgres.less import lessened
 from tests.accuracy_document import DOCUMENT
+from tests.runs import needs_jit
 from tests.test_real_postgres_matrix import cell
 from tiersim.cli.page.validation import build_validation_page
 from tiersim.scenarios.validation import report
@@ -139,3 +142,31 @@ def documented(source: Cell) -> tuple[list[str], list[str]]:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
     row = next(row for row in rows[1:] if row[0] == source.label)
     return rows[0][1:], row[1:]
+
+
+def from_counters_alone(source: str, target: str, folder: Path, *, ranges: bool) -> tuple[Predicted, float]:
+    """What is predicted without timed reads and counters of the host, and what was measured."""
+    matrix(folder / "cells")
+    cells = {one.name: one for one in cells_of(folder / "cells")}
+    less = lessened(cells[source].folder, folder / "less", ["timing", "host", "pages"])
+    (found,) = predict(replace(cells[source], folder=less), [cells[target]], ranges=ranges).values()
+    return found, cells[target].figures["tps"]
+
+
+@needs_jit
+def test_where_nothing_says_what_was_cpu_it_is_assumed_and_said(tmp_path: Path) -> None:
+    found, measured = from_counters_alone("updates-32-d300", "updates-128-d1500", tmp_path, ranges=False)
+    assert found.tps == pytest.approx(measured, rel=0.15)
+    assert not found.calibrated
+    assert "reads of pages were not timed" in found.reasons[0]
+
+
+@needs_jit
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("source", "target"), [("reads-32-r250", "reads-384-free"), ("updates-32-d300", "updates-128-d1500")]
+)
+def test_the_range_of_what_is_assumed_holds_what_was_measured(source: str, target: str, tmp_path: Path) -> None:
+    found, measured = from_counters_alone(source, target, tmp_path, ranges=True)
+    assert found.tps_low < measured < found.tps_high
+    assert found.underdetermined == target.endswith("free")

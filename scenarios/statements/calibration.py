@@ -20,6 +20,7 @@ from tiersim.scenarios.calibration.host_costs import (
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
+    UNTIMED_RANGE,
     Ios,
     costs_of_host,
     idle_factor,
@@ -64,6 +65,10 @@ _TOO_SLOW = (
 _NO_STORAGE = (
     "CPU of a read: {:g} µs assumed (1 to 150); to match the recorded time of reads on the described device it would be"
     " {:,.1f} µs, which no storage takes"
+)
+_NOT_TIMED = (
+    "CPU of a read: {:g} µs assumed (1 to 150), as reads of pages were not timed; record on the server's machine, or"
+    " with track_io_timing on"
 )
 _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
@@ -163,16 +168,21 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
     transactions end only if clients or writes of the log take more CPU than any, the waits of the recorded hardware are
     not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it
-    clients cost what they are assumed to, or more where the described device would carry more transactions than ran.
+    clients cost what they are assumed to, or more where the described device would carry more transactions than ran. So
+    it is where reads were not timed: nobody knows then what of an execution was CPU, and a device that limits the load
+    hides it.
     """
-    found = calibrate_processor(recorded, model.start, model.run)
     lowest, highest = READ_RANGE_NS
+    is_timed = recorded.read_ns is not None or not _reads_pages(load)
+    if not is_timed and time is not None:
+        return _by_host_time(load, model, recorded, time)
+    found = calibrate_processor(recorded, model.start, model.run) if is_timed else model.start
     own_ns = statement_ns(load, model.start.costs, {})
     calls = np.bincount(load.query, minlength=len(load.queries))
     mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
     reads_take_more = recorded.read_ns is not None and found.costs.read_ns > highest
-    waits = [] if reads_take_more else _waits(found, mean_ns)
-    if not reads_take_more and not waits:
+    waits = [] if reads_take_more or not is_timed else _waits(found, mean_ns)
+    if is_timed and not reads_take_more and not waits:
         is_slow = recorded.read_ns is not None and found.costs.read_ns < lowest
         return replace(
             found,
@@ -182,19 +192,32 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
         )
     if time is not None:
         return _by_host_time(load, model, recorded, time)
-    said = waits or [_NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)]
+    no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
+    said = waits or [no_storage if is_timed else _NOT_TIMED.format(READ_NS / 1e3)]
+    costs = model.start.costs._replace(read_ns=READ_NS)
+    if not is_timed:  # of what the server writes nobody knows more
+        costs = costs._replace(
+            evict_dirty_ns=costs.evict_clean_ns + READ_NS,
+            log_io_ns=READ_NS if recorded.log_sync_ns is None else costs.log_io_ns,
+        )
     start = replace(
         model.start,
-        costs=model.start.costs._replace(read_ns=READ_NS),
+        costs=costs,
         client_ns=0 if model.start.pause_ns is None else round(_client_ns(mean_ns)),
         assumed=tuple(said),
-        cpu_range=ASSUMED_RANGE,
+        cpu_range=ASSUMED_RANGE if is_timed else UNTIMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
     )
     run = model.run(start)
     slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
     limit_per_s = (1 + slack) * (recorded.transactions_per_s or float("inf"))
-    if reads_take_more and run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s:
+    is_slower = run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s
+    if is_slower and not is_timed:
+        found = calibrate_processor(recorded, replace(start, cpu_range=COUNTED_RANGE), model.run)
+        if not (waits := _waits(found, mean_ns)):
+            return found
+        start = replace(start, assumed=(*said, *waits))
+    if is_slower and reads_take_more:
         most = replace(
             start,
             costs=start.costs._replace(read_ns=highest),
@@ -203,10 +226,17 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
             read_range=(lowest / highest, 1.0),
         )
         return calibrate_processor(replace(recorded, read_ns=None), most, model.run)
+    if not is_timed:  # nothing of it was counted on an idle host
+        return replace(start, recorded=recorded, simulated=run.pace)
     model.hot = 1 / idle_factor(run.busy)
     costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
     client_ns = round(model.hot * start.client_ns)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
+
+
+def _reads_pages(load: Load) -> bool:
+    """Tell whether reads matter to what the load costs."""
+    return float(load.physical_reads.sum()) >= _READS * load.transactions
 
 
 def _client_ns(mean_ns: float) -> float:
