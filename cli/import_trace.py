@@ -45,14 +45,14 @@ def import_trace(
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """
-    from tiersim.traces.readers import holds_requests
-    from tiersim.traces.readers import import_trace as run
+    from tiersim.traces.readers import import_files, sort_files
 
     check_target(output, force=force)
-    if holds_requests(files, format):
+    found = sort_files(files, format)
+    if found.requests:
         compile_if_cold()
     with terminal.progress_bar("importing") as progress:
-        manifest = run(files, output, format=format, keep_literals=keep_literals, force=force, progress=progress)
+        manifest = import_files(found, output, keep_literals=keep_literals, force=force, progress=progress)
     for sentence in manifest.warnings:
         terminal.notice(f"warning: {sentence}")
     if json:

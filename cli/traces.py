@@ -46,14 +46,15 @@ def _imported(path: Path) -> Iterator[Path]:
     """Yield a bundle that is imported from the file at *path*, and goes when the block ends."""
     import tempfile
 
-    from tiersim.traces.readers import holds_requests, import_trace
+    from tiersim.traces.readers import import_files, sort_files
 
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         target = Path(folder) / f"{path.name}.trace"
-        if holds_requests([path]):
+        files = sort_files([path])
+        if files.requests:
             compile_if_cold()
         with terminal.progress_bar(f"importing {path.name}") as progress:
-            import_trace([path], target, progress=progress)
+            import_files(files, target, progress=progress)
         yield target
 
 

@@ -34,8 +34,7 @@ from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.costs import TABLES, Costs
 from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
-from tiersim.traces.readers.detect import FORMATS
-from tiersim.traces.readers.sources import SOURCES
+from tiersim.traces.readers.detect import FORMATS, SOURCES
 
 ROOT = Path(__file__).parents[1]
 

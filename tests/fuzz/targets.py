@@ -23,10 +23,10 @@ from tiersim.traces import bundle, references, statements, statistics
 from tiersim.traces.bundle import MOST, Bundle, Requests
 from tiersim.traces.description import describe
 from tiersim.traces.readers import load_generators
-from tiersim.traces.readers.detect import FORMATS, detect_format, import_trace
+from tiersim.traces.readers.detect import FORMATS, SOURCES, detect_format
+from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.sources import SOURCES
 from tiersim.traces.references import References, ReferenceTable
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES
 from tiersim.traces.statements import read_queries, read_statements

@@ -37,10 +37,12 @@ Key = tuple[str, str]
 
 
 class Source(NamedTuple):
-    """A kind of such files: how they begin, and what reads one of them into what is recorded."""
+    """A kind of such files: what reads one of them into what is recorded, and what tells by the first characters that
+    a file may be one of them.
+    """
 
-    looks_like: Callable[[str], bool]
     read: Callable[[Path, Opened, "Recorded"], None]
+    looks_like: Callable[[str], bool] | None  # None: a magic number tells it
     finish: Callable[["Recorded"], None] = lambda recorded: None  # when all files were read
     in_order: Callable[[str], Any] | None = None  # key of a file's name, where files have to be read in order
 

@@ -213,4 +213,4 @@ def _renamed(
 
 
 #: What the registry of sources holds of it.
-POSTGRESQL = Source(_looks_like, _read, complete_names)
+POSTGRESQL = Source(_read, _looks_like, complete_names)

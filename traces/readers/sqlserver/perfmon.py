@@ -105,7 +105,7 @@ def _finish(recorded: Recorded) -> None:
 _SUMMED = ("database", "checkpointer", "background writer", "log")
 
 #: What the registry of sources holds of it.
-PERFMON = Source(_looks_like, _read, _finish)
+PERFMON = Source(_read, _looks_like, _finish)
 
 
 def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:

@@ -59,7 +59,7 @@ def _finish(recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of it.
-SQLSERVER = Source(_looks_like, _read, _finish)
+SQLSERVER = Source(_read, _looks_like, _finish)
 
 
 class _File:
