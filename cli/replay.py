@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal, verdicts
+from tiersim.cli import terminal, verdicts
 from tiersim.cli.statements import show_statements
 from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
@@ -137,7 +137,7 @@ def run_all(
     Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
     to be shown.
     """
-    from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
+    from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -311,8 +311,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     ]
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
-    notes += model_error.notes(summaries)
-    notes += model_error.caveats(summaries)
+    notes += verdicts.notes(summaries)
+    notes += verdicts.caveats(summaries)
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
@@ -351,7 +351,7 @@ def _calibration(found: dict[str, Any]) -> str:
     """Say what the run on the model of the recorded hardware gives, in a sentence."""
     parts = [
         (
-            f"{name} {model_error.percent(figures['error_pct'])}"
+            f"{name} {verdicts.percent(figures['error_pct'])}"
             if figures["error_pct"] is not None
             else f"{name} not resolved"
         )

@@ -62,7 +62,7 @@ def workload_of(trace: Path, option: str | None) -> Path | None:
     """Return the file of a described workload that *trace* is, None if it is none; raises ScenarioError where *option*,
     which is of recordings, was given.
     """
-    from tiersim.scenarios.workloads.files import find_workload
+    from tiersim.scenarios.library import find_workload
 
     workload = find_workload(trace)
     if workload is not None and option is not None:

@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tiersim.devices.channel_kernels import ENTRIES
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.plausible import flash_reasons
-from tiersim.devices.sourced import Sourced
+from tiersim.devices.sourced import Sourced, flash_reasons
 from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
 from tiersim.devices.write_amplification import greedy, lru
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds

@@ -18,8 +18,7 @@ from tiersim.devices.hdd_buffer_kernels import (
 from tiersim.devices.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
 from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.plausible import hdd_reasons
-from tiersim.devices.sourced import Sourced
+from tiersim.devices.sourced import Sourced, hdd_reasons
 from tiersim.devices.station_records import DRIVE, NONE
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds

@@ -16,13 +16,12 @@ from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes
 from tiersim.scenarios import without_effect
-from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.recorded import Merged
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import Checkpoint, Survey
 from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands

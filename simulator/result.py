@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, reason
-from tiersim.files import whole_folder
-from tiersim.traces.parts import part_of
+from tiersim.files import checksums_of, sealed, whole_folder
+from tiersim.traces.parquet import part_of
 
 SCHEMA = "tiersim.result/1"
 RUN = "run.json"

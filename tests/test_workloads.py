@@ -13,12 +13,12 @@ from tests.made_up_devices import token_bucket
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
+from tiersim.scenarios.library import find_workload, is_workload
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
-from tiersim.scenarios.workloads.files import find_workload, is_workload
 from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tiersim.traces.bundle_tables import Table, read_table
-from tiersim.traces.parts import part_of
+from tiersim.traces.parquet import part_of
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 
 STATEMENTS = "statements.parquet"

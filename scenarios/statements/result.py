@@ -26,7 +26,7 @@ from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
-from tiersim.simulator import credits
+from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT
@@ -97,9 +97,9 @@ def summarise_statements(
             "arrivals": _basis(load),
             "locks": "modelled" if program.locks_rows else "not modelled",
         }
-        | ({"credits": credits.state(balance)} if balance else {}),
+        | ({"credits": verdict.credits_state(balance)} if balance else {}),
         "load": {
-            "explanation": judged.explanation + credits.explain(balance, stations, outcome.end_ns),
+            "explanation": judged.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
             "station": judged.station,
             "resource": judged.resource,
             "since_ns": judged.since_ns,
@@ -144,7 +144,7 @@ def summarise_statements(
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
-        summary["credits"] = credits.described(balance, stations, outcome.end_ns)
+        summary["credits"] = verdict.describe_credits(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
         latency=latency_table(metrics, [*names, *own]),

@@ -5,7 +5,7 @@ from tests.mutations.fault import Fault
 ENGINE = (
     Fault(
         "calendar-parent",
-        "simulator/compiled/calendar.py",
+        "simulator/events.py",
         "parent = (i + 2) >> 2",
         "parent = (i + 1) >> 2",
         "An event is compared with another one than its parent in the heap, and events come out of order.",
