@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import fit, terminal
-from tiersim.cli.traces import open_trace
+from tiersim.cli.import_trace import open_trace
 from tiersim.units import format_bytes, format_ns
 
 app = typer.Typer(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
-from tiersim.cli.traces import open_subject
+from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
 
 if TYPE_CHECKING:

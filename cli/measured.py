@@ -96,7 +96,7 @@ def _measurement(row: dict[str, Any], where: str) -> Measurement:
 
 def _of_trace(path: Path) -> list[Measurement]:
     """Latencies that a trace recorded: of requests by class, of executions and counted queries by query."""
-    from tiersim.cli.traces import open_trace
+    from tiersim.cli.import_trace import open_trace
     from tiersim.traces.description import describe
 
     with open_trace(path) as bundle:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
-from tiersim.cli.traces import open_subject
+from tiersim.cli.import_trace import open_subject
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
 from tiersim.units import format_bytes

@@ -1,4 +1,10 @@
-"""Device descriptions in which every number says where it comes from, and is one that such a device can have."""
+"""Device descriptions in which every number says where it comes from, and is one that such a device can have.
+
+What physics and standards exclude is refused in one sentence that names key and value, by pure functions over plain
+values: times in ns, sizes in bytes, rates in bytes per second. A key that is not there is not judged. Every bound lies
+beyond the fastest that was ever published, so what it excludes is a slip: a unit, a decimal point, a buffer's latency
+in place of a cell's ("2 µs" was printed of an ioDrive Duo's reads).
+"""
 
 import re
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ from tiersim.toml_files import (
     validate,
 )
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.statements import STATEMENTS
+from tiersim.traces.bundle_tables import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
 from tiersim.traces.statistics import PARTS
 

@@ -927,7 +927,7 @@ def test_counters_are_imported_and_described_without_compiling_anything(
         raise AssertionError("kernels are for requests")
 
     monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", refuse)
-    monkeypatch.setattr("tiersim.cli.traces.compile_if_cold", refuse)
+    monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", refuse)
     said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
     said = shell("describe", "pg.trace", "-o", "pg.html")

@@ -31,7 +31,7 @@ from tiersim.scenarios.sizing.prices import (
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
-from tiersim.simulator.database.costs import TABLES, Costs
+from tiersim.simulator.database.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS, SOURCES

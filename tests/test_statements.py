@@ -30,8 +30,8 @@ from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result

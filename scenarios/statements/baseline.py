@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
+from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
 from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint

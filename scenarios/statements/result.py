@@ -1,8 +1,8 @@
-"""What a run of statements says: latency of transactions, commits and queries, where their time
-went, what bounds them.
+"""What a run of statements says: latency of transactions, commits and queries, where their time went, what bounds them.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tiersim import __version__
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.devices.token_bucket import balances
 from tiersim.scenarios import without_effect
+from tiersim.scenarios.calibration.synthesis.schedule import logged_transactions
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
@@ -22,14 +23,13 @@ from tiersim.scenarios.statements.checkpoint_results import (
     impact_of,
     log_of,
 )
-from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT
+from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
@@ -350,3 +350,33 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " filling; the nearest one is used"
         )
     return found
+
+
+#: A step is the shortest of these of which so few fill the recording's time.
+_STEPS_S, _MOST_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600), 10
+
+
+def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]:
+    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where
+    there is none and where no load generator logged when they ended.
+    """
+    step_ns = NS_PER_S * next(
+        (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]
+    )
+    logged = None if path is None else logged_transactions(path)
+    recorded = logged.end_ns - logged.start_ns.min() if logged is not None and len(logged.end_ns) else None
+    done_ns = database.done_ns[(database.ends > 0) & (database.done_ns > 0)]
+    return {
+        "step_ns": step_ns,
+        "transactions_per_s": _rates(done_ns, step_ns, span_ns),
+        "recorded_transactions_per_s": None if recorded is None else _rates(recorded, step_ns, span_ns),
+    }
+
+
+def _rates(ends_ns: Column, step_ns: int, span_ns: int) -> list[float]:
+    """Return what ends in a second of each step; one that lacks less than a twentieth is whole."""
+    starts_ns = np.arange((span_ns + step_ns // 20) // step_ns) * step_ns
+    lengths_ns = np.minimum(step_ns, span_ns - starts_ns)
+    counts = np.bincount(ends_ns[ends_ns < span_ns] // step_ns, minlength=len(starts_ns))[: len(starts_ns)]
+    rates: list[float] = (counts * NS_PER_S / lengths_ns).tolist()
+    return rates

@@ -341,7 +341,7 @@ ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", ind
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.
 READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
-#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.processors.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
     EVICT_DIRTY_NS, CHANGE_NS, LOG_IO_NS,

@@ -1,4 +1,13 @@
-"""Files that are written whole or not at all, and checksums of a folder's files."""
+"""Files that are whole or not there, written to a temporary name beside the target, fsync, rename; and checksums of a
+folder's files.
+
+So a process that is killed, or a computer that stops, leaves what was there before, or what is new, and beside it a
+hidden file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (what was to be replaced).
+
+Checksums are kept in the JSON document that is written last and covers itself, too. It has a key ``checksums``:
+``files``, the SHA-256 of each other file by its path, and ``self``, that of the document with 64 zeros in place of this
+one.
+"""
 
 import errno
 import hashlib

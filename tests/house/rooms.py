@@ -33,7 +33,6 @@ SHORT = {
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
-    "traces/statements.py": "two tables of a bundle; each kind has a module",
 }
 
 

@@ -12,8 +12,7 @@ from tiersim.traces.readers.blktrace import find_parts
 from tiersim.traces.readers.collected import opened_files
 from tiersim.traces.readers.detect import FORMATS, SOURCES, Recording, sort_files
 from tiersim.traces.readers.plausibility import Plausibility
-from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.recorded_tables import write_recorded
+from tiersim.traces.readers.recorded import Recorded, write_recorded
 
 Progress = Callable[[int, int], None]
 _State = tuple[int, int, int]
