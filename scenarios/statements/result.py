@@ -1,5 +1,4 @@
-"""What a run of statements says: latency of transactions, commits and queries, where their time went, what bounds them.
-"""
+"""What a run of statements says: latency of transactions, commits, queries; where their time went; what bounds them."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,13 +5,13 @@ from pathlib import Path
 from threading import local
 from typing import Any, Protocol
 
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.replay import trace_of as trace_of_requests
