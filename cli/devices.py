@@ -145,12 +145,12 @@ def show_schema(
     kind: Annotated[
         str,
         typer.Argument(
-            help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario, workload."
+            help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario, workload, result."
         ),
     ],
 ) -> None:
     """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and
-    checks them.
+    checks them; or that of what results say.
 
     Example: tiersim devices schema flash
     """
@@ -159,8 +159,9 @@ def show_schema(
     from tiersim.devices.catalogue import schema
     from tiersim.scenarios.model import Scenario
     from tiersim.scenarios.workloads.model import Workload
+    from tiersim.simulator.summary_model import Summary
 
-    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload}
+    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload, "result": Summary}
     terminal.print_json(written[kind].model_json_schema() if kind in written else schema(kind))
 
 

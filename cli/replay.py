@@ -3,7 +3,6 @@
 import os
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,7 +114,7 @@ def run_described(
     described = load_workload(workload)
     compile_if_cold()
     with terminal.progress_bar("running statements") as progress:
-        results = _with_model_error(run_workload_all(described, scenarios, progress))
+        results = run_workload_all(described, scenarios, progress)
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": 1}, force=force)
     return results
 
@@ -151,7 +150,7 @@ def run_all(
             refuse_keys_of_statements(scenario)
         found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests)]
     made = {result.summary["name"]: result for result in found}
-    results = _with_model_error([made[scenario.name] for scenario in scenarios])
+    results = [made[scenario.name] for scenario in scenarios]
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
     return results
 
@@ -190,15 +189,6 @@ def _replay_requests(
             playback.found, played, workers=workers, keep_requests=keep, progress=progress, playback=playback
         )
     return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])
-
-
-def _with_model_error(results: "list[Result]") -> "list[Result]":
-    from tiersim.scenarios.model_error import model_error_of
-
-    return [
-        replace(result, summary=result.summary | {"model_error": model_error_of(result.summary["verdict"])})
-        for result in results
-    ]
 
 
 def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *, force: bool) -> None:

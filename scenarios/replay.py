@@ -18,6 +18,7 @@ from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios import without_effect
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.recorded import Merged
@@ -117,7 +118,8 @@ def replay(
         scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
         sessions=sessions, tables=tables,
     )  # fmt: skip
-    return result if requests is None else replace(result, requests=requests)
+    summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
+    return replace(result, summary=summary, requests=result.requests if requests is None else requests)
 
 
 def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:

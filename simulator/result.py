@@ -23,10 +23,11 @@ _MORE = ("requests", "database")
 class Result:
     """One run of one trace on one scenario; ``docs/result.md`` lists every column and key.
 
-    ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates
-    and latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns
-    that hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was
-    asked for, ``database`` (dirty pages, log and checkpoints by interval) only where statements ran.
+    ``summary`` is the JSON document, of :class:`tiersim.simulator.summary_model.Summary`; ``latency`` the histogram by
+    class (low_ns, high_ns, count); ``timeline`` rates and latencies by interval and class; ``stations`` utilisation and
+    queue by interval, station and resource. Columns that hold no interval's requests are null. ``requests`` (row,
+    done_ns of every command) is there only when it was asked for, ``database`` (dirty pages, log and checkpoints by
+    interval) only where statements ran.
     """
 
     summary: dict[str, Any]

@@ -35,6 +35,7 @@ from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
+from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.parquet import open_parquet
@@ -446,6 +447,7 @@ def test_a_replay_reads_the_counters_once(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace")
     found = replay_statements(path, scenario(tmp_path)).summary
+    Summary.model_validate(found)
     assert found["level"] == "statements"
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
 

@@ -22,6 +22,7 @@ from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
 from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
+from tiersim.simulator.summary_model import Summary
 
 MS = 1_000_000
 HEAD = """
@@ -72,7 +73,9 @@ def run(
     (folder / "other.toml").write_text(token_bucket(latency=f"{other_ms} ms", capacity=capacity))
     (folder / "two.toml").write_text(SCENARIO.format(placement=placement))
     (folder / "load.toml").write_text(HEAD.format(pool=pool, cache=cache, engine=engine, more=more) + text)
-    return run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings)).summary
+    result = run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings))
+    Summary.model_validate(result.summary)
+    return result.summary
 
 
 def took_ms(summary: Mapping[str, Any], statement: str) -> float:

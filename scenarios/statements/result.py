@@ -13,6 +13,7 @@ from tiersim.devices.token_bucket import balances
 from tiersim.scenarios import without_effect
 from tiersim.scenarios.calibration.synthesis.schedule import logged_transactions
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.checkpoint_results import (
@@ -81,6 +82,13 @@ def summarise_statements(
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     sums = _by_name(assembled)
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
+    believed: dict[str, Any] = {
+        "load": judged.verdict,
+        "calibration": "none",
+        "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
+        "arrivals": _basis(load),
+        "locks": "modelled" if program.locks_rows else "not modelled",
+    } | ({"credits": verdict.credits_state(balance)} if balance else {})
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -89,14 +97,8 @@ def summarise_statements(
         "seed": assembled.builder.seed,
         "level": "statements",
         "trace": trace,
-        "verdict": {
-            "load": judged.verdict,
-            "calibration": "none",
-            "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
-            "arrivals": _basis(load),
-            "locks": "modelled" if program.locks_rows else "not modelled",
-        }
-        | ({"credits": verdict.credits_state(balance)} if balance else {}),
+        "verdict": believed,
+        "model_error": model_error_of(believed),
         "load": {
             "explanation": judged.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
             "station": judged.station,
