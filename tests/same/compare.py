@@ -22,7 +22,7 @@ class Compared:
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:
-    """Read what was noted, by test. Runs side by side end in any order: digests of a kind are in order of themselves."""
+    """Read what was noted, by test; runs side by side end in any order, so digests of a kind are sorted."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
