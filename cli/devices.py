@@ -261,11 +261,10 @@ def _score_row(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def _figures(device: Any) -> dict[str, Any]:
-    from tiersim.devices.volume import describe
 
     sold = ("interface", "enclosure", "released", "price", "price_date", "power_loss_protection")
     known = {key: getattr(device, key, None) for key in sold}
-    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **describe(device)}
+    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **device.describe()}
 
 
 def _sort(devices: list[dict[str, Any]], order: _Order) -> None:

@@ -129,6 +129,14 @@ class Flash(Sourced):
         units, block_units = -(-self.capacity // self.unit), self.block // self.unit  # the last may be a part of one
         return PageMapping(units, self.dies, block_units, self.over_provisioning, self.collection)
 
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        return add_flash(builder, self, name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
+
 
 def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     """Put one flash drive into the plant and return its station."""

@@ -100,6 +100,14 @@ class Drive(Sourced):
     def geometry(self) -> Geometry:
         """Where its sectors are, and how the arm moves."""
 
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        return add_drive(builder, self, name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
+
 
 class Hdd(Drive):
     """A disk drive as its datasheet describes it; see ``docs/devices.md`` for each key."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.measured import RECORDED, Measured
-from tiersim.devices.volume import Device
+from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.scenarios.hardware import NamedScenario, WrongKey

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.station_records import KIND_NAMES
 from tiersim.kernel import table_set
 from tiersim.simulator.popularity import Laws
 
@@ -20,7 +21,7 @@ from tiersim.simulator.popularity import Laws
     COPIES,
     LOG_BLOCKS,
     BURSTS,
-) = range(16, 26)
+) = range(len(KIND_NAMES), len(KIND_NAMES) + 10)
 
 #: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
