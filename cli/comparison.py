@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, Measurement
-from tiersim.cli.page.ratios import STATISTICS, ratio
+from tiersim.cli.page.payload import STATISTICS, ratio
 
 Summary = Mapping[str, Any]
 

@@ -81,7 +81,7 @@ def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "
 
 def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "list[list[Result]]":
     """Run both at once: what comes before their simulations leaves a processor idle."""
-    from tiersim.scenarios.side_by_side import Note, side_by_side
+    from tiersim.parallel import Note, side_by_side
 
     totals: dict[int, int] = {}
 

@@ -8,7 +8,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.counted_tables import show_counted
-from tiersim.cli.traces import open_trace
+from tiersim.cli.import_trace import open_trace
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns
 

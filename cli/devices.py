@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import fit, terminal
-from tiersim.cli.traces import open_trace
+from tiersim.cli.import_trace import open_trace
 from tiersim.units import format_bytes, format_ns
 
 app = typer.Typer(
@@ -145,12 +145,12 @@ def show_schema(
     kind: Annotated[
         str,
         typer.Argument(
-            help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario, workload."
+            help="Kind of device: flash, hdd, measured-hdd, token-bucket, cloud-volume; or scenario, workload, result."
         ),
     ],
 ) -> None:
     """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and
-    checks them.
+    checks them; or that of what results say.
 
     Example: tiersim devices schema flash
     """
@@ -159,8 +159,9 @@ def show_schema(
     from tiersim.devices.catalogue import schema
     from tiersim.scenarios.model import Scenario
     from tiersim.scenarios.workloads.model import Workload
+    from tiersim.simulator.summary_model import Summary
 
-    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload}
+    written: dict[str, type[BaseModel]] = {"scenario": Scenario, "workload": Workload, "result": Summary}
     terminal.print_json(written[kind].model_json_schema() if kind in written else schema(kind))
 
 
@@ -260,11 +261,10 @@ def _score_row(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def _figures(device: Any) -> dict[str, Any]:
-    from tiersim.devices.volume import describe
 
     sold = ("interface", "enclosure", "released", "price", "price_date", "power_loss_protection")
     known = {key: getattr(device, key, None) for key in sold}
-    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **describe(device)}
+    return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **device.describe()}
 
 
 def _sort(devices: list[dict[str, Any]], order: _Order) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
-from tiersim.simulator.part_names import part_name
+from tiersim.simulator.categories import part_name
 from tiersim.units import format_ns
 
 #: So many assumed parameters are named.

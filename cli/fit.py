@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiersim.cli import terminal
-from tiersim.cli.traces import open_trace
+from tiersim.cli.import_trace import open_trace
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError, did_you_mean
 from tiersim.files import check_target, whole_file

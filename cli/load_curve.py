@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal, verdicts
-from tiersim.cli.traces import open_subject
+from tiersim.cli import terminal, verdicts
+from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...
     title = f"{subject.name} on {document['scenario']}"
     notes = [
         *_notes(document, subject, targets),
-        *model_error.notes_of_rows(row["summary"] for row in document["points"]),
+        *verdicts.notes_of_rows(row["summary"] for row in document["points"]),
     ]
     terminal.show_table(title, columns, table, "\n".join(notes))
 

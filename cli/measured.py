@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.ratios import STATISTICS
+from tiersim.cli.page.payload import STATISTICS
 from tiersim.errors import TraceError, did_you_mean, reason
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
@@ -96,7 +96,7 @@ def _measurement(row: dict[str, Any], where: str) -> Measurement:
 
 def _of_trace(path: Path) -> list[Measurement]:
     """Latencies that a trace recorded: of requests by class, of executions and counted queries by query."""
-    from tiersim.cli.traces import open_trace
+    from tiersim.cli.import_trace import open_trace
     from tiersim.traces.description import describe
 
     with open_trace(path) as bundle:

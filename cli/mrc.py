@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
-from tiersim.cli.traces import open_trace
+from tiersim.cli.import_trace import open_trace
 from tiersim.files import check_target
 from tiersim.units import format_bytes
 

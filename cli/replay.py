@@ -3,15 +3,14 @@
 import os
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal, verdicts
+from tiersim.cli import terminal, verdicts
+from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.statements import show_statements
-from tiersim.cli.traces import open_trace, workload_of
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
@@ -115,7 +114,7 @@ def run_described(
     described = load_workload(workload)
     compile_if_cold()
     with terminal.progress_bar("running statements") as progress:
-        results = _with_model_error(run_workload_all(described, scenarios, progress))
+        results = run_workload_all(described, scenarios, progress)
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": 1}, force=force)
     return results
 
@@ -137,7 +136,7 @@ def run_all(
     Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
     to be shown.
     """
-    from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
+    from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -151,7 +150,7 @@ def run_all(
             refuse_keys_of_statements(scenario)
         found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests)]
     made = {result.summary["name"]: result for result in found}
-    results = _with_model_error([made[scenario.name] for scenario in scenarios])
+    results = [made[scenario.name] for scenario in scenarios]
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
     return results
 
@@ -190,15 +189,6 @@ def _replay_requests(
             playback.found, played, workers=workers, keep_requests=keep, progress=progress, playback=playback
         )
     return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])
-
-
-def _with_model_error(results: "list[Result]") -> "list[Result]":
-    from tiersim.scenarios.model_error import model_error_of
-
-    return [
-        replace(result, summary=result.summary | {"model_error": model_error_of(result.summary["verdict"])})
-        for result in results
-    ]
 
 
 def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *, force: bool) -> None:
@@ -311,8 +301,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     ]
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
-    notes += model_error.notes(summaries)
-    notes += model_error.caveats(summaries)
+    notes += verdicts.notes(summaries)
+    notes += verdicts.caveats(summaries)
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
@@ -351,7 +341,7 @@ def _calibration(found: dict[str, Any]) -> str:
     """Say what the run on the model of the recorded hardware gives, in a sentence."""
     parts = [
         (
-            f"{name} {model_error.percent(figures['error_pct'])}"
+            f"{name} {verdicts.percent(figures['error_pct'])}"
             if figures["error_pct"] is not None
             else f"{name} not resolved"
         )

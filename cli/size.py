@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiersim.cli import model_error, terminal
-from tiersim.cli.traces import open_subject
+from tiersim.cli import terminal, verdicts
+from tiersim.cli.import_trace import open_subject
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
 from tiersim.units import format_bytes
@@ -124,7 +124,7 @@ def _show(document: dict[str, Any], name: str) -> None:
     left_out = len(entries) - len(shown)
     targets = ", ".join(target["text"] for target in document["targets"])
     title = f"{name}: {targets}" + (f", at {document['load']:.3g} × the recorded load" if document["load"] != 1 else "")
-    errors = model_error.notes_of_rows(one["row"]["summary"] for one in entries if one["row"])
+    errors = verdicts.notes_of_rows(one["row"]["summary"] for one in entries if one["row"])
     notes = [_answer(document), *_doubts(document), *_whys(before), *_unknown(good), *errors]
     if left_out:
         notes.append(f"{left_out} more candidates are in the document (--json, -o): {len(failed)} of all fail.")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tiersim.cli import model_error, terminal, verdicts
+from tiersim.cli import terminal, verdicts
 from tiersim.cli.explanation import time_of_transaction
 from tiersim.units import NS_PER_S, format_ns
 
@@ -247,11 +247,11 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     """Say what the run on the model of the recorded hardware gives; *queries* have names."""
     parts = [
         (
-            f"{queries.get(name, name)} {model_error.percent(figures['error_pct'])}"
+            f"{queries.get(name, name)} {verdicts.percent(figures['error_pct'])}"
             + (
                 ""
                 if not figures["read_error_pct"]
-                else f" (pages read {model_error.percent(figures['read_error_pct'], 1)})"
+                else f" (pages read {verdicts.percent(figures['read_error_pct'], 1)})"
             )
             if figures["error_pct"] is not None
             else f"{queries.get(name, name)} not resolved"
@@ -260,7 +260,7 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
         if figures["decides"]
     ]
     if found.get("read_error_pct") is not None:
-        parts.append(f"pages read by all statements {model_error.percent(found['read_error_pct'], 1)}")
+        parts.append(f"pages read by all statements {verdicts.percent(found['read_error_pct'], 1)}")
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
     reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
@@ -277,9 +277,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if s["verdict"]["load"] != "steady"]
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"], queries))
-    notes += model_error.notes(summaries)
+    notes += verdicts.notes(summaries)
     notes += _ranges(summaries)
-    notes += model_error.caveats(summaries)
+    notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append("Only totals were recorded; the order and overlap of executions are simulated.")
     return [*notes, *_assumed(summaries)]

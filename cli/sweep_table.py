@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tiersim.cli import model_error, terminal, verdicts
+from tiersim.cli import terminal, verdicts
 from tiersim.units import format_ns
 
 #: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
@@ -62,7 +62,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
             *(_row(group, headline) for group in worst),
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
-    errors = model_error.notes_of_rows(one.summary for one in shown if one.status == "done")
+    errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
     notes = [*_failures(shown), f"All points: {target}/points.parquet, or --json.", *errors]
     long = headline is not None and len(groups) > most
     tables = 0 if everything or not long else len(keys)

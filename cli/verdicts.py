@@ -1,12 +1,75 @@
-"""What tables say of a run as a whole: whether the load is carried, the busiest part, the error to expect."""
+"""What is said of results: whether the load is carried, the busiest part, the error to expect, caveats."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tiersim.cli.model_error import reach
-from tiersim.simulator.part_names import part_name
+from tiersim.simulator.categories import part_name
 
 Summary = Mapping[str, Any]
+
+#: Where the figures come from.
+_DOCUMENT = "docs/accuracy.md"
+_BASES = {
+    "calibrated": "with calibration",
+    "extrapolated": "beyond the recording (a larger buffer pool, busier processors)",
+    "assumed": "without calibration",
+}
+_FIGURES = {
+    "throughput": "throughput",
+    "mean": "means",
+    "tail": "p95 and above",
+    "count": "counts and volumes",
+    "other": "other figures",
+}
+
+
+def sentence(summary: Summary) -> str | None:
+    """Return how far measured figures lay from predictions like these; None if the result does not say."""
+    found = summary.get("model_error")
+    if not found:
+        return None
+    figures = found["figures"]
+    parts = [
+        f"{words} {reach(figures[key])} (n = {figures[key]['measurements']})"
+        for key, words in _FIGURES.items()
+        if key in figures
+    ]
+    return f"Expected model error {_BASES[found['basis']]} (80 % of past checks): {', '.join(parts)}; {_DOCUMENT}."
+
+
+def notes(summaries: Sequence[Summary]) -> list[str]:
+    """Return that sentence for all results, each once, after a warning if one of them is not calibrated."""
+    stamp = "Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording."
+    stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
+    return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
+
+
+def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
+    """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how
+    far off models were.
+    """
+    from tiersim.scenarios.model_error import model_error_of
+
+    done = [summary for summary in summaries if summary]
+    errors = notes([{"verdict": one["verdict"], "model_error": model_error_of(one["verdict"])} for one in done])
+    return [*errors, *caveats(done)]
+
+
+def caveats(summaries: Iterable[Summary]) -> list[str]:
+    """Return the caveats of all results as sentences, each once."""
+    found = dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))
+    return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
+
+
+def reach(one: Mapping[str, Any]) -> str:
+    """Return between which errors, in percent, 80 % of the measured figures lay."""
+    return f"{100 * (one['low'] - 1):+.0f} … {100 * (one['high'] - 1):+.0f} %"
+
+
+def percent(error: float, digits: int = 0) -> str:
+    """Return an error in percent with its sign; none of zero."""
+    return f"{error:+.{digits}f} %" if round(error, digits) else "0 %"
+
 
 _CREDITS = {"falling": ", on credits", "ran out": ", credits ran out"}
 

@@ -4,24 +4,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tiersim.devices.cloud_volume import CloudVolume
-from tiersim.devices.flash import Flash
-from tiersim.devices.hdd import Hdd
-from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.instance import Instance
 from tiersim.devices.processor import Processor
-from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.volume import Device
+from tiersim.devices.station import DEVICES, Device
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.toml_files import parse_toml, read_model, read_text, validate
 
-_KINDS: dict[str, type[Device]] = {
-    "hdd": Hdd,
-    "measured-hdd": MeasuredDrive,
-    "flash": Flash,
-    "token-bucket": TokenBucket,
-    "cloud-volume": CloudVolume,
-}
 #: Parameter files of DiskSim.
 _DISKSIM = (".parv", ".diskspecs")
 
@@ -67,14 +55,14 @@ def load_processor(name: str) -> Processor:
 
 def kinds() -> list[str]:
     """Kinds of device."""
-    return list(_KINDS)
+    return list(DEVICES)
 
 
 def schema(kind: str) -> dict[str, Any]:
     """JSON schema of the files of one kind of device, as editors take it; raises ScenarioError."""
-    if kind not in _KINDS:
-        raise ScenarioError(f"{kind!r} is not one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
-    return _KINDS[kind].model_json_schema()
+    if kind not in DEVICES:
+        raise ScenarioError(f"{kind!r} is not one of {', '.join(DEVICES)}{did_you_mean(kind, DEVICES)}")
+    return DEVICES[kind].model_json_schema()
 
 
 def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
@@ -100,7 +88,7 @@ def read_device(path: Path) -> Device:
     text = read_text(path)
     values = parse_toml(text, str(path))
     kind = values.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        hint = did_you_mean(str(kind), _KINDS)
-        raise ScenarioError(f"{path}: kind: {kind!r} is not one of {', '.join(_KINDS)}{hint}")
-    return validate(_KINDS[kind], values, text, str(path))
+    if not isinstance(kind, str) or kind not in DEVICES:
+        hint = did_you_mean(str(kind), DEVICES)
+        raise ScenarioError(f"{path}: kind: {kind!r} is not one of {', '.join(DEVICES)}{hint}")
+    return validate(DEVICES[kind], values, text, str(path))

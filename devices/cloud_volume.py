@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tiersim.devices import token_bucket
+from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.token_bucket import TokenBucket
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
@@ -105,6 +106,16 @@ class CloudVolume(Sourced):
     def capacity(self) -> int:
         """The largest size in bytes."""
         return self.largest
+
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put what one gets without an order into the plant, its burst credits at a share of a full balance; return its
+        station.
+        """
+        return self.order(None).add_to(builder, name, credits)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
 
     def text_of(self, parameter: str) -> str:
         """Write a parameter for a person, with its unit."""

@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tiersim.devices.channel_kernels import ENTRIES
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.plausible import flash_reasons
-from tiersim.devices.sourced import Sourced
+from tiersim.devices.sourced import Sourced, flash_reasons
 from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
 from tiersim.devices.write_amplification import greedy, lru
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
@@ -129,6 +128,14 @@ class Flash(Sourced):
         """The map that a mapped drive has."""
         units, block_units = -(-self.capacity // self.unit), self.block // self.unit  # the last may be a part of one
         return PageMapping(units, self.dies, block_units, self.over_provisioning, self.collection)
+
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        return add_flash(builder, self, name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
 
 
 def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:

@@ -18,8 +18,7 @@ from tiersim.devices.hdd_buffer_kernels import (
 from tiersim.devices.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
 from tiersim.devices.hdd_kernels import SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.plausible import hdd_reasons
-from tiersim.devices.sourced import Sourced
+from tiersim.devices.sourced import Sourced, hdd_reasons
 from tiersim.devices.station_records import DRIVE, NONE
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
@@ -100,6 +99,14 @@ class Drive(Sourced):
     @abstractmethod
     def geometry(self) -> Geometry:
         """Where its sectors are, and how the arm moves."""
+
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        return add_drive(builder, self, name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
 
 
 class Hdd(Drive):

@@ -115,38 +115,10 @@ class PlantBuilder:
         stations["timer_ns"] = NEVER
         queues = np.full(max(self._queues, 1), NONE, np.int64).astype(station_records.QUEUE)
         queues["length"] = 0
-        record = {
-            "drives": station_records.DRIVE_ROW,
-            "zones": station_records.ZONE,
-            "segments": station_records.SEGMENT,
-            "dirty": station_records.DIRTY,
-            "flashes": station_records.FLASH_ROW,
-            "buckets": station_records.BUCKET_ROW,
-            "allowances": station_records.ALLOWANCE,
-            "arrays": station_records.ARRAY_ROW,
-            "parities": station_records.PARITY_ROW,
-            "gates": station_records.GATE_ROW,
-            "ports": station_records.PORT_ROW,
-            "files": station_records.FILES_ROW,
-            "neighbours": station_records.NEIGHBOUR_ROW,
-            "routes": station_records.ROUTE_ROW,
-            "write_caches": station_records.WRITE_CACHE_ROW,
-            "cached": station_records.CACHED_ROW,
-            "servers": station_records.SERVER_ROW,
-            "rebuilds": station_records.REBUILD_ROW,
-            "flash_caches": station_records.FLASH_CACHE_ROW,
-            "tiers": station_records.TIERS_ROW,
-            "ftls": station_records.FTL_ROW,
-            "ftl_dies": station_records.FTL_DIE,
+        filled = {name: self._fill(name, kind) for name, kind in station_records.TABLES.items()}
+        filled |= {
+            name: np.zeros(max(self._reserved.get(name, 0), 1), kind) for name, kind in station_records.RESERVED.items()
         }
-        reserved = {
-            "lines": station_records.LINE,
-            "cached_blocks": station_records.CACHED_BLOCK,
-            "mapped_blocks": station_records.MAPPED_BLOCK,
-            "units": np.dtype(np.uint32),
-        }
-        filled = {name: self._fill(name, kind) for name, kind in record.items()}
-        filled |= {name: np.zeros(max(self._reserved.get(name, 0), 1), kind) for name, kind in reserved.items()}
         plant = Plant(
             stations=stations,
             requests=np.zeros(slots, station_records.REQUEST),

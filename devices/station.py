@@ -1,22 +1,28 @@
-"""What every device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``; and what only some can
-say of a run.
+"""What every station of a device can do, whatever its kind: ``accept``, ``choose``, ``finish``, ``resume``; what only
+some can say of a run; and the kinds of device that files describe.
+
+A device with a station of its own is a file with its settings, builder and four functions; a number and a record in
+:mod:`tiersim.devices.station_records`; and its name here, in Device and in the functions.
 
 Devices are passive: they have no clock and never wait. They write their own tables only; the engine owns the calendar,
 the requests and the statistics. Both engines call these same four functions.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from tiersim.devices.array_kernels import accept_array, finish_array
+from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
-from tiersim.devices.flash import flash_figures
+from tiersim.devices.flash import Flash, flash_figures
 from tiersim.devices.flash_cache import cache_figures
 from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
+from tiersim.devices.hdd import Hdd
 from tiersim.devices.hdd_buffer_kernels import choose_buffered
 from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
+from tiersim.devices.hdd_measured import MeasuredDrive
 from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
@@ -45,6 +51,7 @@ from tiersim.devices.station_records import (
 from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.tiers import tiers_figures
 from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
+from tiersim.devices.token_bucket import TokenBucket
 from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.devices.write_cache_kernels import (
     accept_write_cache,
@@ -53,6 +60,12 @@ from tiersim.devices.write_cache_kernels import (
     resume_write_cache,
 )
 from tiersim.kernel import kernel
+
+#: The devices that files describe, by their ``kind``. Each has ``add_to`` and ``describe``.
+Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
+DEVICES: dict[str, type[Device]] = {
+    get_args(device.model_fields["kind"].annotation)[0]: device for device in get_args(Device)
+}
 
 
 @kernel

@@ -606,5 +606,38 @@ class Plant(NamedTuple):
     seed: NDArray[np.int64]  # (1,)
 
 
+#: Tables that devices put rows into (:meth:`tiersim.devices.plant.PlantBuilder.row`), and what a row is.
+TABLES: dict[str, np.dtype[Any]] = {
+    "drives": DRIVE_ROW,
+    "zones": ZONE,
+    "segments": SEGMENT,
+    "dirty": DIRTY,
+    "flashes": FLASH_ROW,
+    "buckets": BUCKET_ROW,
+    "allowances": ALLOWANCE,
+    "arrays": ARRAY_ROW,
+    "parities": PARITY_ROW,
+    "gates": GATE_ROW,
+    "ports": PORT_ROW,
+    "files": FILES_ROW,
+    "neighbours": NEIGHBOUR_ROW,
+    "routes": ROUTE_ROW,
+    "write_caches": WRITE_CACHE_ROW,
+    "cached": CACHED_ROW,
+    "servers": SERVER_ROW,
+    "rebuilds": REBUILD_ROW,
+    "flash_caches": FLASH_CACHE_ROW,
+    "tiers": TIERS_ROW,
+    "ftls": FTL_ROW,
+    "ftl_dies": FTL_DIE,
+}
+#: Tables that they reserve room in.
+RESERVED: dict[str, np.dtype[Any]] = {
+    "lines": LINE,
+    "cached_blocks": CACHED_BLOCK,
+    "mapped_blocks": MAPPED_BLOCK,
+    "units": np.dtype(np.uint32),
+}
+
 #: Tables of a plant that have a row for each slot.
 PER_SLOT = ("requests", "links", "holds")

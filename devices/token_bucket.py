@@ -78,6 +78,14 @@ class TokenBucket(Sourced):
             raise ValueError("there are more credits than can be counted; give fewer")
         return self
 
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        return add_bucket(builder, self, name, credits=credits)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
+
 
 @dataclass(frozen=True)
 class Balance:

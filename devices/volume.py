@@ -2,22 +2,61 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from tiersim.devices import cloud_volume, flash, hdd, token_bucket
 from tiersim.devices.array import Layout, ReadBalance, Rebuild, add_array, unit_bytes, usable_bytes
-from tiersim.devices.cloud_volume import CloudVolume
-from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.hdd import Drive, Hdd, add_drive
-from tiersim.devices.hdd_measured import MeasuredDrive
-from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
+from tiersim.devices.files import Journal, add_files
+from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.station import Device
 from tiersim.devices.station_records import NONE, PASS_ON_NS
 from tiersim.devices.tiers import Migration, tiers_capacity_bytes
-from tiersim.devices.token_bucket import TokenBucket, add_bucket
 
-Device = Hdd | MeasuredDrive | Flash | TokenBucket | CloudVolume
+
+@dataclass(frozen=True)
+class Host:
+    """How the host sends requests to a volume; the default adds nothing."""
+
+    queue_depth: int | None = None  # most requests outstanding at the volume
+    drive_queue_depth: int | None = None  # and at each member of an array
+    max_request_bytes: int | None = None  # longer reads and writes are cut
+    merge: bool = False  # requests that wait for the volume's queue are joined, up to max_request_bytes
+    flush_overhead_ns: int | None = None  # time between a flush of the database and one of the device
+    journal: Journal = "none"
+
+
+def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int] = ()) -> int:
+    """Put the host's part of volume *name*, whose own queue is at station *below*, into the plant; return its entry.
+
+    *queues* are the stations of shared gates that requests pass on their way, the first one first.
+    """
+    cut_bytes = host.max_request_bytes or 0
+    for gate in reversed(queues):
+        first = gate == queues[0]  # requests are cut before they ask for a place
+        port = f"{builder.stations[gate].name}.{name}"
+        below = add_port(builder, port, gate, beyond=below, part_bytes=cut_bytes if first else 0)
+    if cut_bytes and not queues:
+        below = add_port(builder, f"{name}.port", below, part_bytes=cut_bytes)
+    if host.flush_overhead_ns is not None or host.journal != "none":
+        below = add_files(builder, name, below, host.flush_overhead_ns or 0, host.journal)
+    return below
+
+
+def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
+    """Put the queue of volume *name*, if it has one, before its devices at station *below*; return
+    what takes requests.
+    """
+    if host.queue_depth is None:
+        return below
+    merge_bytes = host.max_request_bytes if host.merge else None
+    return add_gate(builder, f"{name}.queue", host.queue_depth, below, merge_bytes or 0)
+
+
+def add_drive_queues(builder: PlantBuilder, host: Host, drives: Sequence[int]) -> list[int]:
+    """Put the queues of an array's drives, if they have any, before them; return what takes the requests of each."""
+    if host.drive_queue_depth is None:
+        return list(drives)
+    return [add_gate(builder, f"{builder.stations[d].name}.queue", host.drive_queue_depth, d) for d in drives]
 
 
 @dataclass(frozen=True)
@@ -75,16 +114,6 @@ class TieredVolume:
         return tiers_capacity_bytes(self.fast.capacity_bytes, self.slow.capacity_bytes, size)
 
 
-def add_device(builder: PlantBuilder, device: Device, name: str, credits: float = 1.0) -> int:
-    """Put one device of any sort into the plant and return its station; an offer is what one gets without an order."""
-    if isinstance(device, Drive):
-        return add_drive(builder, device, name)
-    if isinstance(device, Flash):
-        return add_flash(builder, device, name)
-    bucket = device.order(None) if isinstance(device, CloudVolume) else device
-    return add_bucket(builder, bucket, name, credits=credits)
-
-
 def add_hardware(
     builder: PlantBuilder, volume: Volume, overhead_ns: int, wire: Callable[[int], int] = lambda drive: drive
 ) -> int:
@@ -95,10 +124,10 @@ def add_hardware(
     device = volume.device
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
-        return wire(add_device(builder, device, volume.name, volume.credits))
+        return wire(device.add_to(builder, volume.name, volume.credits))
     missing = volume.failed if volume.rebuild_bytes_per_s is None else ()
     there = [index for index in range(volume.count) if index not in missing]
-    drives = [wire(add_device(builder, device, f"{volume.name}.{index}", volume.credits)) for index in there]
+    drives = [wire(device.add_to(builder, f"{volume.name}.{index}", volume.credits)) for index in there]
     members = [NONE] * volume.count
     for index, station in zip(there, add_drive_queues(builder, volume.host, drives), strict=True):
         members[index] = station
@@ -117,14 +146,3 @@ def add_devices(builder: PlantBuilder, volume: Volume) -> int:
 def add_volume(builder: PlantBuilder, volume: Volume, queues: Sequence[int] = ()) -> int:
     """Put a volume and its host into the plant and return its entry; requests pass the shared gates *queues* first."""
     return add_host(builder, volume.name, volume.host, add_devices(builder, volume), queues)
-
-
-def describe(device: Device) -> dict[str, Any]:
-    """Figures that a person checks any device by."""
-    if isinstance(device, Drive):
-        return hdd.describe(device)
-    if isinstance(device, Flash):
-        return flash.describe(device)
-    if isinstance(device, CloudVolume):
-        return cloud_volume.describe(device)
-    return token_bucket.describe(device)

@@ -10,16 +10,15 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiersim.checksums import checksum, files_of, sealed_files
 from tiersim.errors import TraceError, reason
-from tiersim.files import OLD, PARTIAL
+from tiersim.files import OLD, PARTIAL, checksum, files_of, sealed_files
 from tiersim.scenarios.sweeps import folder as sweeps
 from tiersim.simulator.result import RUN, load_result
 from tiersim.traces.bundle import MANIFEST, Bundle
-from tiersim.traces.parts import part_of
+from tiersim.traces.bundle_tables import read_queries, read_statements
+from tiersim.traces.parquet import part_of
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.references import ReferenceTable
-from tiersim.traces.statements import read_queries, read_statements
 from tiersim.traces.statistics import read_snapshots
 
 Progress = Callable[[int, int], None]

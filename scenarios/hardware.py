@@ -18,14 +18,14 @@ from tiersim.devices.flash import Flash
 from tiersim.devices.flash_cache import Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.gate import add_gate
 from tiersim.devices.hdd import Drive
-from tiersim.devices.host import Host, add_host, add_queue
 from tiersim.devices.instance import add_instance, limits_of
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, Pool, add_pool
+from tiersim.devices.station import Device
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.volume import Device, TieredVolume, Volume, add_devices
+from tiersim.devices.volume import Host, TieredVolume, Volume, add_devices, add_host, add_queue
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import InstanceModel, QueueModel, Scenario, with_units
 from tiersim.scenarios.volumes import HardwareModel, PoolModel, VolumeModel

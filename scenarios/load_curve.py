@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tiersim.devices.cloud_volume import OrderError
 from tiersim.devices.hdd import Drive
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.station import Device
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Device, add_device
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.random_numbers import LOAD_GAP, LOAD_OPERATION, LOAD_PLACE, fill_random_bits
@@ -90,7 +90,7 @@ def load_curve(device: Device, read_share: float = 1.0, progress: Callable[[int,
 def _built(device: Device) -> tuple[PlantBuilder, int]:
     builder = PlantBuilder(_SEED)
     try:
-        return builder, add_device(builder, device, "device")
+        return builder, device.add_to(builder, "device")
     except OrderError as error:
         raise ScenarioError(f"{error}: a load curve needs limits; make a device file of kind token-bucket") from None
 

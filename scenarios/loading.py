@@ -1,4 +1,4 @@
-"""Scenarios by name: of the library, of a file, or a single device."""
+"""Scenarios by name: of the library, of a file, or a single device; and what each runs of a bundle."""
 
 import tomllib
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.measured import RECORDED, Measured
-from tiersim.devices.volume import Device
+from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios import library
 from tiersim.scenarios.hardware import NamedScenario, WrongKey
@@ -18,6 +18,10 @@ from tiersim.toml_files import (
     read_text,
     validate,
 )
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle_tables import STATEMENTS
+from tiersim.traces.statistics import NAME as STATISTICS
+from tiersim.traces.statistics import PARTS
 
 
 def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:
@@ -77,3 +81,22 @@ def _set(values: dict[str, Any], setting: str) -> None:
         values[last] = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         values[last] = value.strip()
+
+
+def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
+    """Tell whether a scenario runs the statements of a bundle, and not its requests: it has an engine, or there are no
+    requests.
+    """
+    if scenario.model.engine is not None:
+        return True
+    return not bundle.rows and any((bundle.path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
+
+
+def refuse_keys_of_statements(scenario: NamedScenario) -> None:
+    """Raise ScenarioError for keys that make no difference to a replay of requests."""
+    for key in ("cache_state", "warmup", "since_checkpoint"):
+        if key in scenario.model.replay.model_fields_set:
+            raise ScenarioError(
+                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out,"
+                " or add [engine]"
+            )

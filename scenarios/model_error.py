@@ -7,6 +7,7 @@ Learned by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) 
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -23,11 +24,15 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     has errors of its own. ``basis`` says what the
     hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
     """
-    table = tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
     basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
     if verdict.get("reach") == BEYOND:
         basis = "extrapolated"
-    return {"basis": basis, "figures": table[basis]}
+    return {"basis": basis, "figures": _learned()[basis]}
+
+
+@cache
+def _learned() -> dict[str, Any]:
+    return tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
 
 
 def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float]:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.operating_system import available_bytes
+from tiersim.parallel import Newest
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import fits
-from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.recorded import Gathered, Merged, Recorded, load_recorded, merged_blocks
 from tiersim.scenarios.survey import Survey, latencies_of_files, survey
 from tiersim.scenarios.waiting import ENOUGH_MEASURED, Waiting, make_waiting

@@ -1,9 +1,8 @@
 """One trace on one scenario: recorded requests become commands at stations, a run becomes a result."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from threading import Event
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,15 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes
+from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios import without_effect
-from tiersim.scenarios.checkpoints import Checkpoint
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.memory import workers_that_fit
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.recorded import Merged
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import Checkpoint, Survey
 from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, measured_share
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
@@ -54,34 +54,20 @@ def replay_all(
     an interrupt, stops the others at their next step.
     """
     playback = Playback(found) if playback is None else playback
-    arrived = [0] * len(scenarios)
-    stop = Event()
     in_memory = any(not from_disk(found, scenario) for scenario in scenarios)
     if in_memory:
         most = max(scenario.model.replay.load for scenario in scenarios)
         free_bytes = available_bytes() + playback.held_bytes
         workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers, free_bytes)
 
-    def run(index: int) -> Result:
-        def note(count: int) -> None:
-            if stop.is_set():
-                raise CancelledError
-            arrived[index] = count
-            if progress is not None:
-                progress(sum(arrived), found.requests * len(scenarios))
+    def run(scenario: NamedScenario, note: Note) -> Result:
+        return replay(found, scenario, keep_requests=keep_requests, progress=note, playback=playback)
 
-        return replay(found, scenarios[index], keep_requests=keep_requests, progress=note, playback=playback)
+    def told(arrived: int) -> None:
+        if progress is not None:
+            progress(arrived, found.requests * len(scenarios))
 
-    with ThreadPoolExecutor(workers) as pool:
-        runs = [pool.submit(run, index) for index in range(len(scenarios))]
-        try:
-            for ended in as_completed(runs):
-                ended.result()
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [ended.result() for ended in runs]
+    return side_by_side([partial(run, scenario) for scenario in scenarios], told, workers=workers)
 
 
 def replay(
@@ -132,7 +118,8 @@ def replay(
         scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
         sessions=sessions, tables=tables,
     )  # fmt: skip
-    return result if requests is None else replace(result, requests=requests)
+    summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
+    return replace(result, summary=summary, requests=result.requests if requests is None else requests)
 
 
 def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from tiersim.errors import ScenarioError
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.scenarios.causes import Rules, facts, infer_streams
-from tiersim.scenarios.checkpoints import Checkpoint, moved
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.load_scaling import scale_load
 from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.sessions import deal_to_clients, find_owners
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import Checkpoint, Survey, moved
 from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.streams import SYNC_BEGINS, SYNC_ENDS, Streams
 from tiersim.simulator.summary import measured_latencies

@@ -14,18 +14,16 @@ from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.ftl import PageMapping, add_ftl
 from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.gate import add_gate
-from tiersim.devices.host import Host
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiers import Migration, add_tiers
-from tiersim.devices.volume import Volume, add_volume
+from tiersim.devices.volume import Host, Volume, add_volume
 from tiersim.kernel import calls
 from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
 from tiersim.scenarios.calibration.synthesis.apportion import scattered as scattered_misses
-from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
-from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS

@@ -1,4 +1,4 @@
-"""What latencies are counted under: the purpose of a read or write; flushes and discards by themselves."""
+"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; parts by name."""
 
 from __future__ import annotations
 
@@ -34,3 +34,30 @@ def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.
     category[(op == FLUSH) & (purpose == LOG_WRITE)] = LOG_FLUSH
     category[op == DISCARD] = _DISCARD
     return category
+
+
+#: What a resource of a station is called; one that is not here keeps its own name.
+_NAMES = {
+    "actuator": "disk arm",
+    "interface": "disk interface",
+    "dies": "flash dies",
+    "channels": "flash channels",
+    "controller": "flash controller",
+    "link": "flash link",
+    "host cpu": "driver CPU",
+    "allowance": "rate limit",
+    "read allowance": "read rate limit",
+    "write allowance": "write rate limit",
+    "credits": "burst credits",
+    "byte credits": "burst credits (bytes)",
+    "places": "queue slots",
+    "lines": "write-back cache",
+    "rows": "stripe lock",
+}
+#: Resources that a server has once: the name says it all.
+_ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
+
+
+def part_name(station: str, resource: str) -> str:
+    """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
+    return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"

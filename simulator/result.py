@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, reason
-from tiersim.files import whole_folder
-from tiersim.traces.parts import part_of
+from tiersim.files import checksums_of, sealed, whole_folder
+from tiersim.traces.parquet import part_of
 
 SCHEMA = "tiersim.result/1"
 RUN = "run.json"
@@ -24,10 +23,11 @@ _MORE = ("requests", "database")
 class Result:
     """One run of one trace on one scenario; ``docs/result.md`` lists every column and key.
 
-    ``summary`` is the JSON document; ``latency`` the histogram by class (low_ns, high_ns, count); ``timeline`` rates
-    and latencies by interval and class; ``stations`` utilisation and queue by interval, station and resource. Columns
-    that hold no interval's requests are null. ``requests`` (row, done_ns of every command) is there only when it was
-    asked for, ``database`` (dirty pages, log and checkpoints by interval) only where statements ran.
+    ``summary`` is the JSON document, of :class:`tiersim.simulator.summary_model.Summary`; ``latency`` the histogram by
+    class (low_ns, high_ns, count); ``timeline`` rates and latencies by interval and class; ``stations`` utilisation and
+    queue by interval, station and resource. Columns that hold no interval's requests are null. ``requests`` (row,
+    done_ns of every command) is there only when it was asked for, ``database`` (dirty pages, log and checkpoints by
+    interval) only where statements ran.
     """
 
     summary: dict[str, Any]

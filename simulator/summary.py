@@ -13,7 +13,7 @@ from tiersim.devices.station import own_figures
 from tiersim.devices.station_records import Plant
 from tiersim.devices.token_bucket import INSTANCE, balances
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
-from tiersim.simulator import credits, figures
+from tiersim.simulator import figures, verdict
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.figures import PERCENTILES, Figure
@@ -56,10 +56,10 @@ def summarise(
         "verdict": (
             {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
             | dict(described.get("verdict", {}))
-            | ({"credits": credits.state(balance)} if balance else {})
+            | ({"credits": verdict.credits_state(balance)} if balance else {})
         ),
         "load": {
-            "explanation": load.explanation + credits.explain(balance, stations, outcome.end_ns),
+            "explanation": load.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
             "station": load.station,
             "resource": load.resource,
             "since_ns": load.since_ns,
@@ -81,7 +81,7 @@ def summarise(
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
-        summary["credits"] = credits.described(balance, stations, outcome.end_ns)
+        summary["credits"] = verdict.describe_credits(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
         latency=latency_table(metrics, CATEGORIES) if tables else pa.table({}),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_device, names
-from tiersim.devices.volume import Device, describe
+from tiersim.devices.station import Device
 from tiersim.units import format_bytes, format_ns
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "devices.md"
@@ -22,7 +22,7 @@ def table() -> str:
 
 
 def _row(name: str, device: Device) -> str:
-    figures = describe(device)
+    figures = device.describe()
     unknown = sum(source.startswith(("assumed", "fitted")) for source in device.sources.values())
     cells = [
         f"`{name}`",

@@ -14,7 +14,6 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.copies import NOTHING
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import (
     AFTER,
     AGAIN,
@@ -38,6 +37,7 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log import Log, Replica
 from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import Metrics, new_metrics
 

@@ -21,20 +21,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.recordings import rows_of, write_recording
-from tiersim import checksums, files
+from tiersim import files
 from tiersim.cli import report
 from tiersim.scenarios.sweeps import folder as sweeps
 from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.simulator import result as results
 from tiersim.simulator.result import Result, save_result
 from tiersim.traces import bundle
-from tiersim.traces.readers import detect, import_trace
+from tiersim.traces.readers import import_trace, importing
 from tiersim.traces.recorders import growing
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.statistics import Snapshot
 
 #: Modules that write; a process is killed at any of their lines.
-WRITERS = {module.__file__ for module in (bundle, checksums, detect, files, growing, report, results, sweeps)}
+WRITERS = {module.__file__ for module in (bundle, files, growing, importing, report, results, sweeps)}
 AXES = parse_axes(("replay.load=1,2,3",))
 POINTS = 3
 _CONTEXT = multiprocessing.get_context("forkserver")

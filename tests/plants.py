@@ -15,14 +15,14 @@ from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.flash_cache import Caching, add_flash_cache
 from tiersim.devices.gate import add_gate, add_port
 from tiersim.devices.hdd import Hdd, add_drive
-from tiersim.devices.host import Host, add_drive_queues, add_host, add_queue
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
+from tiersim.devices.station import Device
 from tiersim.devices.station_records import NONE, RESOURCES
 from tiersim.devices.tiers import Migration, add_tiers
 from tiersim.devices.token_bucket import TokenBucket, add_bucket
-from tiersim.devices.volume import Device, Volume
+from tiersim.devices.volume import Host, Volume, add_drive_queues, add_host, add_queue
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.metrics import Metrics, new_metrics

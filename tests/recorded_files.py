@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import TraceError
+from tiersim.traces.readers.detect import detect_format
+from tiersim.traces.readers.importing import read_sources
 from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.sources import read_sources, source_of
 
 DATA = Path(__file__).parent / "data" / "logs"
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -33,7 +34,7 @@ def read_or_refused(folder: Path, text: bytes, key: str) -> Recorded | None:
 
 def read_files(*paths: Path, key: str | None = None) -> Recorded:
     """Read files as one recording."""
-    found = [(path, key or source_of(path) or "of no known kind") for path in paths]
+    found = [(path, key or detect_format(path)) for path in paths]
     return read_sources(found)
 
 

@@ -19,9 +19,8 @@ from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTabl
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import inner_pages
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.bundle_tables import Table, table_of, write_table
+from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, Table, table_of, write_table
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS, STATEMENT_KINDS
-from tiersim.traces.statements import QUERIES, STATEMENTS
 from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values
 from tiersim.units import NS_PER_S
 

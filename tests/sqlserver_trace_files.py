@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.sqlserver_files import COLUMNS, EPOCH, entry, trc_event, trc_header
-from tiersim.traces.statements import read_queries, read_statements
+from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.statistics import read_snapshots
 
 _DIGITS = 7  # of literals

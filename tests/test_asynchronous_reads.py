@@ -20,8 +20,8 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import LOOKUPS, OWN
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = [pytest.mark.kernels, pytest.mark.shared]

@@ -23,7 +23,8 @@ from tiersim.errors import TraceError
 from tiersim.kernel import jit_enabled
 from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.readers import import_trace
-from tiersim.traces.readers.blktrace import looks_like_blktrace, read_blktrace
+from tiersim.traces.readers.blktrace import read_blktrace
+from tiersim.traces.readers.detect import formats_like
 
 pytestmark = pytest.mark.kernels
 
@@ -196,10 +197,10 @@ def test_an_unreadable_sibling_is_left_out_with_a_warning(tmp_path: Path) -> Non
 
 
 def test_blktrace_is_told_by_its_magic() -> None:
-    assert looks_like_blktrace(b"\x07tae" + bytes(44))
-    assert looks_like_blktrace(b"eat\x08")
-    assert not looks_like_blktrace(b"\x09tae")
-    assert not looks_like_blktrace(b"")
+    assert list(formats_like(b"\x07tae" + bytes(44))) == ["blktrace"]
+    assert list(formats_like(b"eat\x08")) == ["blktrace"]
+    assert not list(formats_like(b"\x09tae"))
+    assert not list(formats_like(b""))
 
 
 def test_an_imported_recording_is_the_same_through_every_door(tmp_path: Path) -> None:

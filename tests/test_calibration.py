@@ -11,6 +11,7 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result
+from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle
 
 
@@ -37,6 +38,7 @@ def test_a_common_error_of_the_models_cancels(tmp_path: Path) -> None:
     path = recording_on(tmp_path, "intel-p3700-800", 1.1)
     baseline, other = run(path, "intel-p3700-800"), run(path, "aws-gp3")
     (stamped,) = calibrate([other], baseline)
+    Summary.model_validate(stamped.summary)
     assert stamped.summary["verdict"]["calibration"] == "calibrated"
     figure = stamped.summary["relative_latency_ns"]["unknown"]["mean"]
     assert figure["value"] == pytest.approx(1.1 * mean_of(other.summary), rel=0.02)

@@ -11,7 +11,7 @@ from tiersim.devices import catalogue
 from tiersim.devices.catalogue import kinds, load_device, names, schema
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Hdd
-from tiersim.devices.plausible import flash_reasons, hdd_reasons, interface_bytes_per_s
+from tiersim.devices.sourced import flash_reasons, hdd_reasons, interface_bytes_per_s
 from tiersim.errors import ScenarioError
 from tiersim.units import NS_PER_S
 

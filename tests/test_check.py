@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.recordings import rows_of, write_recording
-from tiersim.checksums import files_of, sealed, sealed_files
 from tiersim.cli.main import app
-from tiersim.files import whole_folder
+from tiersim.files import files_of, sealed, sealed_files, whole_folder
 from tiersim.scenarios.check import check
 from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.scenarios.sweeps.folder import open_folder

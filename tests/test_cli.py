@@ -27,6 +27,7 @@ from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.warmup import compile_if_cold
 from tiersim.scenarios.model_error import model_error_of
+from tiersim.simulator.summary_model import Summary
 
 DATA = Path(__file__).parent / "data"
 CAPTURE = DATA / "vda.blktrace.0"
@@ -256,7 +257,8 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     assert said.out.count("Not calibrated") == said.out.count("Expected model error") == 1
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
-    assert document["schema"] == "tiersim.result/1"
+    for summary in document["scenarios"]:
+        Summary.model_validate(summary)
     assert [run["name"] for run in document["scenarios"]] == header[2:]
     for run in document["scenarios"]:
         kept_run = json.loads((shell.folder / "out/of/bundle" / f"{run['name']}.result" / "summary.json").read_bytes())
@@ -358,6 +360,7 @@ def test_a_load_that_cannot_be_drawn(shell: Shell) -> None:
 def test_the_schema_of_a_kind(shell: Shell) -> None:
     assert "streams" in shell("devices", "schema", "workload").document()["properties"]
     assert shell("devices", "schema", "flash").document()["properties"]["kind"]["const"] == "flash"
+    assert "model_error" in shell("devices", "schema", "result").document()["required"]
     assert "'flsh' is not one of hdd, measured-hdd, flash" in shell.fails("devices", "schema", "flsh")
 
 
@@ -927,7 +930,7 @@ def test_counters_are_imported_and_described_without_compiling_anything(
         raise AssertionError("kernels are for requests")
 
     monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", refuse)
-    monkeypatch.setattr("tiersim.cli.traces.compile_if_cold", refuse)
+    monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", refuse)
     said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
     said = shell("describe", "pg.trace", "-o", "pg.html")

@@ -5,7 +5,7 @@ import pytest
 from tiersim.devices.catalogue import load_processor, processors
 from tiersim.devices.processor import core_speed
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.costs import (
+from tiersim.simulator.database.processors import (
     MEASURED_ON,
     POSTGRESQL,
     SQL_SERVER,

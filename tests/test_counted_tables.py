@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle_tables import TableWriter, table_of
+from tiersim.traces.bundle_tables import STATEMENTS, TableWriter, read_queries, read_statements, table_of
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS
-from tiersim.traces.statements import STATEMENTS, read_queries, read_statements
 from tiersim.traces.statistics import NAME, Snapshot, StatisticsWriter, read_snapshots, storable
 
 LOG = ("log", "log")

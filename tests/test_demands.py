@@ -16,7 +16,6 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     LOCK,
@@ -31,6 +30,7 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels

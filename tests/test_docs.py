@@ -31,11 +31,10 @@ from tiersim.scenarios.sizing.prices import (
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
-from tiersim.simulator.database.costs import TABLES, Costs
+from tiersim.simulator.database.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
-from tiersim.traces.readers.detect import FORMATS
-from tiersim.traces.readers.sources import SOURCES
+from tiersim.traces.readers.detect import FORMATS, SOURCES
 
 ROOT = Path(__file__).parents[1]
 

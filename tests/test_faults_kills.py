@@ -9,7 +9,7 @@ import pytest
 
 from tests import faulty
 from tests.faulty import Work, killed_at, lines_of
-from tiersim.checksums import files_of
+from tiersim.files import files_of
 from tiersim.scenarios.check import check
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.statistics import read_snapshots

@@ -13,8 +13,8 @@ from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS, OWN
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 
 #: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for

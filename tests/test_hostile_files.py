@@ -25,12 +25,12 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.simulator.result import load_result
 from tiersim.traces import bundle_tables
 from tiersim.traces.bundle import Bundle, write_bundle
+from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, read_queries, read_statements
 from tiersim.traces.description import describe
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.references import ReferenceTable
-from tiersim.traces.statements import QUERIES, STATEMENTS, read_queries, read_statements
 from tiersim.traces.statistics import NAME as STATISTICS
 from tiersim.traces.statistics import PARTS, read_snapshots
 

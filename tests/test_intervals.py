@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests import accuracy_document
-from tiersim.cli import model_error as said
+from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
 from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.validation import interval_report, report

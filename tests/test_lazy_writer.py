@@ -11,7 +11,6 @@ from tiersim.errors import ScenarioError
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     FOR_EVICTION,
@@ -26,6 +25,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 

@@ -5,7 +5,6 @@ import pytest
 
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.volume import describe
 from tiersim.errors import ScenarioError
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios import load_curve as module
@@ -28,7 +27,7 @@ def test_a_column_of_bits_is_that_of_the_counters() -> None:
 def test_flash_begins_at_a_read_alone_and_rises(name: str) -> None:
     device = load_device(name)
     curve = load_curve(device)
-    figures = describe(device)
+    figures = device.describe()
     assert [point.load for point in curve.points] == list(LOADS)
     assert curve.points[0].reads.p50_ns == pytest.approx(figures["random_read_ns"], rel=0.03)
     assert 0.6 < curve.saturated_per_s / figures["random_reads_per_s"] < 1.05
@@ -41,7 +40,7 @@ def test_a_disk_serves_more_than_one_after_the_other() -> None:
     """Its queue is sorted by what is nearest, so it sustains more than single commands would give."""
     device = load_device("seagate-cheetah-15k7-300")
     curve = load_curve(device)
-    figures = describe(device)
+    figures = device.describe()
     assert curve.points[0].reads.mean_ns == pytest.approx(figures["random_read_ns"], rel=0.1)
     assert 1.5 < curve.saturated_per_s / figures["random_reads_per_s"] < 4
 

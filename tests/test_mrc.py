@@ -16,12 +16,11 @@ from tiersim.errors import ScenarioError, TiersimError, TraceError
 from tiersim.scenarios.miss_ratios import Asked, miss_ratios, parse_sizes
 from tiersim.scenarios.miss_ratios.references import PageStream
 from tiersim.traces.bundle import Bundle, write_bundle
-from tiersim.traces.bundle_tables import table_of, write_table
+from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, table_of, write_table
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import References
 from tiersim.traces.samples import reads
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
-from tiersim.traces.statements import QUERIES, STATEMENTS
 
 GIB, MIB, PAGE = 1 << 30, 1 << 20, 8192
 #: Pages that are asked for, of which relation, by which statement, and whether to write.
@@ -352,7 +351,7 @@ def test_counters_have_no_pages_to_sample_or_to_simulate(counted: Path) -> None:
 
 @pytest.fixture
 def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("tiersim.cli.traces.compile_if_cold", lambda: None)
+    monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", lambda: None)
     return with_queries(references(tmp_path)).path
 
 
@@ -400,7 +399,7 @@ def test_a_failure_leaves_no_file(trace: Path, tmp_path: Path) -> None:
 
 
 def test_samples_show_their_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiersim.cli.traces.compile_if_cold", lambda: None)
+    monkeypatch.setattr("tiersim.cli.import_trace.compile_if_cold", lambda: None)
     (tmp_path / "recorded.lirs").write_text("\n".join(map(str, np.random.default_rng(1).zipf(1.3, 4000) % 3000)) + "\n")
     said = run(tmp_path / "recorded.lirs", "--sample", "0.1")
     assert said.exit_code == 0

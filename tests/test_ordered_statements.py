@@ -8,13 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recorded_files import statements
-from tiersim.traces.bundle_tables import table_of
-from tiersim.traces.readers import ordered_statements
-from tiersim.traces.readers.ordered_statements import OrderedStatements
-from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.recorded_tables import write_recorded
+from tiersim.traces.bundle_tables import read_statements, table_of
+from tiersim.traces.readers import recorded as readers_recorded
+from tiersim.traces.readers.recorded import OrderedStatements, Recorded, write_recorded
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.statements import read_statements
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 9), st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "rpc", "language"])),
@@ -31,7 +28,7 @@ def test_order_and_ties(
     stored: bool,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered_statements, "ROWS_PER_RUN", 7)
+        patch.setattr(readers_recorded, "ROWS_PER_RUN", 7)
         recorded = Recorded(scratch=tmp_path_factory.mktemp("scratch") if stored else None)
         known = [
             {"time_ns": time, "rows": number, "session": session, "kind": kind}
@@ -48,7 +45,7 @@ def test_order_and_ties(
 
 
 def test_a_bundle_of_many_runs_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered_statements, "ROWS_PER_RUN", 100)
+    monkeypatch.setattr(readers_recorded, "ROWS_PER_RUN", 100)
     (tmp_path / "scratch").mkdir()
     recorded = Recorded(scratch=tmp_path / "scratch")
     count = 1_234
@@ -67,7 +64,7 @@ def test_a_bundle_of_many_runs_is_in_order(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_is_closed_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered_statements, "ROWS_PER_RUN", 2)
+    monkeypatch.setattr(readers_recorded, "ROWS_PER_RUN", 2)
     ordered = OrderedStatements(tmp_path)
     ordered.add(table_of(STATEMENT_COLUMNS, [{"time_ns": time} for time in range(5)]))
     assert len(list(tmp_path.rglob("*"))) == 3

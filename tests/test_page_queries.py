@@ -15,9 +15,7 @@ from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
 from tests.page_statements import HOSTILE_TEXTS, MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import embedded_json, page_payload
-from tiersim.cli.page.pools import tier_name
-from tiersim.cli.page.queries import LABEL, MOST_TEXT
+from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
 

@@ -17,8 +17,7 @@ from tests.page_browser import Open, browser, drawn, numbers, open_page, reload,
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import page_payload
-from tiersim.cli.page.ratios import ratio
+from tiersim.cli.page.payload import page_payload, ratio
 from tiersim.simulator.result import Result
 
 

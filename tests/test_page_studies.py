@@ -30,7 +30,7 @@ from tests.page_studies import (
     write_sweep,
 )
 from tiersim.cli.page import build_page
-from tiersim.cli.page.queries import MOST_TEXT
+from tiersim.cli.page.payload import MOST_TEXT
 from tiersim.cli.page.study_models import Row
 from tiersim.cli.page.study_points import point_of
 from tiersim.cli.report_inputs import Inputs, open_inputs

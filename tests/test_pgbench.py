@@ -14,9 +14,8 @@ from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.readers import import_trace
-from tiersim.traces.readers.sources import source_of
-from tiersim.traces.statements import read_statements
+from tiersim.traces.bundle_tables import read_statements
+from tiersim.traces.readers import detect_format, import_trace
 
 US = 1_000
 S = 1_000_000_000
@@ -259,8 +258,8 @@ def _lines(logs: list[Path]) -> Iterator[list[str]]:
 def test_a_recorded_log_agrees_with_a_naive_reader_and_with_what_pgbench_printed(tmp_path: Path, run: str) -> None:
     logs = sorted((SHARED / run).glob("*txn*"))
     printed = SHARED / run / "pgbench.out"
-    assert {source_of(log) for log in logs} == {"pgbench-log"}
-    assert source_of(printed) == "pgbench-output"
+    assert {detect_format(log) for log in logs} == {"pgbench-log"}
+    assert detect_format(printed) == "pgbench-output"
     import_trace([*logs, printed], tmp_path / "a.trace")
     table = read_statements(tmp_path / "a.trace")
     lines = list(_lines(logs))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiersim.devices.plausible import flash_reasons, hdd_reasons, interface_bytes_per_s
+from tiersim.devices.sourced import flash_reasons, hdd_reasons, interface_bytes_per_s
 
 US, MS, MB = 1_000, 1_000_000, 1_000_000
 DRIVE = {

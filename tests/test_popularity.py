@@ -26,10 +26,10 @@ from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
 from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
-from tiersim.scenarios.calibration.popularity.least_squares import least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
+from tiersim.scenarios.calibration.popularity.search import least_squares
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.pages import page_at
 from tiersim.simulator.moved_rows import first_updated, moved_rows

@@ -14,10 +14,9 @@ from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.readers import import_trace
+from tiersim.traces.bundle_tables import read_queries, read_statements
+from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.postgres_plans import plan_of
-from tiersim.traces.readers.sources import source_of
-from tiersim.traces.statements import read_queries, read_statements
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -383,7 +382,7 @@ def test_the_recorded_logs(tmp_path: Path) -> None:
     checkpoints, plans = (
         SHARED / "postgres" / name for name in ("log_checkpoints.txt", "log_auto_explain_json_excerpt.txt")
     )
-    assert source_of(checkpoints) == source_of(plans) == "postgresql-log"
+    assert detect_format(checkpoints) == detect_format(plans) == "postgresql-log"
     recorded = read_files(checkpoints, plans)
     text = checkpoints.read_text()
     assert len(recorded.snapshots()) == text.count("checkpoint complete") == 21

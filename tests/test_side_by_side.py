@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tiersim.scenarios.side_by_side import Note, side_by_side
+from tiersim.parallel import Note, side_by_side
 
 
 def test_results_come_in_the_order_of_the_runs_and_progress_is_the_sum() -> None:

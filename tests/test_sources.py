@@ -8,9 +8,10 @@ import pytest
 from tests.recorded_files import DATA
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
-from tiersim.traces.readers.detect import FORMATS, sorted_out
+from tiersim.traces.readers.detect import SOURCES, UnknownFormatError, formats_like, sort_files
+from tiersim.traces.readers.postgres.views import VIEWS as POSTGRES_VIEWS
 from tiersim.traces.readers.recorded import decoded
-from tiersim.traces.readers.sources import SOURCES, source_of
+from tiersim.traces.readers.sqlserver.views import VIEWS as SQLSERVER_VIEWS
 
 SAMPLES = {
     "postgresql.log": "postgresql-log",
@@ -42,19 +43,46 @@ def test_a_file_is_of_one_kind_however_one_asks(tmp_path: Path, name: str) -> No
     data = (DATA / name).read_bytes()
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(data))
-    assert [key for key, source in SOURCES.items() if source.looks_like(decoded(data))] == [SAMPLES[name]]
-    assert not [key for key, kind in FORMATS.items() if kind.looks_like(data)]
+    assert list(formats_like(data)) == [SAMPLES[name]]
     for path in (DATA / name, packed):
-        assert detect_format(path) == source_of(path) == SAMPLES[name]
-        assert sorted_out([path]).others == [(path, SAMPLES[name])]
-        assert not sorted_out([path]).requests
+        assert detect_format(path) == SAMPLES[name]
+        assert sort_files([path]).others == [(path, SAMPLES[name])]
+        assert not sort_files([path]).requests
 
 
 @pytest.mark.parametrize(
     "name", ["docs/formats.md", "docs/logs.md", "README.md", "pyproject.toml", "tests/recorded_files.py"]
 )
 def test_texts_about_such_files_are_none_of_them(name: str) -> None:
-    assert source_of(Path(__file__).parents[1] / name) is None
+    with pytest.raises(UnknownFormatError):
+        detect_format(Path(__file__).parents[1] / name)
+
+
+HEADINGS = [
+    (key, ",".join(told.split()))
+    for key, views in (("postgresql", POSTGRES_VIEWS), ("sqlserver", SQLSERVER_VIEWS))
+    for view in views
+    for told in view.told_by
+]
+
+
+@pytest.mark.parametrize(("key", "heading"), HEADINGS)
+def test_every_view_is_told_by_its_columns_alone(key: str, heading: str) -> None:
+    text = f"{heading}\n{','.join('1' for _ in heading.split(','))}\n"
+    looks_like = SOURCES[key].looks_like
+    assert looks_like is not None
+    assert looks_like(text) == (key in formats_like(text.encode()))
+
+
+def test_the_mark_of_a_kind_is_in_every_file_that_its_reader_takes() -> None:
+    taken = set()
+    for path in DATA.parent.rglob("*"):
+        if path.is_file():
+            start = path.read_bytes()[: 1 << 16]
+            own = {key for key, kind in SOURCES.items() if kind.looks_like and kind.looks_like(decoded(start))}
+            assert own <= set(formats_like(start)), path
+            taken |= own
+    assert taken >= set(SAMPLES.values())
 
 
 def test_all_samples_are_one_recording(tmp_path: Path) -> None:

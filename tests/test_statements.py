@@ -18,9 +18,8 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.loading import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.assembly import Assembled, assemble
-from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import (
     load_of,
@@ -31,11 +30,12 @@ from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
+from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.parquet import open_parquet
@@ -447,6 +447,7 @@ def test_a_replay_reads_the_counters_once(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace")
     found = replay_statements(path, scenario(tmp_path)).summary
+    Summary.model_validate(found)
     assert found["level"] == "statements"
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
 

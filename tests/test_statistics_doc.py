@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.statistics_tables import DOCUMENT, TABLES, marks
+from tiersim.traces.readers.detect import SOURCES
 from tiersim.traces.readers.postgres.text_tables import tables_of
 from tiersim.traces.readers.postgres.views import view_of
-from tiersim.traces.readers.sources import SOURCES
 
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum, scattered
-from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
-from tiersim.scenarios.calibration.synthesis.bounded_kernels import place_between_bounds
-from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample, place_between_bounds
+from tiersim.scenarios.calibration.synthesis.selection import Role, is_of_the_recording, kind_of, role_of
 from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Work
-from tiersim.scenarios.calibration.synthesis.texts import Role, is_of_the_recording, kind_of, role_of
 
 WEIGHTS = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(np.array)
 

@@ -19,9 +19,7 @@ from tests.imported_rows import Row, import_files, import_text, in_order, said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
-from tiersim.traces.readers.detect import FORMATS
-from tiersim.traces.readers.recorded import decoded
-from tiersim.traces.readers.sources import SOURCES
+from tiersim.traces.readers.detect import FORMATS, SOURCES, formats_like
 from tiersim.traces.schema import FLAG_READAHEAD, FLAG_SYNC
 
 MS = 1_000_000
@@ -453,14 +451,12 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("case", TEXTS)
 def test_no_format_takes_the_files_of_another(tmp_path: Path, case: str) -> None:
     data = TEXTS[case][0].encode()
-    assert [key for key, kind in FORMATS.items() if kind.looks_like(data)] == [case.split()[0]]
-    assert not [key for key, source in SOURCES.items() if source.looks_like(decoded(data))]
+    assert list(formats_like(data)) == [case.split()[0]]
 
 
 @given(st.binary(max_size=200))
 def test_nothing_is_of_two_formats(data: bytes) -> None:
-    others = sum(source.looks_like(decoded(data)) for source in SOURCES.values())
-    assert sum(kind.looks_like(data) for kind in FORMATS.values()) + others <= 1
+    assert len(list(formats_like(data))) <= 1
 
 
 @settings(max_examples=150, deadline=None)

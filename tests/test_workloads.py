@@ -13,15 +13,16 @@ from tests.made_up_devices import token_bucket
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
+from tiersim.scenarios.library import find_workload, is_workload
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
-from tiersim.scenarios.workloads.files import find_workload, is_workload
 from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
+from tiersim.simulator.summary_model import Summary
 
 MS = 1_000_000
 HEAD = """
@@ -72,7 +73,9 @@ def run(
     (folder / "other.toml").write_text(token_bucket(latency=f"{other_ms} ms", capacity=capacity))
     (folder / "two.toml").write_text(SCENARIO.format(placement=placement))
     (folder / "load.toml").write_text(HEAD.format(pool=pool, cache=cache, engine=engine, more=more) + text)
-    return run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings)).summary
+    result = run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "two.toml"), settings))
+    Summary.model_validate(result.summary)
+    return result.summary
 
 
 def took_ms(summary: Mapping[str, Any], statement: str) -> float:

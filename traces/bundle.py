@@ -14,12 +14,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.checksums import checksums_of, sealed
 from tiersim.errors import TraceError, did_you_mean
-from tiersim.files import whole_file, whole_folder
+from tiersim.files import checksums_of, sealed, whole_file, whole_folder
 from tiersim.kernel import table_set
-from tiersim.traces.parquet import DAMAGE, batches, open_parquet
-from tiersim.traces.parts import part_of
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 

@@ -1,6 +1,6 @@
 """Tables of a bundle that are read whole: columns checked, nulls as NOT_KNOWN, texts as codes into their words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, MOST_ROWS, open_parquet
-from tiersim.traces.schema import NOT_KNOWN, Column
+from tiersim.traces.parquet import DAMAGE, MOST_ROWS, open_parquet, part_of
+from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS, Column
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {"int64": pa.int64(), "text": _TEXT}
@@ -153,3 +153,22 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
                 " loss"
             ) from None
     return Table(arrays, words)
+
+
+STATEMENTS = "statements.parquet"
+QUERIES = "queries.parquet"
+
+
+def read_statements(folder: Path, names: Collection[str] | None = None) -> Table:
+    """Return the statements of the bundle in *folder*, in order of their starts; none if it has no such table.
+
+    *names* are those of the columns that are wanted, all if it is None. Raises TraceError, see
+    :func:`tiersim.traces.bundle_tables.read_table`.
+    """
+    columns = [column for column in STATEMENT_COLUMNS if names is None or column.name in names]
+    return read_table(part_of(folder, STATEMENTS), columns)
+
+
+def read_queries(folder: Path) -> Table:
+    """Return the queries of the bundle in *folder*; none if it has no such table. Raises TraceError."""
+    return read_table(part_of(folder, QUERIES), QUERY_COLUMNS)

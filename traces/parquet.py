@@ -1,4 +1,4 @@
-"""Opens Parquet files that may be damaged, or made by anybody."""
+"""Opens the files of a bundle, which may be damaged, or made by anybody: they lie in it, are files, and are Parquet."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -51,3 +51,17 @@ def batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
     for batch in file.iter_batches(rows, use_threads=False):
         batch.validate(full=True)
         yield batch
+
+
+def part_of(folder: Path, name: str) -> Path:
+    """Return the path of the part *name*, a file or a folder, of the bundle in *folder*, whether it is there or not.
+
+    Raises TraceError when it is a link to somewhere else, so that nothing of this computer can be taken for part of a
+    recording, or a pipe or device, which never end.
+    """
+    path = folder / name
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise TraceError(f"{path}: is a link that leads out of its bundle; put the file itself there")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TraceError(f"{path}: is no file; write or import it again")
+    return path

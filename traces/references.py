@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, batches, open_parquet
-from tiersim.traces.parts import part_of
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
 from tiersim.traces.schema import NOT_KNOWN, REFERENCE_COLUMNS, REFERENCE_KINDS
 
 NAME = "references.parquet"

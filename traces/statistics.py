@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, batches, open_parquet
-from tiersim.traces.parts import part_of
+from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
 from tiersim.traces.schema import STATISTICS_COLUMNS
 
 NAME = "statistics.parquet"

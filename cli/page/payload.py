@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.model_error import sentence as error_sentence
-from tiersim.cli.page.checkpoints import checkpoint_payload
-from tiersim.cli.page.numbers import finite
-from tiersim.cli.page.pools import pool_bytes, tier_name, tiers
-from tiersim.cli.page.queries import commits, parts, query_payload, transaction_us, without_queries
-from tiersim.cli.page.ratios import all_ratios
-from tiersim.cli.page.series import curves, intervals_to_merge, over_time, stations
-from tiersim.simulator.categories import REQUEST_CATEGORIES
-from tiersim.simulator.part_names import part_name
+from tiersim.cli.page.assets import finite, rounded, whole
+from tiersim.cli.page.series import counted_ns, curves, intervals_to_merge, over_time, stations
+from tiersim.cli.verdicts import sentence as error_sentence
+from tiersim.simulator.categories import REQUEST_CATEGORIES, part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
-    from tiersim.simulator.result import Result
-from typing import TYPE_CHECKING
+    import pyarrow as pa
 
-from tiersim.cli.page.numbers import rounded, whole
-from tiersim.cli.page.series import counted_ns
-
-if TYPE_CHECKING:
     from tiersim.simulator.result import Result
 
 SCHEMA = "tiersim.page/1"
@@ -223,3 +215,318 @@ def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
         "dirty_pages": whole(np.maximum.reduceat(dirty, groups)),
         "log_bytes_per_s": whole(np.rint(np.add.reduceat(log_bytes, groups) / widths_s)),
     }
+
+
+def pool_bytes(result: Result) -> int | None:
+    """Size of the simulated buffer pool; None where there was none."""
+    found: int | None = (result.summary.get("engine") or {}).get("buffer_pool_bytes")
+    return found
+
+
+def tiers(results: Sequence[Result]) -> list[list[int]]:
+    """Indices of the results of each tier, by size of the pool; tiers in the order of their first results."""
+    found: dict[tuple[str, int], dict[int | None, int]] = {}
+    for index, result in enumerate(results):
+        size, twin = pool_bytes(result), 0
+        key = f"{index}" if size is None else _apart_from_the_pool(result)
+        while size in found.get((key, twin), {}):  # the same run given twice
+            twin += 1
+        found.setdefault((key, twin), {})[size] = index
+    return [[index for _, index in sorted(members.items(), key=lambda one: one[0] or 0)] for members in found.values()]
+
+
+def tier_name(names: Sequence[str]) -> str:
+    """What the names of a tier's results have in common: of ``flash-1GiB`` and ``flash-16GiB``, ``flash``."""
+    if len(set(names)) == 1:
+        return names[0]
+    same = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in same)
+    return common.rstrip("0123456789").rstrip(" -_,.:(@") or names[0]
+
+
+def _apart_from_the_pool(result: Result) -> str:
+    """Trace and scenario without what the pool's size changes."""
+    try:
+        scenario: dict[str, Any] = tomllib.loads(result.scenario_toml)
+    except tomllib.TOMLDecodeError:
+        scenario = {"file": result.scenario_toml}
+    scenario.pop("description", None)
+    engine = scenario.pop("engine", {})
+    engine.pop("buffer_pool", None)
+    return json.dumps([result.summary["trace"]["hash"], scenario, engine], sort_keys=True, default=str)
+
+
+STATISTICS = ("mean", "p50", "p95", "p99", "p999")
+
+
+def ratio(a: Any, b: Any) -> dict[str, float | None] | None:
+    """b ÷ a of two figures (or plain numbers, which are exact): ``value``, ``low``, ``high``; None when nothing is
+    known.
+
+    ``low`` and ``high`` come from the ends of both intervals. ``value`` is None unless both figures are resolved.
+    """
+    (a_value, a_low, a_high), (b_value, b_low, b_high) = _parts(a), _parts(b)
+    low = b_low / a_high if b_low is not None and a_high else None
+    high = b_high / a_low if b_high is not None and a_low else None
+    value = b_value / a_value if b_value is not None and a_value else None
+    if value is None and low is None and high is None:
+        return None
+    return {
+        key: None if one is None else float(f"{one:.4g}")
+        for key, one in zip(("value", "low", "high"), (value, low, high), strict=True)
+    }
+
+
+def ratios(a_latency_ns: dict[str, Any], b_latency_ns: dict[str, Any]) -> dict[str, Any]:
+    """b ÷ a for every purpose and statistic that both have: ``{purpose: {statistic: ratio}}``."""
+    return {
+        purpose: {
+            key: found
+            for key in STATISTICS
+            if (found := ratio(a_latency_ns[purpose].get(key), b_latency_ns[purpose].get(key))) is not None
+        }
+        for purpose in sorted(a_latency_ns.keys() & b_latency_ns.keys())
+    }
+
+
+def throughput_ratios(a_per_s: dict[str, float], b_per_s: dict[str, float]) -> dict[str, Any]:
+    """b ÷ a of what was completed, for every purpose that both have."""
+    return {purpose: ratio(a_per_s[purpose], b_per_s[purpose]) for purpose in sorted(a_per_s.keys() & b_per_s.keys())}
+
+
+def all_ratios(scenarios: Sequence[dict[str, Any]], recorded_ns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Every pair that replayed the same trace: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded.
+
+    Each has ``latency`` and ``throughput``; what arrived counts as the throughput of the recorded hardware.
+    """
+    pairs = {
+        f"{i}:{j}": {
+            "latency": ratios(a["latency_ns"], b["latency_ns"]),
+            "throughput": throughput_ratios(a["completed_per_s"], b["completed_per_s"]),
+        }
+        for (i, a), (j, b) in itertools.combinations(enumerate(scenarios), 2)
+        if a["trace"] == b["trace"]
+    }
+    return pairs | {
+        f"r:{i}": {
+            "latency": ratios(recorded_ns[one["trace"]], one["latency_ns"]),
+            "throughput": throughput_ratios(one["arrived_per_s"], one["completed_per_s"]),
+        }
+        for i, one in enumerate(scenarios)
+    }
+
+
+def _parts(figure: Any) -> tuple[float | None, float | None, float | None]:
+    if figure is None:
+        return None, None, None
+    if isinstance(figure, dict):
+        return figure["value"] if figure.get("resolved") else None, figure.get("low"), figure.get("high")
+    return figure, figure, figure
+
+
+#: So many checkpoints of a result are listed; all of them are shaded.
+MOST_ROWS = 200
+
+
+def checkpoint_payload(summary: dict[str, Any], timeline: pa.Table) -> dict[str, Any] | None:
+    """When checkpoints ran, on what basis that is said, and mean latencies inside and outside; None without any.
+
+    An interval of the timeline counts as inside when its middle lies in a checkpoint. A saturated run has no mean that
+    means anything. Of simulated checkpoints there is more: their phases, a row for each, and what the result itself
+    says of inside and outside.
+    """
+    import numpy as np
+
+    found = summary.get("checkpoints") or summary["trace"].get("checkpoints") or []
+    saturated = summary["verdict"]["load"] == "saturated"
+    from_ns, until_ns = counted_ns(summary)
+    spans_ns = [(one["start_ns"], one["end_ns"] or until_ns) for one in found if one.get("end_ns") or "trigger" in one]
+    spans_ns = [(start, end) for start, end in spans_ns if start < end]
+    if not spans_ns:
+        return None
+    payload: dict[str, Any] = {
+        "spans_s": [[start / 1e9, end / 1e9] for start, end in spans_ns],
+        "basis": sorted({one["basis"] for one in found if one.get("basis")}),
+        "mean_us": {},
+        **(_simulated(summary, until_ns, saturated=saturated) if "trigger" in found[0] else {}),
+    }
+    if not timeline.num_rows or saturated:
+        return payload
+    middle = (timeline["start_ns"].to_numpy() + timeline["end_ns"].to_numpy()) / 2
+    inside = np.zeros(len(middle), bool)
+    for start, end in spans_ns:
+        inside |= (middle >= start) & (middle < end)
+    in_recording = (timeline["start_ns"].to_numpy() >= from_ns) & (timeline["start_ns"].to_numpy() < until_ns)
+    arrivals = timeline["arrivals"].to_numpy()
+    mean_us = np.nan_to_num(timeline["mean_ns"].to_numpy(zero_copy_only=False)) / 1e3
+    classes = np.asarray(timeline["class"].to_pylist(), dtype=object)
+
+    def weighted(chosen: np.ndarray) -> float | None:
+        requests = int(arrivals[chosen].sum())
+        return float((mean_us[chosen] * arrivals[chosen]).sum() / requests) if requests else None
+
+    for name in sorted(set(classes)):
+        own = (classes == name) & in_recording
+        payload["mean_us"][name] = {"inside": weighted(own & inside), "outside": weighted(own & ~inside)}
+    found_out: dict[str, Any] = finite(payload)
+    return found_out
+
+
+def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> dict[str, Any]:
+    """What a result of statements says of its checkpoints; without latencies and dips where it is saturated."""
+    hidden: dict[str, Any] = {"latency_ns": {}, "dip_pct": None} if saturated else {}
+    rows = [{**one, **hidden} for one in summary["checkpoints"]]
+    return {
+        "syncing_s": [
+            [(one["start_ns"] + one["write_ns"]) / 1e9, (one["end_ns"] or until_ns) / 1e9]
+            for one in rows
+            if one["write_ns"] is not None
+        ],
+        "rows": [{key: value for key, value in one.items() if key != "basis"} for one in rows[:MOST_ROWS]],
+        "left_out": max(len(rows) - MOST_ROWS, 0),
+        "impact": summary.get("checkpoint_impact"),
+    }
+
+
+#: Class of a query in the tables of a result, before its id.
+_CLASS = "query "
+#: Characters (code points) of a query's text that a page holds, and of its label.
+MOST_TEXT, LABEL = 10_000, 160
+#: Name of a transaction's time that none of its queries took.
+ELSEWHERE = "outside the queries"
+
+
+def parts() -> list[str]:
+    """What the time of statements goes into, in order; last what is outside of the queries of a transaction."""
+    from tiersim.simulator.database.database_state import SPENT
+
+    return [*SPENT, ELSEWHERE]
+
+
+def without_queries(table: Any) -> Any:
+    """Leave out the rows of queries, which a page does not draw by percentile or over time."""
+    import pyarrow.compute as pc
+
+    if "class" not in table.column_names:
+        return table
+    return table.filter(pc.invert(pc.starts_with(table["class"], _CLASS)))
+
+
+def query_payload(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Queries of all results, those that take most time first; and by result what is known of each, by place in that
+    list.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    time_ns: dict[tuple[str, str], float] = {}
+    for result in results:
+        trace = result.summary["trace"]["hash"]
+        for name, one in _queries(result).items():
+            more = {key: one.get(key) for key in ("executions", "cpu")}
+            found.setdefault((trace, name), {**described(name, one.get("text")), **more})
+            time_ns[trace, name] = time_ns.get((trace, name), 0.0) + _time_ns(one)
+    order = sorted(found, key=lambda key: (-time_ns[key], key))
+    place = {key: index for index, key in enumerate(order)}
+    return [found[key] for key in order], [_of_result(result, place) for result in results]
+
+
+def transaction_us(result: Result) -> list[float] | None:
+    """Time of a transaction by part, in microseconds; None where it has no steady mean."""
+    figures = result.summary["latency_ns"].get("transaction")
+    if not _queries(result) or _saturated(result) or not figures or not figures["count"]:
+        return None
+    counted = [*_queries(result).values(), *_commits(result)]
+    each = [
+        sum((one["breakdown_ns"].get(part) or 0.0) * one["count"] for one in counted) / figures["count"]
+        for part in parts()[:-1]
+    ]
+    mean = figures["mean"]["value"]
+    return _short([*each, 0.0 if mean is None else max(mean - sum(each), 0.0)])
+
+
+def _queries(result: Result) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = finite(result.summary.get("queries") or {})
+    return found
+
+
+def commits(result: Result) -> dict[str, Any] | None:
+    """Commits as a query of their own, whose latency stands among those of purposes; None where the result does not
+    divide their time.
+    """
+    found = _commits(result)
+    if not found:
+        return None
+    (one,) = found
+    timed = {} if _saturated(result) else _timed(one, _total_ns(result))
+    return {"count": one["count"], "per_s": _digits(one["count"] * _per_s(result)), "reads": None, **timed}
+
+
+def _commits(result: Result) -> list[dict[str, Any]]:
+    figures, spent = (result.summary.get(key, {}) for key in ("latency_ns", "commit_breakdown_ns"))
+    return (
+        [{"count": figures["commit"]["count"], "breakdown_ns": finite(spent)}] if spent and "commit" in figures else []
+    )
+
+
+def _total_ns(result: Result) -> float:
+    """Time of all queries and commits."""
+    return sum(map(_time_ns, (*_queries(result).values(), *_commits(result))))
+
+
+def _per_s(result: Result) -> float:
+    """A second's share of what was counted."""
+    transactions = (result.summary["latency_ns"].get("transaction") or {}).get("count")
+    rate = (result.summary["throughput_per_s"].get("transactions") or {}).get("value")
+    return float(rate / transactions if transactions and rate else 1e9 / max(result.summary["trace"]["span_ns"], 1))
+
+
+def _saturated(result: Result) -> bool:
+    return bool(result.summary["verdict"]["load"] == "saturated")
+
+
+def _time_ns(one: dict[str, Any]) -> float:
+    return float(one["count"] * sum(value or 0.0 for value in one["breakdown_ns"].values()))
+
+
+def described(name: str, given: str | None) -> dict[str, Any]:
+    """Text and label of a query, cut; what a page cannot carry replaced."""
+    text = (given or "").encode("utf-8", "replace").decode()
+    label = " ".join(text[:MOST_TEXT].split()) or name
+    return {
+        "id": name,
+        "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
+        "text": text[:MOST_TEXT] or None,
+        "left_out": max(len(text) - MOST_TEXT, 0),
+    }
+
+
+def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, Any]:
+    queries, per_s, total_ns = _queries(result), _per_s(result), _total_ns(result)
+    return {
+        str(place[result.summary["trace"]["hash"], name]): {
+            "count": one["count"],
+            "per_s": _digits(one["count"] * per_s),
+            "reads": _digits(one["physical_reads_per_call"]),
+            **({} if _saturated(result) else _timed(one, total_ns)),
+        }
+        for name, one in queries.items()
+    }
+
+
+def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
+    """Figures ``[value, low, high]`` in ns by statistic, parts of the mean in microseconds, share of the time of all
+    queries and commits.
+    """
+    breakdown = one["breakdown_ns"]
+    return {
+        "share": _digits(_time_ns(one) / total_ns) if total_ns else None,
+        "us": _short([breakdown.get(part) or 0.0 for part in parts()[:-1]]),
+        "ns": {key: [_digits(one[key][end]) for end in ("value", "low", "high")] for key in STATISTICS if one.get(key)},
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _short(values_ns: Sequence[float]) -> list[float]:
+    return [float(f"{value / 1e3:.5g}") for value in values_ns]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.numbers import finite, rounded, whole
+from tiersim.cli.page.assets import finite, rounded, whole
 from tiersim.simulator.categories import REQUEST_CATEGORIES
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.volume import Device
+from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.simulator.categories import REQUEST_CATEGORIES
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.result import Result
@@ -64,6 +65,7 @@ def compare(summary: dict[str, Any]) -> dict[str, Any]:
 def _stamped(result: Result, baseline: Result, found: dict[str, Any]) -> Result:
     summary = dict(result.summary)
     summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"]}
+    summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found
     summary["relative_latency_ns"] = relative(summary, baseline.summary)
     return replace(result, summary=summary)

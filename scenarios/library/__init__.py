@@ -1,5 +1,6 @@
-"""Ready scenarios and workloads, one TOML file each."""
+"""Ready scenarios and workloads, one TOML file each, and which other files describe workloads."""
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -34,3 +35,19 @@ def workload_names() -> list[str]:
 def workload_path_of(name: str) -> Path:
     """File of a ready workload."""
     return _folder() / "workloads" / f"{name}.toml"
+
+
+_HEADER = re.compile(rb"^\s*\[workload\]", re.MULTILINE)
+
+
+def is_workload(path: Path) -> bool:
+    """Tell whether the file at *path* describes a workload: it is TOML and has a table of that name."""
+    return path.suffix == ".toml" and path.is_file() and bool(_HEADER.search(path.read_bytes()))
+
+
+def find_workload(path: Path) -> Path | None:
+    """Return the file of the workload that *path* is or names in the library; None when it is something else."""
+    if is_workload(path):
+        return path
+    name = str(path)
+    return workload_path_of(name) if name in workload_names() and not path.exists() else None

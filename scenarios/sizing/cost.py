@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tiersim.devices.catalogue import load_device, load_processor
 from tiersim.devices.cloud_volume import CloudVolume
 from tiersim.devices.measured import RECORDED
-from tiersim.devices.volume import Device
+from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.sizing.prices import PriceModel, PricesModel

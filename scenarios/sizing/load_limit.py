@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.side_by_side import side_by_side
+from tiersim.parallel import side_by_side
 from tiersim.scenarios.sizing.judging import check_targets, judge_run
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row

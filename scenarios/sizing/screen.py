@@ -14,8 +14,9 @@ from tiersim.devices.array import PARITIES, copies_of
 from tiersim.devices.flash import Flash
 from tiersim.devices.hdd import Drive
 from tiersim.devices.measured import Measured
+from tiersim.devices.station import Device
 from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.volume import Device, Volume
+from tiersim.devices.volume import Volume
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S, format_bytes

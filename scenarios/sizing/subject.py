@@ -13,12 +13,12 @@ from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.recorded import merged_blocks
 from tiersim.scenarios.sizing.screen import Demand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
 from tiersim.scenarios.workloads.assembly import Described
-from tiersim.scenarios.workloads.files import find_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
-from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS
+from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
+from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
 from tiersim.simulator.figures import Figure
@@ -200,6 +200,7 @@ def _stamped(
     beyond = _beyond(summary, baseline.summary)
     reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
     summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"], "reach": reach}
+    summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
     for name, one in measured.items():

@@ -49,8 +49,8 @@ from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.costs import Costs, scaled
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
+from tiersim.simulator.database.processors import Costs, scaled
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 

@@ -8,17 +8,17 @@ from typing import Any
 from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.background_writer import BackgroundWriter
-from tiersim.simulator.database.checkpoint_rules import (
+from tiersim.simulator.database.checkpointer import (
     CHECKPOINT_SEGMENTS,
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
     SEGMENT_BYTES,
+    Checkpoints,
     completion_target,
     distance_segments,
     log_buffer_bytes,
     version_number,
 )
-from tiersim.simulator.database.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import SWEEP
 from tiersim.simulator.database.log import HOLE_BYTES, Log, Replica
 from tiersim.units import NS_PER_S, NS_PER_US

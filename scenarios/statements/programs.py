@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.texts import Role, role_of
+from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
 from tiersim.scenarios.statements.own_pages import own_variants, pages_in
 from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.bundle_tables import Table
-from tiersim.traces.statements import read_statements
+from tiersim.traces.bundle_tables import Table, read_statements
 
 Column = NDArray[np.int64]
 

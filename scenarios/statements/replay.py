@@ -9,6 +9,7 @@ from typing import Any
 
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
+from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.page_cache import page_cache
 from tiersim.scenarios.calibration.popularity import fit
@@ -19,7 +20,6 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.side_by_side import side_by_side
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of

@@ -1,8 +1,7 @@
-"""What a run of statements says: latency of transactions, commits and queries, where their time
-went, what bounds them.
-"""
+"""What a run of statements says: latency of transactions, commits, queries; where their time went; what bounds them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,9 @@ from tiersim import __version__
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.devices.token_bucket import balances
 from tiersim.scenarios import without_effect
+from tiersim.scenarios.calibration.synthesis.schedule import logged_transactions
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model_error import model_error_of
 from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.checkpoint_results import (
@@ -22,14 +23,13 @@ from tiersim.scenarios.statements.checkpoint_results import (
     impact_of,
     log_of,
 )
-from tiersim.scenarios.statements.curve import curve
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
-from tiersim.simulator import credits
+from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT
+from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, SPENT, Database
 from tiersim.simulator.figures import Figure
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
@@ -82,6 +82,13 @@ def summarise_statements(
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     sums = _by_name(assembled)
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
+    believed: dict[str, Any] = {
+        "load": judged.verdict,
+        "calibration": "none",
+        "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
+        "arrivals": _basis(load),
+        "locks": "modelled" if program.locks_rows else "not modelled",
+    } | ({"credits": verdict.credits_state(balance)} if balance else {})
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -90,16 +97,10 @@ def summarise_statements(
         "seed": assembled.builder.seed,
         "level": "statements",
         "trace": trace,
-        "verdict": {
-            "load": judged.verdict,
-            "calibration": "none",
-            "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
-            "arrivals": _basis(load),
-            "locks": "modelled" if program.locks_rows else "not modelled",
-        }
-        | ({"credits": credits.state(balance)} if balance else {}),
+        "verdict": believed,
+        "model_error": model_error_of(believed),
         "load": {
-            "explanation": judged.explanation + credits.explain(balance, stations, outcome.end_ns),
+            "explanation": judged.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
             "station": judged.station,
             "resource": judged.resource,
             "since_ns": judged.since_ns,
@@ -144,7 +145,7 @@ def summarise_statements(
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
-        summary["credits"] = credits.described(balance, stations, outcome.end_ns)
+        summary["credits"] = verdict.describe_credits(balance, stations, outcome.end_ns)
     return Result(
         summary=summary,
         latency=latency_table(metrics, [*names, *own]),
@@ -350,3 +351,33 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " filling; the nearest one is used"
         )
     return found
+
+
+#: A step is the shortest of these of which so few fill the recording's time.
+_STEPS_S, _MOST_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600), 10
+
+
+def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]:
+    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where
+    there is none and where no load generator logged when they ended.
+    """
+    step_ns = NS_PER_S * next(
+        (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]
+    )
+    logged = None if path is None else logged_transactions(path)
+    recorded = logged.end_ns - logged.start_ns.min() if logged is not None and len(logged.end_ns) else None
+    done_ns = database.done_ns[(database.ends > 0) & (database.done_ns > 0)]
+    return {
+        "step_ns": step_ns,
+        "transactions_per_s": _rates(done_ns, step_ns, span_ns),
+        "recorded_transactions_per_s": None if recorded is None else _rates(recorded, step_ns, span_ns),
+    }
+
+
+def _rates(ends_ns: Column, step_ns: int, span_ns: int) -> list[float]:
+    """Return what ends in a second of each step; one that lacks less than a twentieth is whole."""
+    starts_ns = np.arange((span_ns + step_ns // 20) // step_ns) * step_ns
+    lengths_ns = np.minimum(step_ns, span_ns - starts_ns)
+    counts = np.bincount(ends_ns[ends_ns < span_ns] // step_ns, minlength=len(starts_ns))[: len(starts_ns)]
+    rates: list[float] = (counts * NS_PER_S / lengths_ns).tolist()
+    return rates

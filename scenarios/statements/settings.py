@@ -17,7 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements import postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database.costs import CONTENTION, MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.processors import CONTENTION, MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 

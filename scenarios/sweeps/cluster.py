@@ -15,8 +15,8 @@ from threading import Event
 from typing import Any
 
 from tiersim.errors import ScenarioError, reason
+from tiersim.parallel import Newest
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.sweeps.grid import Point
 from tiersim.scenarios.sweeps.runner import Done, run_point
 from tiersim.scenarios.sweeps.sources import Source, open_source

@@ -11,9 +11,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tiersim.checksums import checksum, checksums_of, sealed
 from tiersim.errors import OutputError, reason
-from tiersim.files import OLD, PARTIAL, check_target, make_folder, whole_file, whole_folder
+from tiersim.files import (
+    OLD,
+    PARTIAL,
+    check_target,
+    checksum,
+    checksums_of,
+    make_folder,
+    sealed,
+    whole_file,
+    whole_folder,
+)
 from tiersim.operating_system import lock
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Point

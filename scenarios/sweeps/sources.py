@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.library import find_workload
+from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.newest import Newest
 from tiersim.scenarios.playback import Playback
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate
-from tiersim.scenarios.statements.level import refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.statements.replay import (
     load_of,
     replay_statements,
@@ -23,7 +24,6 @@ from tiersim.scenarios.statements.replay import (
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.waiting import from_disk
-from tiersim.scenarios.workloads.files import find_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.simulator.result import Result

@@ -2,7 +2,6 @@
 
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.volume import add_device
 from tiersim.operations import READ
 from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -17,7 +16,7 @@ _COMMANDS = 20_000
 def reads_per_s(depth: int) -> float:
     """Predicted rate with *depth* reads outstanding."""
     builder = PlantBuilder(1)
-    station = add_device(builder, load_device(DEVICE), "drive")
+    station = load_device(DEVICE).add_to(builder, "drive")
     offsets = at_random(_COMMANDS, 0, LENGTH_BYTES, SPAN_BYTES, seed=depth)
     return settled_bytes_per_s(run_closed(builder, [Loop(offsets, READ, station, LENGTH_BYTES, depth)])) / LENGTH_BYTES
 

@@ -7,7 +7,7 @@ Where a document contradicts itself, the claim's note says so.
 from collections.abc import Iterator
 from math import sqrt
 
-from tiersim.devices.plausible import NAND_READ_LEAST_NS, flash_reasons
+from tiersim.devices.sourced import NAND_READ_LEAST_NS, flash_reasons
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
 #: What each document claims, and where it stands.

@@ -6,11 +6,11 @@ them do to each other alone is not seen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tiersim.operating_system import processors
+from tiersim.parallel import Note, side_by_side
 
 Figures = Mapping[str, float]
 #: Predicts figures from the values of the assumed numbers, by name.
@@ -44,13 +44,19 @@ def over(assumed: Sequence[Assumed], predict: Predict) -> dict[str, Range]:
     """Return the range of each figure that *predict* gives; runs go side by side, as many as there are processors."""
     taken = {one.name: one.taken for one in assumed}
     moved = [(one.name, end) for one in assumed for end in (one.low, one.high) if end != one.taken]
-    with ThreadPoolExecutor(processors()) as pool:
-        middle, *alone = pool.map(predict, [taken, *({**taken, name: end} for name, end in moved)])
-        together = _together(assumed, middle, dict(zip(moved, alone, strict=True))) if len(assumed) > 1 else []
-        runs = [middle, *alone, *pool.map(predict, together)]
+    middle, *alone = _all(predict, [taken, *({**taken, name: end} for name, end in moved)])
+    together = _together(assumed, middle, dict(zip(moved, alone, strict=True))) if len(assumed) > 1 else []
+    runs = [middle, *alone, *_all(predict, together)]
     return {
         name: Range(middle[name], min(run[name] for run in runs), max(run[name] for run in runs)) for name in middle
     }
+
+
+def _all(predict: Predict, given: Sequence[dict[str, Any]]) -> list[Figures]:
+    def run(values: dict[str, Any], _: Note) -> Figures:
+        return predict(values)
+
+    return side_by_side([partial(run, values) for values in given])
 
 
 def _together(

@@ -25,11 +25,10 @@ import numpy as np
 from tiersim.devices.array import Layout
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller import Controller, add_controller
-from tiersim.devices.host import Host as Path
-from tiersim.devices.host import add_queue
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
+from tiersim.devices.volume import Host as Path
+from tiersim.devices.volume import Volume, add_queue, add_volume
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations
@@ -38,11 +37,11 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, add_database
 from tiersim.simulator.database.bursts import BurstCheckpoints
-from tiersim.simulator.database.costs import TABLES
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
 from tiersim.simulator.database.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.processors import TABLES
 from tiersim.simulator.database.warm import clean_all, warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import table_set
-from tiersim.simulator.compiled.calendar import Calendar
+from tiersim.simulator.events import Calendar
 from tiersim.simulator.metrics import Metrics
 
 #: Why ``advance`` returned.

@@ -7,7 +7,6 @@ requests.
 
 from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.compiled.calendar import first, pop
 from tiersim.simulator.compiled.engine_state import (
     DISPATCHES,
     ENDED,
@@ -37,7 +36,17 @@ from tiersim.simulator.compiled.stations import (
 )
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions import OVER
-from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, event_key, key_rank, key_round, key_station
+from tiersim.simulator.events import (
+    ARRIVAL,
+    COMPLETION,
+    DISPATCH,
+    event_key,
+    first,
+    key_rank,
+    key_round,
+    key_station,
+    pop,
+)
 from tiersim.simulator.station import finish
 from tiersim.simulator.streams import Streams
 

@@ -5,12 +5,11 @@ import numpy as np
 from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
-from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.engine_state import Engine
 from tiersim.simulator.compiled.stations import begin_command, new_request
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
-from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, round_for
+from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, push, round_for
 from tiersim.simulator.metrics import record_lag, record_sync
 from tiersim.simulator.streams import (
     Streams,

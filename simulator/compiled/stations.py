@@ -7,11 +7,10 @@ import numpy as np
 
 from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.compiled.calendar import push
 from tiersim.simulator.compiled.engine_state import FREE, NUMBER, Arrivals, Engine
 from tiersim.simulator.database.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database
-from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, round_for
+from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, push, round_for
 from tiersim.simulator.metrics import Metrics, note_accepted, note_finished, record_arrival, record_completion
 from tiersim.simulator.station import accept, choose, resume
 

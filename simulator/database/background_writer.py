@@ -21,8 +21,8 @@ from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.database_state import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database
 from tiersim.simulator.database.log import must_flush_for
+from tiersim.simulator.database.page_cache import BY_WRITER, hand_on, has_enough, note_write_back
 from tiersim.simulator.database.pages import clean, station_of
-from tiersim.simulator.database.write_backs import BY_WRITER, hand_on, has_enough, note_write_back
 
 #: Rounds that averages go over, the first average of frames that are passed for one that is taken, and the time in
 #: which rounds without need come over the whole pool (BgBufferSync: smoothing_samples, smoothed_density,

@@ -16,7 +16,6 @@ from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
 from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
 from tiersim.simulator.database.copies import NOTHING
-from tiersim.simulator.database.costs import Costs
 from tiersim.simulator.database.database_state import (
     ALIKE,
     ASKED,
@@ -60,9 +59,10 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
 from tiersim.simulator.database.log import Log, log_fields
 from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
+from tiersim.simulator.database.page_cache import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
+from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
-from tiersim.simulator.database.write_backs import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
 from tiersim.simulator.popularity import Popularity, laws_of, zipf
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.station_records import KIND_NAMES
 from tiersim.kernel import table_set
 from tiersim.simulator.popularity import Laws
 
@@ -20,7 +21,7 @@ from tiersim.simulator.popularity import Laws
     COPIES,
     LOG_BLOCKS,
     BURSTS,
-) = range(16, 26)
+) = range(len(KIND_NAMES), len(KIND_NAMES) + 10)
 
 #: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
@@ -341,7 +342,7 @@ ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", ind
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.
 READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
-#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.costs.Costs`.
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.processors.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
     EVICT_DIRTY_NS, CHANGE_NS, LOG_IO_NS,

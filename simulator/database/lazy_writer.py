@@ -1,12 +1,11 @@
 """SQL Server's free list: who fills it, and how pages go that are changed.
 
 K. Delaney, "The free buffer list and the lazy writer" (Inside SQL Server): a worker that has posted a read looks
-whether the free list is short; if so, it examines 64 buffers,
-frees those that are not used, and posts writes for changed ones, whose frames are free when they have been written. The
-workers do most of this work; a lazy writer comes every
-*interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a worker
-examines, or than an eighth of the pool. Which pages go is
-LRU-2's choice (:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
+whether the free list is short; if so, it examines 64 buffers, frees those that are not used, and posts writes for
+changed ones, whose frames are free when they have been written. The workers do most of this work; a lazy writer comes
+every *interval* and fills a short list up. When a list is short is not published: here when it has fewer frames than a
+worker examines, or than an eighth of the pool. Which pages go is LRU-2's choice
+(:mod:`tiersim.simulator.database.lru2`), so the CPU of evicting falls on the session that examines.
 
 A changed page that has to go is written with its neighbours (:mod:`tiersim.simulator.database.gather_write`). If it is
 used meanwhile, it stays.

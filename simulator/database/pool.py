@@ -46,7 +46,6 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.extension import is_extended
 from tiersim.simulator.database.gather_write import last_position
-from tiersim.simulator.database.helpers import leader_of
 from tiersim.simulator.database.lazy_writer import (
     begin_round,
     end_run,
@@ -58,6 +57,7 @@ from tiersim.simulator.database.lazy_writer import (
 )
 from tiersim.simulator.database.pages import clean, frame_for, loaded, station_of
 from tiersim.simulator.database.readers import has_room, read_ahead_ns
+from tiersim.simulator.database.sessions import leader_of
 
 #: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go;
 #: writes them; reads its own.

@@ -7,12 +7,13 @@ with the pages of the trace; with a number of pages that is fixed, those of the 
 gets more, and its share shrinks.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
+from tiersim.parallel import Note, side_by_side
 from tiersim.simulator.miss_ratios.counts import Amounts, Counts, Sizes, size_grid
 from tiersim.simulator.miss_ratios.distances import MOST_PAGES, StackDistances
 from tiersim.simulator.miss_ratios.histogram import Classes, DistanceHistogram
@@ -59,16 +60,11 @@ class Shards:
         chosen = self._sampler.choose(keys)
         keys, classes = keys[chosen.row], classes[chosen.row]
 
-        def give(one: int) -> None:
+        def give(one: int, _: Note) -> None:
             own = slice(chosen.first[one], chosen.first[one + 1])
             self._samples[one].add(keys[own], classes[own], chosen.fraction[own])
 
-        if self._workers == 1:
-            for one in range(len(self._samples)):
-                give(one)
-            return
-        with ThreadPoolExecutor(self._workers) as pool:
-            list(pool.map(give, range(len(self._samples))))
+        side_by_side([partial(give, one) for one in range(len(self._samples))], workers=self._workers)
 
     def counts(self) -> Counts:
         """Return what was counted until now."""

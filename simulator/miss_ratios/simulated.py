@@ -4,11 +4,12 @@ Waldspurger, Saemundsson, Ahmad, Park, Cache modeling and optimization using min
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import product
 
 import numpy as np
 
+from tiersim.parallel import Note, side_by_side
 from tiersim.simulator.miss_ratios.counts import Counts, Sizes
 from tiersim.simulator.miss_ratios.distances import MOST_PAGES
 from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers, Pages
@@ -60,21 +61,14 @@ class Simulated:
         self._pages = [[one] for one in references]
         missed = np.zeros((samples, len(sizes)))
 
-        def simulate(sample: int, point: int) -> None:
+        def simulate(sample: int, point: int, note: Note) -> None:
             capacity = max(round(float(sizes[point]) * rate), 1)
             distinct = self._numbers[sample].count
             missed[sample, point] = misses(self._policy, references[sample], distinct, capacity)
+            note(1)
 
-        with ThreadPoolExecutor(workers) as pool:
-            runs = [pool.submit(simulate, *run) for run in product(range(samples), range(len(sizes)))]
-            try:
-                for done, ended in enumerate(as_completed(runs), 1):
-                    ended.result()
-                    if progress is not None:
-                        progress(done, len(runs))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        runs = [partial(simulate, *run) for run in product(range(samples), range(len(sizes)))]
+        side_by_side(runs, None if progress is None else lambda done: progress(done, len(runs)), workers=workers)
         sampled = np.array([len(one) for one in references], np.float64)[:, None]
         first = np.array([numbers.count for numbers in self._numbers], np.float64)[:, None]
         return Counts(

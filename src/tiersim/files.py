@@ -1,19 +1,27 @@
-"""Files that are whole or not there: write to a temporary name beside the target, fsync, rename.
+"""Files that are whole or not there, written to a temporary name beside the target, fsync, rename; and checksums of a
+folder's files.
 
 So a process that is killed, or a computer that stops, leaves what was there before, or what is new, and beside it a
 hidden file or folder that ends in ``.partial`` (what was not finished) or ``.old`` (what was to be replaced).
+
+Checksums are kept in the JSON document that is written last and covers itself, too. It has a key ``checksums``:
+``files``, the SHA-256 of each other file by its path, and ``self``, that of the document with 64 zeros in place of this
+one.
 """
 
 import errno
+import hashlib
+import json
 import os
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from tiersim.errors import OutputError, reason
 from tiersim.operating_system import ending_signals, sync
@@ -201,3 +209,63 @@ def terminate_as_interrupt() -> Iterator[None]:
         for number, handler in heard.items():
             # once interrupted the process is about to end; another signal must not change how
             signal.signal(number, signal.SIG_IGN if deaf_until else handler)
+
+
+KEY, _FILES, _SELF = "checksums", "files", "self"
+_OPEN = "0" * 64
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, hexadecimal; raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """Return the files in *folder* and below by their paths there, in order; hidden ones are no part of it."""
+    found = ((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    visible = {name.as_posix(): path for name, path in found if not any(part.startswith(".") for part in name.parts)}
+    return dict(sorted(visible.items()))
+
+
+def checksums_of(folder: Path, document: str) -> dict[str, str]:
+    """Return the checksums of all files of *folder* but that of the name *document*; raises OSError."""
+    return {name: checksum(path) for name, path in files_of(folder).items() if name != document}
+
+
+def sealed(document: Mapping[str, Any], checksums: Mapping[str, str]) -> bytes:
+    """Return *document* as JSON, with the checksums of the files that it is written for, and its own."""
+    whole = {**document, KEY: {_FILES: checksums, _SELF: _OPEN}}
+    text = (json.dumps(whole, indent=1, sort_keys=True, default=str) + "\n").encode()
+    return text.replace(_entry(_OPEN), _entry(_digest(text)))
+
+
+def sealed_files(text: bytes) -> dict[str, str] | None:
+    """Return the checksums in the *text* of a document, None when it was written without; raises ValueError saying what
+    is wrong with it.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    found = document.get(KEY) if isinstance(document, dict) else None
+    if (
+        found is None and f'"{_SELF}": '.encode() not in text
+    ):  # where only the name of the key is damaged it is no older one
+        return None
+    found = found if isinstance(found, dict) else {}
+    own = found.get(_SELF)
+    if not isinstance(own, str) or _digest(text.replace(_entry(own), _entry(_OPEN))) != own:
+        raise ValueError("is not what its own checksum is of")
+    files = found.get(_FILES)
+    if not isinstance(files, dict):
+        raise ValueError("has no checksums of files")
+    return {str(name): str(digest) for name, digest in files.items()}
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def _entry(own: str) -> bytes:
+    return f'"{_SELF}": "{own}"'.encode(errors="replace")

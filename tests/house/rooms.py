@@ -14,27 +14,16 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kerne
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
-    "simulator/part_names.py": "tables, pages and explanations name parts by it",
-    "cli/page/assets.py": "pages of results and of validation are put together from it",
-    "cli/page/numbers.py": "seven payloads write their numbers through it",
-    "cli/verdicts.py": "five tables say with it whether a load is carried",
     "cli/warmup.py": "a command",
     "devices/files.py": "a kind of station, beside its kernels",
     "devices/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
-    "scenarios/library/__init__.py": "stands beside the files that it finds",
-    "scenarios/model_error.py": "replays, sizing and validation ask it",
-    "scenarios/newest.py": "a tool of threads, which knows nothing of scenarios",
-    "scenarios/statements/level.py": "is asked before anything of statements is loaded",
     "scenarios/validation/depth_sweep.py": "an experiment; each has a module",
-    "scenarios/workloads/files.py": "is asked of every file, before anything of workloads is loaded",
-    "simulator/categories.py": "a numbering that all figures share",
     "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",
     "src/tiersim/kernel/versions.py": "what is changed when a version was tried",
-    "traces/parts.py": "a check that every file of a bundle passes",
     "traces/readers/clock.py": "a format; each has a module",
     "traces/readers/opencas.py": "a format; each has a module",
     "traces/readers/sqlserver/pool_size.py": "counters of two formats tell it",
@@ -42,7 +31,6 @@ SHORT = {
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
-    "traces/statements.py": "two tables of a bundle; each kind has a module",
 }
 
 

@@ -5,7 +5,7 @@ from tests.mutations.fault import Fault
 ENGINE = (
     Fault(
         "calendar-parent",
-        "simulator/compiled/calendar.py",
+        "simulator/events.py",
         "parent = (i + 2) >> 2",
         "parent = (i + 1) >> 2",
         "An event is compared with another one than its parent in the heap, and events come out of order.",
@@ -157,7 +157,7 @@ ENGINE = (
     ),
     Fault(
         "checkpoint-distance",
-        "simulator/database/checkpoint_rules.py",
+        "simulator/database/checkpointer.py",
         "kept = 1.0 if version >= _ONE_CHECKPOINT_KEPT else 2.0",
         "kept = 2.0 if version >= _ONE_CHECKPOINT_KEPT else 1.0",
         "Checkpoints of newer servers are as close as those of older ones.",
@@ -197,7 +197,7 @@ ENGINE = (
     ),
     Fault(
         "helpers-time",
-        "simulator/database/helpers.py",
+        "simulator/database/sessions.py",
         'd.sessions[leader]["asked_ns"] = now\n    call(d, leader)',
         "call(d, leader)",
         "What a leader waits for its helpers counts twice.",

@@ -77,7 +77,7 @@ RESULTS = (
     ),
     Fault(
         "credits-last",
-        "simulator/credits.py",
+        "simulator/verdict.py",
         "return balance.end * end_ns / (balance.start - balance.end)",
         "return balance.start * end_ns / (balance.start - balance.end)",
         "Credits are said to last as long as all that there were at the start.",
@@ -85,7 +85,7 @@ RESULTS = (
     ),
     Fault(
         "ratio-ends",
-        "cli/page/ratios.py",
+        "cli/page/payload.py",
         "low = b_low / a_high if b_low is not None and a_high else None",
         "low = b_low / a_low if b_low is not None and a_low else None",
         "A ratio's lower end is of both lower ends.",

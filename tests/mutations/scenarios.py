@@ -149,7 +149,7 @@ SCENARIOS = (
     ),
     Fault(
         "log-volume-rest",
-        "scenarios/statements/log_volume.py",
+        "scenarios/statements/statement_load.py",
         "max(written - _HALF_A_SECTOR_BYTES * writes, 0.0)",
         "max(written + _HALF_A_SECTOR_BYTES * writes, 0.0)",
         "What fills sectors of the log is added to its records.",
@@ -165,7 +165,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-average",
-        "scenarios/calibration/synthesis/waits.py",
+        "scenarios/calibration/synthesis/time_split.py",
         "float(n / samples.count) * span_ns",
         "float(n) * span_ns",
         "Sampled sessions are not divided by the number of samples.",
@@ -207,7 +207,7 @@ SCENARIOS = (
     ),
     Fault(
         "order-of-statements",
-        "scenarios/calibration/synthesis/order.py",
+        "scenarios/calibration/synthesis/transactions.py",
         "finds = missed[entity] < _FINDS * most[table]",
         "finds = missed[entity] > _FINDS * most[table]",
         "Statements that find pages come before those that read them.",
@@ -223,7 +223,7 @@ SCENARIOS = (
     ),
     Fault(
         "popularity-damping",
-        "scenarios/calibration/popularity/least_squares.py",
+        "scenarios/calibration/popularity/search.py",
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=1)",
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=0)",
         "Slopes stand in rows where columns are meant.",

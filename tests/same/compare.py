@@ -22,13 +22,25 @@ class Compared:
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:
-    """Read what was noted, by test."""
+    """Read what was noted, by test; runs side by side end in any order, so digests of a kind are sorted."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             test, what, noted = json.loads(line)
             found.setdefault(test, {})[what] = noted
-    return found
+    return {test: _in_order(noted) for test, noted in found.items()}
+
+
+def _in_order(noted: Noted) -> dict[str, Any]:
+    kinds: dict[str, list[str]] = {}
+    for what, digest in noted.items():
+        if isinstance(digest, str):
+            kinds.setdefault(what.partition(" ")[0], []).append(digest)
+    ordered = {kind: iter(sorted(digests)) for kind, digests in kinds.items()}
+    return {
+        what: next(ordered[what.partition(" ")[0]]) if isinstance(digest, str) else digest
+        for what, digest in noted.items()
+    }
 
 
 def compare(base: Mapping[str, Noted], here: Mapping[str, Noted]) -> Compared:

@@ -20,11 +20,6 @@ Progress = Callable[[int, int], None]
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 
 
-def looks_like_arrow(first_bytes: bytes) -> bool:
-    """Tell whether a file that begins so is Parquet or Arrow IPC (Feather)."""
-    return first_bytes.startswith((PARQUET_MAGIC, ARROW_MAGIC))
-
-
 def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:
     """Write the requests of one table to *writer* and return what the manifest says of it.
 

@@ -44,6 +44,8 @@ from tiersim.traces.readers.purposes import Purposes
 Order = NDArray[np.intp]
 Progress = Callable[[int, int], None]
 
+#: How files of the known versions begin, in either byte order.
+MAGICS = tuple((MAGIC | version).to_bytes(4, order) for version in (7, 8) for order in ("little", "big"))
 #: All files together are read so much at a time.
 CHUNK_BYTES = 4 << 20
 MIN_CHUNK_BYTES = 256 << 10
@@ -54,11 +56,6 @@ _REMEDY = "give the files that blktrace wrote, or a dump that `blkparse -d` wrot
 ISSUES_ONLY = (
     "no queue event is recorded: times and latencies begin when the device got the command, processes are not known"
 )
-
-
-def looks_like_blktrace(first_bytes: bytes) -> bool:
-    """Tell whether a file that begins so holds blktrace records of a known version, in either byte order."""
-    return any(int.from_bytes(first_bytes[:4], order) in (MAGIC | 7, MAGIC | 8) for order in ("little", "big"))
 
 
 def find_parts(path: Path) -> list[Path]:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.traces.bundle_tables import Table
 from tiersim.traces.readers.delimited import WHOLE, WORD, Delimited, Field, Lines, chunks
-from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
+from tiersim.traces.readers.timestamps import moment_within
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
 from tiersim.units import NS_PER_S, NS_PER_US
 

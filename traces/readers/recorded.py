@@ -6,21 +6,118 @@ its time, but others of the same moment may.
 """
 
 import codecs
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.bundle_tables import table_of
+from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, Table, TableWriter, table_of, write_table
+from tiersim.traces.differences import differences
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
-from tiersim.traces.readers.moments import rank
 from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.ordered_statements import OrderedStatements
-from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.statistics import Snapshot, Values, is_storable
+from tiersim.traces.readers.ordered import OrderedRows
+from tiersim.traces.readers.timestamps import rank
+from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
+from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values, is_storable
+from tiersim.units import NS_PER_S
+
+#: One execution: 132 bytes. Texts are places among all words of their column.
+_ROW = np.dtype([(c.name, np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS])
+_TEXTS = tuple(c.name for c in STATEMENT_COLUMNS if c.kind == "text")
+#: Sorting takes three times the memory of so many rows, 53 MB.
+ROWS_PER_RUN = 1 << 17
+
+
+class OrderedStatements:
+    """Takes tables of STATEMENT_COLUMNS in any order and gives them back in order of ``time_ns``; ties keep theirs.
+
+    Memory grows with distinct words alone, by their length. Where *scratch* is no folder, all rows stay in memory.
+    """
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        """Begin with no row; *scratch* must outlive this."""
+        self._scratch = scratch
+        self._begin()
+
+    def _begin(self) -> None:
+        self.first_ns: int | None = None  # the earliest start
+        self._rows = 0
+        self._folder: Path | None = None
+        self._ordered: OrderedRows | None = None
+        self._words: dict[str, list[pa.StringArray]] = {name: [] for name in _TEXTS}
+        self._counts = dict.fromkeys(_TEXTS, 0)
+
+    def _runs(self) -> OrderedRows:
+        if self._ordered is None:
+            if self._scratch is not None:
+                self._folder = Path(tempfile.mkdtemp(prefix="statements-", dir=self._scratch))
+            self._ordered = OrderedRows(self._folder or Path(), ROWS_PER_RUN if self._folder else sys.maxsize)
+        return self._ordered
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._rows
+
+    def add(self, table: Table) -> None:
+        """Take executions; raises OSError when they cannot be stored."""
+        if not len(table):
+            return
+        rows = np.empty(len(table), _ROW)
+        for column in STATEMENT_COLUMNS:
+            rows[column.name] = table.columns[column.name]
+            if column.kind == "text":
+                codes = rows[column.name]
+                codes[codes >= 0] += self._add_words(column.name, table.words[column.name])
+        first_ns = int(rows["time_ns"].min())
+        self.first_ns = first_ns if self.first_ns is None else min(first_ns, self.first_ns)
+        self._rows += len(rows)
+        self._runs().add(rows)
+
+    def tables(self) -> Iterator[Table]:
+        """Yield all executions in order of their starts, once, in tables of about ``ROWS_PER_RUN`` rows."""
+        if not self._rows:
+            return
+        words = {name: pa.chunked_array(parts, pa.string()).combine_chunks() for name, parts in self._words.items()}
+        for rows in self._runs().blocks():
+            columns: dict[str, NDArray[Any]] = {name: np.ascontiguousarray(rows[name]) for name in _ROW.names or ()}
+            of_table: dict[str, Sequence[str]] = {}
+            for name in _TEXTS:
+                columns[name], of_table[name] = _distinct(columns[name], words[name])
+            yield Table(columns, of_table)
+
+    def close(self) -> None:
+        """Forget everything, on disk too."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._begin()
+
+    def _add_words(self, name: str, words: Sequence[str]) -> int:
+        """Keep words, and return the place of the first among all of their column."""
+        place = self._counts[name]
+        self._words[name].append(pa.array(words, pa.string()))
+        self._counts[name] += len(words)
+        return place
+
+
+def _distinct(codes: NDArray[np.int32], words: pa.StringArray) -> tuple[NDArray[np.int32], Sequence[str]]:
+    """Return codes into the distinct words that *codes* into *words* mean, and these words."""
+    places, own = np.unique(codes, return_inverse=True)
+    missing = int(len(places) > 0 and places[0] < 0)
+    encoded = pc.dictionary_encode(words.take(pa.array(places[missing:])))
+    again = np.concatenate([np.full(missing, -1, np.int32), np.asarray(encoded.indices, np.int32)])
+    return again[own].astype(np.int32, copy=False), encoded.dictionary.to_pylist()
+
 
 #: A file that is read whole is refused beyond this, unpacked.
 MOST_BYTES = 256 << 20
@@ -37,10 +134,12 @@ Key = tuple[str, str]
 
 
 class Source(NamedTuple):
-    """A kind of such files: how they begin, and what reads one of them into what is recorded."""
+    """A kind of such files: what reads one of them into what is recorded, and what tells by the first characters that
+    a file may be one of them.
+    """
 
-    looks_like: Callable[[str], bool]
     read: Callable[[Path, Opened, "Recorded"], None]
+    looks_like: Callable[[str], bool] | None  # None: a magic number tells it
     finish: Callable[["Recorded"], None] = lambda recorded: None  # when all files were read
     in_order: Callable[[str], Any] | None = None  # key of a file's name, where files have to be read in order
 
@@ -48,7 +147,7 @@ class Source(NamedTuple):
 class Piece(NamedTuple):
     """What a file says of one moment. Pieces of one moment are one snapshot, at the time that any of them tells."""
 
-    moment: str  # see :func:`tiersim.traces.readers.moments.moment_of`
+    moment: str  # see :func:`tiersim.traces.readers.timestamps.moment_of`
     unix_ns: int | None
     values: Mapping[Key, Values]
 
@@ -213,3 +312,66 @@ def spread(rows: Sequence[tuple[Key, Mapping[str, Decimal | str]]]) -> dict[Key,
     for key, values in rows:
         joined.setdefault(key, {}).update(values)
     return joined
+
+
+def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -> dict[str, Any]:
+    """Write statistics, statements and queries into *folder* and return what the manifest says of them.
+
+    *zero_unix_ns* is where the requests of the same recording begin; without any, time begins with the first snapshot
+    or
+    statement.
+    """
+    snapshots = _spaced(recorded.snapshots(), recorded)
+    times = [s.time_ns for s in snapshots if s.time_ns is not None]
+    starts = [] if recorded.statements.first_ns is None else [recorded.statements.first_ns]
+    zero = min([*times, *starts], default=0) if zero_unix_ns is None else zero_unix_ns
+    moved = [Snapshot(None if s.time_ns is None else s.time_ns - zero, s.values) for s in snapshots]
+
+    writer = StatisticsWriter(folder)
+    try:
+        for snapshot in moved:
+            writer.append(snapshot)
+    finally:
+        writer.close()
+    last_ns = writer.last_ns
+    statements = len(recorded.statements)
+    if statements:
+        last_ns = max(last_ns, _write_statements(recorded, folder / STATEMENTS, zero))
+    if recorded.queries:
+        known = [recorded.queries[key] for key in sorted(recorded.queries, key=str)]
+        write_table(folder / QUERIES, QUERY_COLUMNS, table_of(QUERY_COLUMNS, known))
+    host = dict(recorded.host)
+    if times or starts:
+        host["clock_start_unix_ns"] = zero
+    return {
+        "statements": statements,
+        "snapshots": len(snapshots),
+        "span_ns": last_ns,
+        "dropped": recorded.dropped,
+        "inferred": list(dict.fromkeys(recorded.inferred)),
+        "warnings": list(dict.fromkeys([*recorded.warnings, *differences(moved).findings()])),
+        "host": host,
+    }
+
+
+def _write_statements(recorded: Recorded, path: Path, zero: int) -> int:
+    """Write the statements in order of time, and return when the last of them ended."""
+    last_ns = 0
+    with TableWriter(path, STATEMENT_COLUMNS) as writer:
+        for table in recorded.statements.tables():
+            table.columns["time_ns"][:] -= zero
+            writer.append(table)
+            last_ns = max(last_ns, int((table.columns["time_ns"] + np.maximum(table.columns["duration_ns"], 0)).max()))
+    return last_ns
+
+
+def _spaced(snapshots: list[Snapshot], recorded: Recorded) -> list[Snapshot]:
+    """Give two snapshots without times the distance that another file of the recording tells."""
+    if len(snapshots) != 2 or recorded.span_ns is None or any(s.time_ns is not None for s in snapshots):
+        return snapshots
+    start = recorded.statements.first_ns or 0
+    recorded.inferred.append(
+        f"the two snapshots have no times; they are taken to be {recorded.span_ns / NS_PER_S:g} s apart, as long as the"
+        " load ran in between"
+    )
+    return [Snapshot(start, snapshots[0].values), Snapshot(start + recorded.span_ns, snapshots[1].values)]

@@ -1,14 +1,16 @@
-"""Points in time as logs and tools print them: with digits to the nanosecond, in the zones that can be told.
+"""Points in time as logs and tools print them, PostgreSQL's ISO style among them: with digits to the nanosecond, in the
+zones that can be told; and which moment of a recording a file belongs to by its name.
 
 Abbreviations of zones are no standard: those that mean one offset in practice are known, others (``CST`` is American
 and Chinese, ``IST`` Indian, Irish and Israeli) are taken as UTC, which is said.
 """
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_S, NS_PER_US
 
 #: Later times (of 2116) are damage, and differences of earlier ones fit int64.
 LATEST_NS = 1 << 62
@@ -139,3 +141,106 @@ def _within(unix_ns: int) -> int | None:
 
 def _fraction_ns(digits: str | None) -> int:
     return int((digits or "")[:9].ljust(9, "0"))
+
+
+_ISO = re.compile(
+    r"(\d{4,6}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(?:"
+    r" ?(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?",
+    re.ASCII,
+)
+#: Seconds since 1970, as extract(epoch from now()) gives them, of this century.
+_UNIX_SECONDS = re.compile(r"([1-9]\d{9})(?:\.(\d{1,9})\d*)?", re.ASCII)
+_1970 = datetime(1970, 1, 1)
+
+
+@lru_cache(4096)
+def unix_ns(text: str) -> int:
+    """Return a moment in ns since 1970; without an offset it is taken as UTC, see :func:`has_offset`.
+
+    >>> unix_ns("2026-11-21 01:58:52.385647+00") - unix_ns("2026-11-21T07:28:52+05:30")
+    385647000
+
+    Raises ValueError, a phrase, for what is no moment in ISO style.
+    """
+    ns = _ns(text.strip())
+    if not 0 <= ns < 1 << 63:
+        raise ValueError("no moment from 1970 to 2262, which 64 bits count")
+    return ns
+
+
+def _ns(text: str) -> int:
+    if found := _UNIX_SECONDS.fullmatch(text):
+        return int(found[1]) * NS_PER_S + int((found[2] or "").ljust(9, "0"))
+    found = _ISO.fullmatch(text)
+    if found is None:
+        raise ValueError("no moment as PostgreSQL prints it in its ISO style; SET datestyle TO ISO and save it again")
+    date, time, fraction, _, sign, *offset = found.groups()
+    try:
+        moment = datetime.fromisoformat(f"{date} {time}")
+    except ValueError:
+        raise ValueError("no day of the calendar, or no time of a day") from None
+    hours, minutes, seconds = (int(part or 0) for part in offset)
+    east = timedelta(hours=hours, minutes=minutes, seconds=seconds) * (-1 if sign == "-" else 1)
+    whole = (moment - _1970 - east) // timedelta(seconds=1)
+    return whole * NS_PER_S + int((fraction or "").ljust(9, "0"))
+
+
+def has_offset(text: str) -> bool:
+    """Tell whether a moment that :func:`unix_ns` understands says how far from UTC it is."""
+    found = _ISO.fullmatch(text.strip())
+    return found is None or found[4] is not None or found[5] is not None
+
+
+@lru_cache(4096)
+def canonical(text: str) -> str:
+    """Return a moment in UTC, so that one moment is one text whatever the time zone of who saved it; other texts as
+    they are.
+    """
+    try:
+        ns = unix_ns(text)
+        moment = datetime.fromtimestamp(ns // NS_PER_S, UTC).replace(microsecond=ns % NS_PER_S // NS_PER_US)
+    except (ValueError, OverflowError, OSError):
+        return text
+    return moment.isoformat(" ")
+
+
+_EARLY = ("before", "begin", "start", "first", "old", "pre")
+_LATE = ("after", "end", "stop", "last", "new", "post", "finish", "final")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+_MANY = 1 << 30
+
+
+def moment_of(path: Path, what: str) -> str:
+    """Return the moment that a file of *what* (the name of a view, say) belongs to, by its name and its folder's.
+
+    ``before/pg_stat_wal.csv`` and ``pg_stat_io.before.csv`` are of the moment ``before`` each; a file whose name says
+    no moment is of its folder, and a number in it is one within a folder called *before* or *after*.
+    """
+    own = _words(path.name.split(".csv")[0].split(".json")[0].split(".txt")[0].replace(what, ""))
+    folder = path.parent.name
+    if rank(folder)[0]:  # before, pg_before
+        folder = _words(folder)
+    if own and (rank(own)[0] or not rank(folder)[0]):
+        return own
+    # of before/pg16_io.csv the number alone would be that of after/pg16_io.csv
+    return f"{folder} {own}" if own else folder
+
+
+def _words(name: str) -> str:
+    """Return the words of a name that tell a moment."""
+    return " ".join(word for word in _PARTS.findall(name) if word.isdigit() or word.lower() in (*_EARLY, *_LATE))
+
+
+def moment_within(path: Path, number: int) -> str:
+    """Return the name of one of the moments that a file tells apart itself."""
+    return f"{path.parent.name}/{path.name} {number}"
+
+
+def rank(moment: str) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """Return the place of a moment among others: those called *before* first, then by number, those called *after*
+    last.
+    """
+    words = _PARTS.findall(moment.lower())
+    side = any(word in _LATE for word in words) - any(word in _EARLY for word in words)
+    numbers = tuple((int(word), "") if word.isdigit() and len(word) < 10 else (_MANY, word.zfill(40)) for word in words)
+    return side, numbers

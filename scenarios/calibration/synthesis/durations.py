@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum
-from tiersim.scenarios.calibration.synthesis.bounded import bounded_sample
 from tiersim.scenarios.calibration.synthesis.counted import Counted
-from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 
 #: Spread of what is not for pages, relative to its mean, where the time for pages explains the recorded one.
 _BASE_SPREAD = 0.5

@@ -1,18 +1,124 @@
-"""When every execution runs: at the times of logged transactions, or at synthetic ones."""
+"""When every execution runs: at the times of transactions that a load generator logged, or at synthetic ones."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.counted import Interval
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.logged_transactions import Logged, LoggedTimetable
-from tiersim.scenarios.calibration.synthesis.order import Place
-from tiersim.scenarios.calibration.synthesis.population import Population
-from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Turns, Work
-from tiersim.scenarios.calibration.synthesis.texts import Role
-from tiersim.scenarios.calibration.synthesis.transactions import Grouping, grouped, grouping
+from tiersim.scenarios.calibration.synthesis.selection import Role
+from tiersim.scenarios.calibration.synthesis.sessions import Population, Timetable, Turns, Work
+from tiersim.scenarios.calibration.synthesis.transactions import Grouping, Place, grouped, grouping
+from tiersim.traces.bundle_tables import read_statements
+from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
+
+#: Of the transactions that were counted, at least so many must have been logged.
+_NEARLY_ALL = 0.98
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Logged transactions by session and start; ``session`` is a code of ``names``. ``others`` are statements in the
+    same table.
+    """
+
+    start_ns: Times
+    end_ns: Times
+    session: NDArray[np.int64]
+    names: tuple[str, ...]
+    others: int
+
+    def ended(self, start_ns: int, end_ns: int) -> "Logged":
+        """Return those that ended between two moments: an interval counts them then."""
+        rows = (self.end_ns > start_ns) & (self.end_ns <= end_ns)
+        return Logged(self.start_ns[rows], self.end_ns[rows], self.session[rows], self.names, self.others)
+
+    def are_nearly(self, transactions: int) -> bool:
+        """Say whether they are as many as were counted, but for a few."""
+        return transactions > 0 and len(self.start_ns) >= _NEARLY_ALL * transactions
+
+    def mean_pause_ns(self) -> float:
+        """Return the mean time from the end of a transaction to the start of the next in its session."""
+        same = self.session[1:] == self.session[:-1]
+        pauses = (self.start_ns[1:] - self.end_ns[:-1])[same]
+        return float(np.maximum(pauses, 0).mean()) if len(pauses) else 0.0
+
+    def spare_ns(self, busy_ns: int) -> int:
+        """Return how much of its sessions' time is left beside *busy_ns*."""
+        whole_ns = len(np.unique(self.session)) * int(self.end_ns.max() - self.start_ns.min())
+        return max(0, whole_ns - busy_ns)
+
+
+def logged_transactions(path: Path) -> Logged:
+    """Read the logged transactions of the bundle at *path*; there may be none."""
+    table = read_statements(path)
+    columns = table.columns
+    kinds = np.array([word == STATEMENT_KINDS[-1] for word in table.words["kind"]] + [False])
+    whole = kinds[columns["kind"]] & (columns["duration_ns"] != NOT_KNOWN) & (columns["session"] >= 0)
+    start_ns, session = columns["time_ns"][whole], columns["session"][whole].astype(np.int64)
+    end_ns = start_ns + columns["duration_ns"][whole]
+    order = np.lexsort((start_ns, session))
+    return Logged(
+        start_ns[order],
+        end_ns[order],
+        session[order],
+        tuple(table.words["session"]),
+        int(np.count_nonzero(~kinds[columns["kind"]])),
+    )
+
+
+class LoggedTimetable:
+    """Logged transactions and what ran in them, from the last interval to the first."""
+
+    def __init__(self, logged: Logged) -> None:
+        """Begin with sessions that may be busy to the end."""
+        self._free_until_ns = np.full(len(logged.names), np.iinfo(np.int64).max)
+
+    def lay_out(self, logged: Logged, work: Work) -> Turns:
+        """Return when executions run whose transactions are as many as were logged, or fewer.
+
+        The transaction that has most to do is taken for the one that lasted longest, and so on; its executions are
+        spread evenly over its time. One that has more to do than it has time begins earlier, and so do those before it
+        in its session.
+        """
+        work_ns = np.bincount(work.transaction, weights=work.duration_ns)
+        slot = np.empty(len(work_ns), np.int64)
+        longest = np.argsort(logged.start_ns - logged.end_ns, kind="stable")[: len(work_ns)]
+        slot[np.argsort(-work_ns, kind="stable")] = longest
+        order = np.lexsort((work.place, slot[work.transaction]))
+        slots, first, count = np.unique(slot[work.transaction][order], return_index=True, return_counts=True)
+        took_ns = work.duration_ns[order]
+        done_ns = np.cumsum(took_ns) - took_ns
+        busy_ns = np.add.reduceat(took_ns, first)
+        session = logged.session[slots]
+        begin_ns, until_ns = self._begin(logged.start_ns[slots], busy_ns, session)
+        until_ns = np.minimum(until_ns, np.maximum(logged.end_ns[slots], begin_ns + busy_ns))
+        of = np.repeat(np.arange(len(slots)), count)
+        number = np.arange(len(order)) - first[of]
+        paused_ns = (until_ns - begin_ns - busy_ns)[of] * ((number + 1) / (count[of] + 1))
+        turns = Turns(np.empty_like(took_ns), np.empty_like(took_ns), np.empty_like(took_ns))
+        turns.start_ns[order] = begin_ns[of] + done_ns - done_ns[first][of] + paused_ns.astype(np.int64)
+        turns.session[order], turns.sequence[order] = session[of], np.arange(len(order))
+        return turns
+
+    def _begin(self, start_ns: Times, busy_ns: Times, session: NDArray[np.int64]) -> tuple[Times, Times]:
+        """Return when each transaction begins, and until when its session is free for it."""
+        begin_ns, until_ns = start_ns.copy(), np.empty_like(start_ns)
+        edges = np.flatnonzero(np.diff(session, prepend=-1, append=-1))
+        for first, behind in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            free_until_ns = int(self._free_until_ns[session[first]])
+            begin_ns[behind - 1] = min(int(start_ns[behind - 1]), free_until_ns - int(busy_ns[behind - 1]))
+            done_ns = np.cumsum(busy_ns[first:behind]) - busy_ns[first:behind]
+            latest = np.minimum.accumulate((begin_ns[first:behind] - done_ns)[::-1])[::-1]
+            begin_ns[first:behind] = latest + done_ns
+            until_ns[first:behind] = np.append(begin_ns[first + 1 : behind], free_until_ns)
+            self._free_until_ns[session[first]] = begin_ns[first]
+        return begin_ns, until_ns
 
 
 class Schedule:

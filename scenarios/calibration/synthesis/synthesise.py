@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
-from tiersim.scenarios.calibration.synthesis.assembly import Assembly
 from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.executions import draw_executions
-from tiersim.scenarios.calibration.synthesis.logged_transactions import logged_transactions
-from tiersim.scenarios.calibration.synthesis.order import places
-from tiersim.scenarios.calibration.synthesis.population import population
-from tiersim.scenarios.calibration.synthesis.schedule import Schedule
+from tiersim.scenarios.calibration.synthesis.executions import Assembly, draw_executions
+from tiersim.scenarios.calibration.synthesis.schedule import Schedule, logged_transactions
 from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
+from tiersim.scenarios.calibration.synthesis.sessions import population
 from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
-from tiersim.scenarios.calibration.synthesis.time_split import Split, split_times
-from tiersim.scenarios.calibration.synthesis.waits import Samples, sampled_waits
+from tiersim.scenarios.calibration.synthesis.time_split import Samples, Split, sampled_waits, split_times
+from tiersim.scenarios.calibration.synthesis.transactions import places
 from tiersim.traces.differences import Differences
 from tiersim.traces.statistics import Snapshot
 from tiersim.units import NS_PER_S

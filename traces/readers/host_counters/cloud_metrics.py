@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import decimal_of
-from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.recorded import Key, Recorded
-from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
+from tiersim.traces.readers.timestamps import TIMESTAMP, Clock, moment_within
 from tiersim.units import NS_PER_S
 
 SUM, AVERAGE = "sum", "average"

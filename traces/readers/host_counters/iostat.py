@@ -14,10 +14,9 @@ from typing import Any
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import device_gauges, processor_gauges
-from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened, first_bytes
 from tiersim.traces.readers.recorded import Key, Recorded, decoded, lines_of, text_of
-from tiersim.traces.readers.timestamps import TIMESTAMP, Clock
+from tiersim.traces.readers.timestamps import TIMESTAMP, Clock, moment_within
 
 _HEADING = re.compile(r"^(?:avg-cpu: .*%idle|Device:? .*(?:/s|util|await).*)$", re.MULTILINE)
 _SNIFFED_BYTES = 1 << 13

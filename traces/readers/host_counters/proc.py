@@ -12,10 +12,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.traces.readers.moments import moment_of, moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Recorded, lines_of
-from tiersim.traces.readers.timestamps import Clock
+from tiersim.traces.readers.timestamps import Clock, moment_of, moment_within
 
 #: Sectors are of this size whatever the device's own are; times of processors are in ticks of user space.
 _SECTOR_BYTES, _TICK_MS, _KIB = 512, 10, 1024

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from tiersim.errors import TraceError
 from tiersim.traces.readers.host_counters.sysstat import ALL_DEVICES, device_gauges, processor_gauges
-from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Recorded, lines_of
-from tiersim.traces.readers.timestamps import LATEST_NS, Clock
+from tiersim.traces.readers.timestamps import LATEST_NS, Clock, moment_within
 from tiersim.units import NS_PER_S
 
 _SADF = re.compile(r"^# hostname;interval;timestamp(?:;[^;\n]+)+$", re.MULTILINE)

@@ -12,11 +12,10 @@ from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN
 from tiersim.traces.readers.postgres.settings import host_of
 from tiersim.traces.readers.postgres.text_tables import tables_of
-from tiersim.traces.readers.postgres.times import canonical, has_offset, unix_ns
 from tiersim.traces.readers.postgres.views import view_of
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
-from tiersim.traces.readers.view_files import MomentsOfViews, RowsOfViews
-from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of
+from tiersim.traces.readers.timestamps import canonical, has_offset, unix_ns
+from tiersim.traces.readers.views import Gathered, MomentsOfViews, Row, RowsOfViews, TextTable, View, entity_of
 from tiersim.traces.statistics import Values
 
 #: Columns, or keys of JSON, that tell when a row was taken, if the view has none of that name; the first that is there.
@@ -213,4 +212,4 @@ def _renamed(
 
 
 #: What the registry of sources holds of it.
-POSTGRESQL = Source(_looks_like, _read, complete_names)
+POSTGRESQL = Source(_read, _looks_like, complete_names)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from tiersim.traces.readers.postgres import derived
-from tiersim.traces.readers.postgres.times import canonical
 from tiersim.traces.readers.recorded import Key
+from tiersim.traces.readers.timestamps import canonical
 from tiersim.traces.readers.views import Gathered, Part, Row, View, view_among
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"

@@ -83,7 +83,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of it.
-EVENT_XML = Source(_looks_like, _read, finish_executions)
+EVENT_XML = Source(_read, _looks_like, finish_executions)
 
 
 def _fields(event: Element) -> tuple[dict[str, str], dict[str, str]]:

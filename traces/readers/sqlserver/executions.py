@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.bundle_tables import Table
-from tiersim.traces.readers.ordered_statements import OrderedStatements
-from tiersim.traces.readers.recorded import Recorded
+from tiersim.traces.readers.recorded import OrderedStatements, Recorded
 from tiersim.traces.readers.sqlserver.events import Wait, What
 from tiersim.traces.readers.sqlserver.execution_kernels import (
     AT_BATCH_LEVEL,

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tiersim.errors import TraceError
-from tiersim.traces.readers.moments import moment_within
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
 from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
 from tiersim.traces.readers.sqlserver.performance_counters import UNCHECKED, Counted, counted, engine_of
 from tiersim.traces.readers.sqlserver.pool_size import tell_pool
-from tiersim.traces.readers.timestamps import Clock
+from tiersim.traces.readers.timestamps import Clock, moment_within
 from tiersim.traces.readers.views import number
 from tiersim.traces.statistics import storable
 from tiersim.units import NS_PER_S
@@ -105,7 +104,7 @@ def _finish(recorded: Recorded) -> None:
 _SUMMED = ("database", "checkpointer", "background writer", "log")
 
 #: What the registry of sources holds of it.
-PERFMON = Source(_looks_like, _read, _finish)
+PERFMON = Source(_read, _looks_like, _finish)
 
 
 def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:

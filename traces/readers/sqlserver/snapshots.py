@@ -18,8 +18,7 @@ from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
 from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, SESSIONS, UNCHECKED, view_of
 from tiersim.traces.readers.timestamps import Clock
-from tiersim.traces.readers.view_files import MomentsOfViews, RowsOfViews
-from tiersim.traces.readers.views import Gathered, Row, TextTable, View, entity_of, number
+from tiersim.traces.readers.views import Gathered, MomentsOfViews, Row, RowsOfViews, TextTable, View, entity_of, number
 from tiersim.traces.statistics import Values
 
 #: Columns that tell when a row was taken; the first that is there.
@@ -59,7 +58,7 @@ def _finish(recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of it.
-SQLSERVER = Source(_looks_like, _read, _finish)
+SQLSERVER = Source(_read, _looks_like, _finish)
 
 
 class _File:

@@ -108,8 +108,8 @@ def _read_table(path: Path, opened: Opened, recorded: Recorded) -> None:
 
 
 #: What the registry of sources holds of them.
-TRACE_XML = Source(_looks_like_xml, _read_xml, finish_executions)
-TRACE_TABLE = Source(_looks_like_table, _read_table, finish_executions)
+TRACE_XML = Source(_read_xml, _looks_like_xml, finish_executions)
+TRACE_TABLE = Source(_read_table, _looks_like_table, finish_executions)
 
 
 class _Rows:

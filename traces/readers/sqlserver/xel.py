@@ -57,11 +57,6 @@ _MOST_DICTIONARIES = 256
 _ROWS = 1 << 14
 
 
-def looks_like_xel(text: str) -> bool:
-    """Tell whether a file that begins so, decoded as UTF-8 with marks for what is none, is of Extended Events."""
-    return text.startswith(MAGIC.decode(errors="replace"))
-
-
 def read_xel(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add what a file of Extended Events tells; raises TraceError when it has no dictionary."""
     window = Window(source)
