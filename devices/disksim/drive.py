@@ -11,7 +11,7 @@ drives work:
   no longer than the skew hides, with the settling of a write: the maker chose it for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
 
-The others were tried, and are not kept (``docs/devices.md``).
+The others were tried, and are not kept (``docs/disks.md``).
 """
 
 from collections.abc import Set as AbstractSet

@@ -106,7 +106,7 @@ class Collected:
         if purposes is not None:
             self.inferred += purposes.inferred
         else:
-            self.inferred.append("writes are taken for writes of data: the source tells no flushes, hence no log")
+            self.inferred.append("all writes count as data writes: the source records no flushes, which identify a log")
         return zero_ns or 0
 
 

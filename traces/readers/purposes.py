@@ -53,7 +53,7 @@ class Purposes:
         return [
             *self._said,
             *(
-                f"writes of {count:,} more files are taken for writes of {what}, for like reasons"
+                f"writes of {count:,} more files count as writes of {what}, for similar reasons"
                 for what, count in more.items()
                 if count > 0
             ),
