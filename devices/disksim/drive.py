@@ -101,7 +101,7 @@ def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSe
     mapping = layout.whole("LBN-to-PBN mapping scheme", 0)
     cylinders = model.whole("Number of cylinders")
     if not 0 < cylinders <= MOST_TRACKS:
-        raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders")
+        raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders; correct the file")
     points = seek_curve(mechanics, cylinders)
     settle_ms = mechanics.number("Add. write settling delay", 0)
     switch_ms = mechanics.number("Head switch time", 0)

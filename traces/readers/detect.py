@@ -80,7 +80,7 @@ def import_trace(
     set.
     """
     if not paths:
-        raise TraceError("no file to import was given")
+        raise TraceError("no file to import was given; name the recorded files")
     if format is not None and format not in FORMATS and format not in SOURCES:
         hint = did_you_mean(format, [*FORMATS, *SOURCES])
         raise TraceError(f"the format {format!r} is not known{hint}; known are {_few_formats()}")
@@ -194,7 +194,7 @@ def _join(path: Path, fields: dict[str, Any], recorded: Recorded, writer: Reques
     found = write_recorded(recorded, writer.folder, zero_unix_ns)
     if recorded.dropped and not (writer.rows or found["statements"] or found["snapshots"] or recorded.queries):
         lost = "; ".join(f"{count:,} {why}" for why, count in recorded.dropped.items())
-        raise TraceError(f"{path}: nothing in it can be imported ({lost})")
+        raise TraceError(f"{path}: nothing in it can be imported ({lost}); record again")
     fields["source_format"] = ", ".join(
         [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
     )
