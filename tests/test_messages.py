@@ -71,7 +71,7 @@ def test_a_refusal_says_what_to_do(folder: str) -> None:
                 said = _text(call.args[0])
                 seen += said is not None
                 if said and not _REMEDY.search(said) and not any(one in said for one in _OTHERWISE):
-                    lacking.append(f"{path}:{node.lineno}: {said}")
+                    lacking.append(f"{path}:{call.lineno}: {said}")
     assert lacking == []
     assert seen > 0
 
