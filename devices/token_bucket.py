@@ -143,7 +143,7 @@ def add_bucket(
         )  # fmt: skip
 
     together = volume.iops is not None or volume.rate is not None
-    resources = {"allowance": 1} if together else {"read allowance": 1, "write allowance": 1}
+    resources = {"rate limit": 1} if together else {"read rate limit": 1, "write rate limit": 1}
     behind_requests = balance(volume.iops, volume.burst_credits, TOKEN, _CREDITS)
     behind_bytes = balance(volume.rate, volume.burst_bytes, _BYTE_PARTS, _BYTE_CREDITS)
     requests = allowance(volume.burst_iops or volume.iops, behind_requests)
