@@ -13,7 +13,6 @@ _NAMES = {
     "byte credits": "burst credits (bytes)",
     "places": "queue slots",
     "lines": "write-back cache",
-    "rows": "stripe lock",
 }
 #: Resources that a server has once: the name says it all.
 _ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
