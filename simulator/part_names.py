@@ -11,7 +11,6 @@ _NAMES = {
     "host cpu": "driver CPU",
     "credits": "burst credits",
     "byte credits": "burst credits (bytes)",
-    "places": "queue slots",
     "lines": "write-back cache",
 }
 #: Resources that a server has once: the name says it all.
