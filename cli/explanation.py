@@ -30,29 +30,29 @@ _ONE_AT_A_TIME = frozenset({"actuator"})
 _CHANGES = {
     "cpu": (
         "faster cores, or less work for each call",
-        "it is processor time, which neither storage nor more cores shorten",
+        "it is CPU time, which neither storage nor more cores shorten",
     ),
-    "cpu queue": ("more cores", "it is waiting for a core"),
+    "cpu queue": ("more cores", "it waits for a core"),
     "data read": (
-        "a larger buffer pool (fewer reads) or storage that answers reads faster",
-        "it is waiting for pages that were not in the pool",
+        "a larger buffer pool (fewer reads) or faster reads from storage",
+        "it waits for pages that missed the buffer pool",
     ),
     "eviction": (
-        "a larger buffer pool, or writing dirty pages earlier in the background",
-        "it is making room in the pool",
+        "a larger buffer pool, or earlier background writes of dirty pages",
+        "it waits for eviction: dirty pages are written before their frames are used again",
     ),
-    "log": ("a log device that is durable sooner", "it is waiting for the log to be durable"),
+    "log": ("a faster log device", "it waits for the log to be durable"),
     "lock": (
-        "shorter transactions, or a log device that is durable sooner: a row stays locked until its commit is durable",
-        "it is waiting for rows that others hold",
+        "shorter transactions, or a faster log device: a row stays locked until its commit is durable",
+        "it waits for row locks",
     ),
     "temp": (
         "more memory for sorting and hashing, or faster storage for temporary files",
-        "it is reading and writing temporary files",
+        "it reads and writes temporary files",
     ),
     "copy": (
         "storage that reads and writes large requests faster",
-        "it is the reading and writing of backups and restores",
+        "it is reads and writes of backups and restores",
     ),
 }
 

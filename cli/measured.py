@@ -88,9 +88,9 @@ def _measurement(row: dict[str, Any], where: str) -> Measurement:
     try:
         value = float(row.get("value") or "")
     except (TypeError, ValueError):
-        raise TraceError(f"{where}: the value {row.get('value')!r} is not a number") from None
+        raise TraceError(f"{where}: the value {row.get('value')!r} is not a number; correct it") from None
     if not math.isfinite(value) or value <= 0:
-        raise TraceError(f"{where}: the value {row.get('value')!r} is not above 0")
+        raise TraceError(f"{where}: the value {row.get('value')!r} is not above 0; correct it")
     return Measurement(name, statistic, value * _NS_PER.get(unit, 1))
 
 

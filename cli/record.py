@@ -116,7 +116,7 @@ def sqlserver(
 
     if not dry_run:
         raise TraceError(
-            "SQL Server is recorded by its DBA with a script: tiersim record sqlserver --dry-run > record.sql prints it"
+            "the DBA records SQL Server with a script; tiersim record sqlserver --dry-run > record.sql prints it"
         )
     try:
         most_bytes = parse_bytes(max_size)

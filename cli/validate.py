@@ -78,7 +78,7 @@ def validate(
         if measurements is None:
             untried = ", ".join(found.name for found in experiments if found.missing)
             raise ScenarioError(
-                f"--model-error is learned from every experiment, and {traces} lacks what these need: {untried}"
+                f"--model-error is learned from every experiment, and {traces} lacks what these need: {untried}; add it"
             )
         _write(model_error, interval_report.as_toml(measurements))
     if json:

@@ -133,7 +133,7 @@ def add_array(
     )
     # a read makes a child for each run between two units of parity, at most this many
     children = ROWS_AT_ONCE + 3 * len(members)
-    builder.station(STRIPES, row, f"{name}.stripes", {"rows": 1}, children=len(members))
+    builder.station(STRIPES, row, f"{name}.stripes", {"stripe lock": 1}, children=len(members))
     return builder.station(PARITY, row, name, {}, children=children)
 
 

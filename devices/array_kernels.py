@@ -1,6 +1,6 @@
 """Striped and mirrored arrays as passive machines: ``finish`` makes a request for each member that holds a part.
 
-A member's parts of one request lie next to each other on it (unit u of a stripe over n columns is unit u // n of column
+A member's parts of one request lie next to each other on it (stripe unit u over n columns is unit u // n of column
 u mod n), so each member gets one request. RAID 10 keeps ``copies`` members a column: a write goes to all of them, a
 read to the one with the fewest outstanding requests, and to the one after the last that read when they are equal.
 Copies that have failed, or do not hold the data yet, are left out of reads; writes go to all members that are there.

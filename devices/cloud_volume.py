@@ -28,11 +28,13 @@ class OrderError(ValueError):
 class Step(StrictModel):
     """What a volume of up to some size has."""
 
-    up_to: Bytes = Field(gt=0)
-    iops: int | None = Field(default=None, gt=0)
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_iops: int | None = Field(default=None, gt=0)
-    burst_throughput: BytesPerSecond | None = Field(default=None, gt=0)
+    up_to: Bytes = Field(gt=0, description="Largest size of this step.")
+    iops: int | None = Field(default=None, gt=0, description="Requests a second that are included.")
+    throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second that are included.")
+    burst_iops: int | None = Field(default=None, gt=0, description="Requests a second while there are credits.")
+    burst_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second while there are credits."
+    )
 
     @property
     def text(self) -> str:
@@ -42,35 +44,59 @@ class Step(StrictModel):
 
 
 class CloudVolume(Sourced):
-    """An offer; see ``docs/devices.md`` for each key."""
+    """An offer."""
 
     kind: Literal["cloud-volume"]
-    smallest: Bytes = Field(gt=0)
-    largest: Bytes = Field(gt=0)
-    iops: int | None = Field(default=None, gt=0)
-    iops_per_gib: int | None = Field(default=None, gt=0)
-    throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    sizes: tuple[Step, ...] | None = Field(default=None, min_length=1)
-    provisioned: tuple[Literal["iops", "throughput"], ...] | None = None
-    least_iops: int | None = Field(default=None, gt=0)
-    most_iops: int | None = Field(default=None, gt=0)
-    most_iops_per_gib: int | None = Field(default=None, gt=0)
-    least_throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    most_throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    throughput_per_iops: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_iops: int | None = Field(default=None, gt=0)
-    burst_credits: int | None = Field(default=None, gt=0)
-    burst_throughput: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_time: Nanoseconds | None = Field(default=None, gt=0)
-    latency: Nanoseconds = Field(gt=0)
-    refill_interval: Nanoseconds = Field(gt=0)
-    carry_over: Nanoseconds
-    accounting_unit: Bytes | None = Field(default=None, gt=0)
-    merged_from: Bytes | None = Field(default=None, gt=0)
-    flush: Nanoseconds | None = Field(default=None, gt=0)
-    flushes_counted: bool = True
-    price_per_gib_month: float | None = Field(default=None, gt=0)  # USD
-    price_per_iops_month: float | None = Field(default=None, gt=0)  # USD, of what is provisioned
+    smallest: Bytes = Field(gt=0, description="Smallest size that is sold.")
+    largest: Bytes = Field(gt=0, description="Largest size that is sold.")
+    iops: int | None = Field(default=None, gt=0, description="Requests a second that are included.")
+    iops_per_gib: int | None = Field(
+        default=None, gt=0, description="Included requests a second for each GiB, if that is more."
+    )
+    throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second that are included.")
+    sizes: tuple[Step, ...] | None = Field(
+        default=None, min_length=1, description="Steps: a volume of up to a size has these limits."
+    )
+    provisioned: tuple[Literal["iops", "throughput"], ...] | None = Field(
+        default=None, description="What can be ordered beyond the included limits."
+    )
+    least_iops: int | None = Field(default=None, gt=0, description="Fewest requests a second that can be ordered.")
+    most_iops: int | None = Field(default=None, gt=0, description="Most requests a second.")
+    most_iops_per_gib: int | None = Field(
+        default=None, gt=0, description="Most requests a second that can be ordered for each GiB."
+    )
+    least_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Least throughput that can be ordered."
+    )
+    most_throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Highest throughput.")
+    throughput_per_iops: BytesPerSecond | None = Field(
+        default=None,
+        gt=0,
+        description="Bytes a second for each provisioned request a second: the highest order, or what comes with it.",
+    )
+    burst_iops: int | None = Field(default=None, gt=0, description="Requests a second while there are credits.")
+    burst_credits: int | None = Field(default=None, gt=0, description="Full balance of credits for requests.")
+    burst_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second while there are credits."
+    )
+    burst_time: Nanoseconds | None = Field(
+        default=None, gt=0, description="How long a full balance lasts at the highest rate."
+    )
+    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
+    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket.")
+    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    accounting_unit: Bytes | None = Field(
+        default=None, gt=0, description="A request costs one token for each begun unit."
+    )
+    merged_from: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description="Requests of this length and more share units when each continues the one before it.",
+    )
+    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
+    flushes_counted: bool = Field(default=True, description="Whether a flush costs a write token.")
+    price_per_gib_month: float | None = Field(default=None, gt=0, description="USD.")
+    price_per_iops_month: float | None = Field(default=None, gt=0, description="USD, for what is provisioned.")
 
     @model_validator(mode="after")
     def _sizes_ascend(self) -> "CloudVolume":

@@ -22,42 +22,77 @@ _Times = Annotated[
 
 
 class Flash(Sourced):
-    """A flash drive; see ``docs/devices.md`` for each key."""
+    """A flash drive."""
 
     kind: Literal["flash"]
-    capacity: Bytes = Field(gt=0)
-    cell: Literal["slc", "mlc", "tlc", "qlc", "3d-xpoint"]
-    channels: int = Field(gt=0)
-    dies: int = Field(gt=0)  # of all channels: how many pages can be sensed at once
-    page: Bytes = Field(gt=0)
-    unit: Bytes = Field(gt=0)
-    planes: int = Field(default=1, gt=0, le=16)
-    spread: int = Field(gt=0)
-    read: _Times
-    program: Nanoseconds = Field(gt=0)
-    program_size: Bytes = Field(gt=0)
-    erase: Nanoseconds = Field(gt=0)
-    block: Bytes = Field(gt=0)
-    over_provisioning: float = Field(gt=0, le=10)
-    suspend: Nanoseconds | None = None
-    allocation: Literal["dynamic", "static"] = "dynamic"
-    collection: Literal["greedy", "lru"] = "greedy"
-    mapping: Literal["analytic", "mapped"] = "analytic"
-    state: Literal["steady", "fresh"] = "steady"
-    channel_rate: BytesPerSecond = Field(gt=0)
-    link_rate: BytesPerSecond = Field(gt=0)
-    controller_iops: int = Field(gt=0)  # its highest rate of commands
-    read_latency: Nanoseconds  # firmware, bus and driver, beside sensing and transfer
-    write_latency: Nanoseconds
-    buffer: Bytes
-    buffer_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    power_loss_protection: bool
-    flush: Nanoseconds
-    flush_interval: Nanoseconds | None = None
-    queue_depth: int = Field(gt=0)
-    host_cpu: Nanoseconds | None = Field(default=None, gt=0)
-    host_threads: int | None = Field(default=None, gt=0)
-    host_memory_per_gib: Bytes | None = None
+    capacity: Bytes = Field(gt=0, description="Bytes that the host can use.")
+    cell: Literal["slc", "mlc", "tlc", "qlc", "3d-xpoint"] = Field(description="Type of cell.")
+    channels: int = Field(gt=0, description="Channels between dies and controller.")
+    dies: int = Field(gt=0, description="Dies of all channels together: pages that can be sensed at a time.")
+    page: Bytes = Field(gt=0, description="Bytes that a die senses at a time, on all its planes.")
+    unit: Bytes = Field(
+        gt=0,
+        description=(
+            "Bytes that the drive maps, 4 KiB as a rule. A read or write of a part moves the whole unit"
+            " over the channel."
+        ),
+    )
+    planes: int = Field(
+        default=1, gt=0, le=16, description="Parts of a page that can be sensed with parts of other pages."
+    )
+    spread: int = Field(
+        gt=0, description="Consecutive units lie on so many dies before the first die gets its next unit."
+    )
+    read: _Times = Field(
+        description="Time to sense a page; or a list by page of a cell (lower, middle, upper), each for as many pages."
+    )
+    program: Nanoseconds = Field(gt=0, description="Time of one program of a die.")
+    program_size: Bytes = Field(gt=0, description="Bytes that one program writes.")
+    erase: Nanoseconds = Field(gt=0, description="Time of one erase.")
+    block: Bytes = Field(gt=0, description="Bytes that one erase clears.")
+    over_provisioning: float = Field(gt=0, le=10, description="Spare capacity divided by user capacity: 0.07 is 7 %.")
+    suspend: Nanoseconds | None = Field(
+        default=None, description="Longest wait of a read for the program in progress; left out: until it ends."
+    )
+    allocation: Literal["dynamic", "static"] = Field(
+        default="dynamic",
+        description="dynamic: programs go to the dies in turn; static: to the die of the address, one unit each.",
+    )
+    collection: Literal["greedy", "lru"] = Field(
+        default="greedy",
+        description="Victim of garbage collection: greedy takes the block with the fewest valid units, lru the oldest.",
+    )
+    mapping: Literal["analytic", "mapped"] = Field(
+        default="analytic",
+        description="analytic: write amplification from closed forms; mapped: every unit has its place.",
+    )
+    state: Literal["steady", "fresh"] = Field(
+        default="steady", description="steady: full and overwritten at random for long; fresh: nothing written."
+    )
+    channel_rate: BytesPerSecond = Field(gt=0, description="Data rate of one channel.")
+    link_rate: BytesPerSecond = Field(gt=0, description="Data rate between drive and host.")
+    controller_iops: int = Field(gt=0, description="Highest rate of commands.")
+    read_latency: Nanoseconds = Field(description="Firmware, bus and driver of a read, besides sensing and transfer.")
+    write_latency: Nanoseconds = Field(description="The same of a write.")
+    buffer: Bytes = Field(description="Size of the write buffer; 0 B: a write ends when its program ends.")
+    buffer_rate: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Rate at which data enter the buffer; left out: link_rate."
+    )
+    power_loss_protection: bool = Field(description="Whether the write buffer survives a loss of power.")
+    flush: Nanoseconds = Field(description="Time of a flush when nothing waits in the buffer.")
+    flush_interval: Nanoseconds | None = Field(
+        default=None, description="Shortest time between two flushes; left out: none."
+    )
+    queue_depth: int = Field(gt=0, description="Commands that the drive works on at a time.")
+    host_cpu: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        description="CPU time of a command in a driver that keeps the map on the host. Resource `host cpu`.",
+    )
+    host_threads: int | None = Field(default=None, gt=0, description="Commands that this driver works on at a time.")
+    host_memory_per_gib: Bytes | None = Field(
+        default=None, description="Memory of the host for such a map, for each GiB of capacity."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Flash":

@@ -1,4 +1,4 @@
-"""A page-mapped flash translation layer: where each unit of a drive lies, and the collection of stale ones.
+"""A page-mapped flash translation layer: where each unit of a drive lies, and its garbage collection.
 
 Each die fills one block at a time, with units of the host and those that collection copies. When its last erased block
 becomes the active one, a victim is chosen. Its valid units are copied while the host fills the active block, so many

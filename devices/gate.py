@@ -29,7 +29,7 @@ def add_gate(
         lists=lists,
     )
     # however many flushes there are, they do not wait longer: its place is nothing that runs out
-    return builder.station(GATE, row, name, {} if joins_flushes else {"places": depth}, children=1)
+    return builder.station(GATE, row, name, {} if joins_flushes else {"queue slots": depth}, children=1)
 
 
 def add_port(

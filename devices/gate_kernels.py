@@ -1,5 +1,5 @@
-"""A gate as a passive machine: at most ``depth`` requests are outstanding below it, the others wait first come, first
-served.
+"""A queue-depth limit as a passive machine: at most ``depth`` requests are outstanding below it (the queue depth), the
+others wait first come, first served.
 
 It stands for the queue of a LUN, of a host adapter, of a virtual machine's disk, or of a drive as its host sees it.
 

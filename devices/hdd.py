@@ -38,50 +38,112 @@ _AHEAD: dict[ReadAhead, int] = {
 
 
 class Drive(Sourced):
-    """What every disk drive has, however its geometry and seeks are known; see ``docs/devices.md`` for each key."""
+    """What every disk drive has, however its geometry and seeks are known."""
 
-    rpm: float = Field(gt=0, le=30_000)
-    surfaces: int = Field(gt=0)
-    cylinders: int = Field(gt=1)
-    write_settle: Nanoseconds
-    track_switch: Nanoseconds
-    command_overhead: Nanoseconds
-    write_overhead: Nanoseconds | None = None  # None: as command_overhead
-    flush: Nanoseconds = Field(gt=0)
-    queue_depth: int = Field(gt=0)
-    age_limit: Nanoseconds
-    scheduler: Literal["fcfs", "sstf", "sptf"] | None = None  # None: sptf
+    rpm: float = Field(gt=0, le=30_000, description="Revolutions a minute.")
+    surfaces: int = Field(gt=0, description="Number of surfaces, each with a head.")
+    cylinders: int = Field(gt=1, description="Number of cylinders.")
+    write_settle: Nanoseconds = Field(description="Added to the seek or head switch of a write.")
+    track_switch: Nanoseconds = Field(
+        description="Time that the skew between neighbouring tracks hides; also a head switch within a cylinder."
+    )
+    command_overhead: Nanoseconds = Field(description="Fixed time of a command that moves the arm.")
+    write_overhead: Nanoseconds | None = Field(
+        default=None, description="The same for writes; left out: as command_overhead."
+    )
+    flush: Nanoseconds = Field(gt=0, description="Time of a flush when no write waits in the buffer.")
+    queue_depth: int = Field(gt=0, description="Commands that the drive chooses from.")
+    age_limit: Nanoseconds = Field(description="A command that has waited longer goes first.")
+    scheduler: Literal["fcfs", "sstf", "sptf"] | None = Field(
+        default=None,
+        description=(
+            "sptf: shortest positioning time first; sstf: nearest cylinder first; fcfs: order of "
+            "arrival. Left out: sptf."
+        ),
+    )
     # the buffer on board, if there is one
-    buffer_segments: int | None = Field(default=None, gt=0, le=256)
-    buffer_segment: Bytes | None = Field(default=None, ge=SECTOR_BYTES)
-    interface_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    write_interface_rate: BytesPerSecond | None = Field(default=None, gt=0)  # None: as interface_rate
-    completion_overhead: Nanoseconds | None = None
-    write_completion_overhead: Nanoseconds | None = None  # None: as completion_overhead
-    #: of a command that needs no arm: a read after a read, a read after a write, a write after a read, one after a
-    #: write
-    hit_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
-    miss_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None  # of one that needs the arm
-    data_overhead: Nanoseconds | None = None  # before data pass the interface
-    #: of a read after a read, a read after a write, a write: to let the bus go while the arm works
-    disconnect_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds] | None = None
-    #: to have the bus again, and to have it after an extra disconnect
-    reconnect_overheads: tuple[Nanoseconds, Nanoseconds] | None = None
-    #: of a write after another that it does not follow, before its data: to understand it, until the arm moves, to
-    #: disconnect, until the drive reconnects, to disconnect again; None: the drive does no such thing
-    extra_write_disconnect: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = None
-    water_mark: float | None = Field(default=None, ge=0, le=1)  # share of a read that is in before data go
-    water_mark_of_segment: bool | None = None  # share of a segment, not of the read
-    read_hits_wait: bool | None = None  # for the write that the arm is at
-    writes_wait: bool | None = None  # so do writes into the buffer
-    write_move_least: Nanoseconds | None = None  # of a write that ends on the platter
-    write_segment_apart: bool | None = None  # writes take none of the segments
-    write_into: Literal["last used", "longest unused"] | None = None  # which segment writes take; None: the last used
-    read_ahead: ReadAhead | None = None
-    read_ahead_limit: Bytes | None = None  # beyond the read; None: the segment is the limit
-    read_ahead_adaptive: bool | None = None  # only when a read goes on where the one before it ended
-    read_ahead_after_hit: bool | None = None  # a read from the buffer lets it go on
-    write_segments: int | None = Field(default=None, gt=0, le=256)  # writes that wait in the buffer; None: none does
+    buffer_segments: int | None = Field(
+        default=None, gt=0, le=256, description="Number of buffer segments; left out: no buffer."
+    )
+    buffer_segment: Bytes | None = Field(default=None, ge=SECTOR_BYTES, description="Size of a buffer segment.")
+    interface_rate: BytesPerSecond | None = Field(default=None, gt=0, description="Data rate between buffer and host.")
+    write_interface_rate: BytesPerSecond | None = Field(
+        default=None, gt=0, description="The same for writes; left out: as interface_rate."
+    )
+    completion_overhead: Nanoseconds | None = Field(default=None, description="Added to every command.")
+    write_completion_overhead: Nanoseconds | None = Field(
+        default=None, description="The same for writes; left out: as completion_overhead."
+    )
+    hit_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
+        default=None,
+        description=(
+            "Of a command that the buffer serves: read after read, read after write, write after read, "
+            "write after write."
+        ),
+    )
+    miss_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
+        default=None,
+        description="The same for a command that moves the arm; left out: command_overhead and write_overhead.",
+    )
+    data_overhead: Nanoseconds | None = Field(
+        default=None, description="Before data pass the interface, while the arm works."
+    )
+    disconnect_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
+        default=None,
+        description="To release the bus while the arm works: read after read, read after write, write.",
+    )
+    reconnect_overheads: tuple[Nanoseconds, Nanoseconds] | None = Field(
+        default=None, description="To get the bus again, and to get it again after an extra disconnect."
+    )
+    extra_write_disconnect: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
+        default=None,
+        description=(
+            "Of a write that does not continue the write before it: time to decode it, until the arm "
+            "moves, to disconnect, until the drive reconnects, to disconnect again. Such a drive starts"
+            " to write when 10 sectors have arrived, 15 of a write of 45 or more."
+        ),
+    )
+    water_mark: float | None = Field(
+        default=None, ge=0, le=1, description="Share of a read that is in the buffer before data go to the host."
+    )
+    water_mark_of_segment: bool | None = Field(
+        default=None, description="The water mark is a share of the segment, not of the read."
+    )
+    read_hits_wait: bool | None = Field(
+        default=None, description="A read from the buffer waits for the write in progress."
+    )
+    writes_wait: bool | None = Field(
+        default=None, description="A write into the buffer waits for the write in progress."
+    )
+    write_move_least: Nanoseconds | None = Field(
+        default=None, description="Shortest arm movement of a write to the platter."
+    )
+    write_segment_apart: bool | None = Field(default=None, description="Writes use no buffer segment of reads.")
+    write_into: Literal["last used", "longest unused"] | None = Field(
+        default=None, description="Segment that a write takes; left out: the last used."
+    )
+    read_ahead: ReadAhead | None = Field(
+        default=None,
+        description=(
+            "How far the drive reads ahead: to the end of the track, of the next track (if the segment "
+            "began before this one), of the cylinder, or until the segment is full."
+        ),
+    )
+    read_ahead_limit: Bytes | None = Field(
+        default=None, description="Longest read-ahead beyond the read; left out: the segment."
+    )
+    read_ahead_adaptive: bool | None = Field(
+        default=None, description="Read ahead only after a read that continues the one before it."
+    )
+    read_ahead_after_hit: bool | None = Field(
+        default=None, description="A read from the buffer lets read-ahead continue."
+    )
+    write_segments: int | None = Field(
+        default=None,
+        gt=0,
+        le=256,
+        description="Writes that end in the buffer and wait for the arm; left out: a write ends on the platter.",
+    )
 
     @model_validator(mode="after")
     def _a_buffer_has_segments(self) -> "Drive":
@@ -110,15 +172,17 @@ class Drive(Sourced):
 
 
 class Hdd(Drive):
-    """A disk drive as its datasheet describes it; see ``docs/devices.md`` for each key."""
+    """A disk drive as its datasheet describes it."""
 
     kind: Literal["hdd"]
-    capacity: Bytes = Field(gt=0)
-    outer_rate: BytesPerSecond = Field(gt=0)  # sustained, so it includes the time lost between tracks
-    inner_rate: BytesPerSecond = Field(gt=0)
-    seek_single_cylinder: Nanoseconds
-    seek_average: Nanoseconds  # over random pairs of cylinders
-    seek_full_stroke: Nanoseconds
+    capacity: Bytes = Field(gt=0, description="Bytes.")
+    outer_rate: BytesPerSecond = Field(gt=0, description="Sustained rate of the outermost zone.")
+    inner_rate: BytesPerSecond = Field(
+        gt=0, description="Sustained rate of the innermost zone. The ratio of both shapes 20 zones."
+    )
+    seek_single_cylinder: Nanoseconds = Field(description="Seek over one cylinder, with settling.")
+    seek_average: Nanoseconds = Field(description="Mean seek over random pairs of cylinders.")
+    seek_full_stroke: Nanoseconds = Field(description="Seek over all cylinders.")
 
     @model_validator(mode="after")
     def _plausible(self) -> "Hdd":

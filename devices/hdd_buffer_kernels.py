@@ -7,7 +7,7 @@ nearest first, then reads ahead until a command comes; a command waits for the w
 read.
 
 After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101,
-disk buffer); where measured response times contradict it, as they do: ``docs/devices.md``.
+disk buffer); where measured response times contradict it, as they do: ``docs/disks.md``.
 """
 
 from tiersim.devices import queue

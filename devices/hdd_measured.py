@@ -13,24 +13,35 @@ from tiersim.toml_files import Nanoseconds, SignedNanoseconds, StrictModel
 class MeasuredZone(StrictModel):
     """Neighbouring cylinders with as many sectors a track; skews and the offset are in sectors."""
 
-    first_cylinder: int = Field(ge=0)
-    sectors_per_track: int = Field(gt=0, lt=100_000)
-    first_sector_at: float = 0.0  # angle of the zone's first sector
-    track_skew: float
-    cylinder_skew: float
-    #: runs of good sectors: the first, counted from the zone's first track, and how many
-    runs: list[tuple[int, int]] = Field(min_length=1)
+    first_cylinder: int = Field(ge=0, description="First cylinder of the zone.")
+    sectors_per_track: int = Field(gt=0, lt=100_000, description="Sectors a track.")
+    first_sector_at: float = Field(default=0.0, description="Angle of the zone's first sector.")
+    track_skew: float = Field(description="Sectors.")
+    cylinder_skew: float = Field(description="Sectors.")
+    runs: list[tuple[int, int]] = Field(
+        min_length=1, description="Runs of good sectors: the first, counted from the zone's first track, and how many."
+    )
 
 
 class MeasuredDrive(Drive):
-    """A disk drive from a table of its zones and a measured seek curve; see ``docs/devices.md`` for each key."""
+    """A disk drive from a table of its zones and a measured seek curve."""
 
     kind: Literal["measured-hdd"]
-    #: negative where it was extracted with an overhead that is too long: only their sum was seen
-    write_settle: SignedNanoseconds
-    seek_curve: list[tuple[int, Nanoseconds]] = Field(min_length=1)  # distance in cylinders, time
-    serpentine: Literal["no", "by zone", "by cylinder"]
-    zones: list[MeasuredZone] = Field(min_length=1)
+    write_settle: SignedNanoseconds = Field(
+        description=(
+            "Added to the seek of a write. May be negative where it was extracted with an overhead that"
+            " is too long: only their sum was measured."
+        )
+    )
+    seek_curve: list[tuple[int, Nanoseconds]] = Field(
+        min_length=1, description="Pairs of distance in cylinders and time."
+    )
+    serpentine: Literal["no", "by zone", "by cylinder"] = Field(
+        description="Which cylinders are written from the last surface to the first."
+    )
+    zones: list[MeasuredZone] = Field(
+        min_length=1, description="Zones with first cylinder, sectors a track, skews, runs of good sectors."
+    )
 
     @model_validator(mode="after")
     def _plausible(self) -> "MeasuredDrive":

@@ -38,18 +38,28 @@ class Sourced(StrictModel):
 
     _plain: ClassVar = frozenset({"kind", "name", "sources", "notes"})
 
-    name: str
-    notes: str = ""
-    sources: dict[str, str] = Field(repr=False)
+    name: str = Field(description="Name in results.")
+    notes: str = Field(default="", description="Text for people.")
+    sources: dict[str, str] = Field(repr=False, description="Where each number comes from.")
     # what a buyer asks; nothing of it is simulated
-    released: int | None = Field(default=None, ge=1950, le=2100)  # year
-    interface: str | None = None
-    enclosure: str | None = None
-    price: float | None = Field(default=None, gt=0)  # USD
-    price_date: str | None = None
-    power_idle: float | None = Field(default=None, gt=0)  # W
-    power_active: float | None = Field(default=None, gt=0)
-    endurance: Bytes | None = Field(default=None, gt=0)  # bytes that may be written
+    released: int | None = Field(default=None, ge=1950, le=2100, description="Year. Not simulated.")
+    interface: str | None = Field(
+        default=None,
+        description=(
+            'Link and protocol, such as "NVMe PCIe 4.0 x4", "SAS 12 Gb/s", "SATA 6 Gb/s" or "FC 8 Gb/s '
+            'x8". On SATA a flush waits alone.'
+        ),
+    )
+    enclosure: str | None = Field(
+        default=None, description='Form, such as "2.5 inch, U.2", "M.2 22110" or "PCIe card". Not simulated.'
+    )
+    price: float | None = Field(default=None, gt=0, description="USD. Needs price_date.")
+    price_date: str | None = Field(default=None, description="When the price was asked for.")
+    power_idle: float | None = Field(default=None, gt=0, description="W.")
+    power_active: float | None = Field(default=None, gt=0, description="W.")
+    endurance: Bytes | None = Field(
+        default=None, gt=0, description="Bytes that may be written over the life of the drive."
+    )
 
     def text_of(self, parameter: str) -> str:
         """Write a parameter for a person, with its unit."""

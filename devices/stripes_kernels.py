@@ -8,8 +8,8 @@ from the lowest to the highest offset that is touched within the row's units.
 A way that needs what a failed member held is not possible. If neither way is, all that is there is read, as in md
 (need_this_block). If the row has no parity left, nothing needs to be read: there md still reads what the write leaves.
 
-Two writes whose parity overlaps cannot be worked on at once: the later one waits until the earlier one is done (md
-locks the pages of a stripe). Whole rows take no part: whoever writes a row whole writes all its bytes, and no host has
+The stripe lock: of two writes whose parity overlaps the later one waits until the earlier one is done (md locks the
+pages of a stripe). Whole rows take no part: whoever writes a row whole writes all its bytes, and no host has
 two writes of the same bytes under way.
 """
 

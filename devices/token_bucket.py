@@ -1,4 +1,4 @@
-"""A volume with allowances: a cloud volume, or any device behind a throttle."""
+"""A volume with token buckets (rate limits): a cloud volume, or any device behind a throttle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,30 +22,44 @@ INSTANCE = "instance"
 
 
 class TokenBucket(Sourced):
-    """A volume whose requests wait for an allowance; see ``docs/devices.md`` for each key.
+    """A volume whose requests wait for an allowance.
 
     Give ``iops`` (one allowance for all) or ``read_iops`` and ``write_iops`` (one each), and likewise the rates.
     """
 
     kind: Literal["token-bucket"]
-    capacity: Bytes = Field(gt=0)
-    latency: Nanoseconds = Field(gt=0)
-    refill_interval: Nanoseconds = Field(gt=0)
-    carry_over: Nanoseconds  # unused allowance that is kept, as the time that earned it
-    iops: int | None = Field(default=None, gt=0)
-    read_iops: int | None = Field(default=None, gt=0)
-    write_iops: int | None = Field(default=None, gt=0)
-    rate: BytesPerSecond | None = Field(default=None, gt=0)
-    read_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    write_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_iops: int | None = Field(default=None, gt=0)
-    burst_credits: int | None = Field(default=None, gt=0)
-    burst_rate: BytesPerSecond | None = Field(default=None, gt=0)
-    burst_bytes: Bytes | None = Field(default=None, gt=0)
-    accounting_unit: Bytes | None = None  # a request costs one token for each begun unit
-    merged_from: Bytes | None = Field(default=None, gt=0)  # longer ones that follow each other fill units together
-    flush: Nanoseconds | None = Field(default=None, gt=0)  # time of a flush, in place of latency
-    flushes_counted: bool = True  # a flush takes an allowance, as a write of no bytes
+    capacity: Bytes = Field(gt=0, description="Bytes.")
+    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
+    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket.")
+    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    iops: int | None = Field(default=None, gt=0, description="Requests a second, reads and writes together.")
+    read_iops: int | None = Field(default=None, gt=0, description="Reads a second.")
+    write_iops: int | None = Field(default=None, gt=0, description="Writes a second.")
+    rate: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second, reads and writes together.")
+    read_rate: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes read a second.")
+    write_rate: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes written a second.")
+    burst_iops: int | None = Field(default=None, gt=0, description="Requests a second while there are credits.")
+    burst_credits: int | None = Field(
+        default=None, gt=0, description="Full balance of credits for requests; earned at iops."
+    )
+    burst_rate: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second while there are credits.")
+    burst_bytes: Bytes | None = Field(
+        default=None, gt=0, description="Full balance of credits for bytes; earned at rate."
+    )
+    accounting_unit: Bytes | None = Field(default=None, description="A request costs one token for each begun unit.")
+    merged_from: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description=(
+            "Requests of this length and more share units when each begins where the one before it "
+            "ended, of the same operation."
+        ),
+    )
+    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
+    flushes_counted: bool = Field(
+        default=True,
+        description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
+    )
 
     @model_validator(mode="after")
     def _one_way_of_limiting(self) -> "TokenBucket":
@@ -137,7 +151,7 @@ def add_bucket(
         )  # fmt: skip
 
     together = volume.iops is not None or volume.rate is not None
-    resources = {"allowance": 1} if together else {"read allowance": 1, "write allowance": 1}
+    resources = {"rate limit": 1} if together else {"read rate limit": 1, "write rate limit": 1}
     behind_requests = balance(volume.iops, volume.burst_credits, TOKEN, _CREDITS)
     behind_bytes = balance(volume.rate, volume.burst_bytes, _BYTE_PARTS, _BYTE_CREDITS)
     requests = allowance(volume.burst_iops or volume.iops, behind_requests)

@@ -1,4 +1,4 @@
-"""A volume with limits as a passive machine: a request goes on when its allowances cover it.
+"""A token bucket as a passive machine: a request goes on when its tokens cover it.
 
 Each ``refill_interval`` an allowance of rate x interval arrives, counted from time 0; what nobody waits for lapses but
 for ``carry_over``. Reads and writes may have allowances of their own; a discard counts as a write of no bytes, and so
@@ -6,7 +6,7 @@ does a flush unless flushes are free. A request that costs more than an allowanc
 is full and leaves a debt.
 
 One allowance may stand behind another: the first is refilled at the rate of a burst, the one behind it at the baseline
-rate, and holds the credits. A request takes its tokens from both.
+rate, and holds the burst credits. A request takes its tokens from both.
 """
 
 from tiersim.devices import queue

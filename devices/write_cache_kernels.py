@@ -1,4 +1,4 @@
-"""The battery-backed write cache of a controller as a passive machine: a write is done when the cache has it.
+"""The battery-backed write-back cache of a controller as a passive machine: a write is done when the cache has it.
 
 Dirty lines are destaged by background requests: one waits here until a volume has something to destage, and makes its
 successor when it goes. Destaging starts when more than the high mark of the lines are used and goes on down to the low

@@ -1,5 +1,5 @@
 """What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the
-reasons).
+reasons): the clock in an open loop, an answer and the think time after it in a closed loop.
 """
 
 from dataclasses import dataclass

@@ -24,13 +24,11 @@ class CostsModel(StrictModel):
     async_read: Nanoseconds | None = Field(default=None, description="One page read ahead.")
     read_page: Nanoseconds | None = Field(default=None, description="Each page but the first of a larger read.")
     scan_read: Nanoseconds | None = Field(default=None, description="A page that a scan reads in large blocks.")
-    evict_clean: Nanoseconds | None = Field(default=None, description="A page that makes room.")
-    evict_dirty: Nanoseconds | None = Field(
-        default=None, description="A page that is written before it makes room, instead of that."
-    )
+    evict_clean: Nanoseconds | None = Field(default=None, description="Eviction of a clean page.")
+    evict_dirty: Nanoseconds | None = Field(default=None, description="Eviction of a dirty page, its write included.")
     change: Nanoseconds | None = Field(default=None, description="A page that is changed.")
     log_io: Nanoseconds | None = Field(
-        default=None, description="Behind each write and each flush of the log, before the next."
+        default=None, description="After each write and each flush of the WAL, before the next."
     )
 
 
@@ -60,8 +58,8 @@ class HostModel(StrictModel):
     contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Share by which each further busy core slows all down, or how slow a slice of CPU is with 1, 2, 3 ... busy"
-            " cores; 0.047 when left out."
+            "Share by which each further busy core slows the others, or how slow a slice of CPU is with 1, 2, 3 ..."
+            " busy cores; 0.047 when left out."
         ),
     )
     costs: CostsModel | None = Field(

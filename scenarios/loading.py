@@ -76,7 +76,7 @@ def _set(values: dict[str, Any], setting: str) -> None:
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
-            raise ScenarioError(f"--set {setting}: {table!r} is a value and has no keys")
+            raise ScenarioError(f"--set {setting}: {table!r} is a value and has no keys; leave out what follows it")
     try:
         values[last] = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

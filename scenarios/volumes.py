@@ -252,7 +252,7 @@ class NeighbourModel(StrictModel):
 
     reads_per_s: float = Field(default=0.0, ge=0, le=1e8, description="Random reads a second of others.")
     writes_per_s: float = Field(default=0.0, ge=0, le=1e8, description="Random writes a second of others.")
-    size: Bytes = Field(gt=0, description="Size of the part of the pool that they go to.")
+    size: Bytes = Field(gt=0, description="Length of each of these requests.")
 
     @model_validator(mode="after")
     def _is_a_load(self) -> "NeighbourModel":

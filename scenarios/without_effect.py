@@ -22,7 +22,7 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
     ones wait for nothing.
     """
     model = scenario.model
-    found = ["host: acts on statements, and this run is of requests"] if model.host is not None else []
+    found = ["host: applies to statements; this run replays requests"] if model.host is not None else []
     return _said(
         [
             *found,
@@ -47,12 +47,12 @@ def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, c
         for key in _ADDRESSES
         if getattr(volume, key) is not None
     ]
-    found = [f"{key}: acts on requests, and this run is of statements" for key in keys]
+    found = [f"{key}: applies to requests; this run is of statements" for key in keys]
     if not described:
         places = [key for key in model.placement if key in _NO_STATEMENTS or key.startswith("file:")]
-        found += [f"placement.{key}: nothing of a recording of statements lies there" for key in places]
+        found += [f"placement.{key}: a recording of statements places nothing there" for key in places]
         if model.host is not None and model.host.clients == "here" and not calibrated:
-            found.append("host.clients: says where the recorded clients ran, which only --recorded-on asks")
+            found.append("host.clients: only --recorded-on uses where the recorded clients ran")
     if model.engine is not None and model.engine.os_cache and model.engine.direct_io:
         found.append("engine.os_cache: engine.direct_io reads past it")
     return _said([*found, *_empty_volumes(model, set(volumes))])
@@ -82,7 +82,7 @@ def _places_of_requests(model: Scenario, uses: Sequence[FileUse]) -> Iterator[st
         elif key.startswith("file:") and key not in names:
             yield f"placement.{key}: no request goes to a file of this name"
         elif key == "log" and not any(use.is_log for use in uses):
-            yield "placement.log: no file of the recording is known to be a log"
+            yield "placement.log: no file of the recording was identified as a log"
 
 
 def _empty_volumes(model: Scenario, used: set[str]) -> Iterator[str]:
@@ -94,4 +94,4 @@ def _empty_volumes(model: Scenario, used: set[str]) -> Iterator[str]:
 def _said(found: Sequence[str]) -> list[str]:
     """Return sentences of *found*, a key and why it makes no difference each."""
     split = (one.partition(": ") for one in found)
-    return [f"{key} makes no difference here: {why}" for key, _, why in split]
+    return [f"{key} has no effect here: {why}" for key, _, why in split]

@@ -45,14 +45,9 @@ _NAMES = {
     "controller": "flash controller",
     "link": "flash link",
     "host cpu": "driver CPU",
-    "allowance": "rate limit",
-    "read allowance": "read rate limit",
-    "write allowance": "write rate limit",
     "credits": "burst credits",
     "byte credits": "burst credits (bytes)",
-    "places": "queue slots",
     "lines": "write-back cache",
-    "rows": "stripe lock",
 }
 #: Resources that a server has once: the name says it all.
 _ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}

@@ -1,5 +1,5 @@
-"""Rows that their updates moved: of each page the one that was updated first, since a full page has no room for its new
-version.
+"""Non-HOT updates: of each page the row that was updated first moves to another page, since a full page has no room for
+its new version.
 
 PostgreSQL writes the new version of a row to another page where its own is full (``heap_update``). What was left behind
 is pruned, and the page has room for the next update, whichever row that is of (heap-only tuples; PostgreSQL's

@@ -1,14 +1,11 @@
-"""The table of the catalogue in docs/devices.md; ``python -m tests.catalogue_table`` writes it anew."""
+"""The table of the catalogue in docs/device-reference.md."""
 
-from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_device, names
 from tiersim.devices.station import Device
 from tiersim.units import format_bytes, format_ns
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "devices.md"
-BEGIN, END = "<!-- catalogue: begin -->\n", "<!-- catalogue: end -->\n"
 _HEAD = (
     "| device | of | interface | capacity | 8 KiB read | reads/s | writes/s | price, USD | assumed, fitted |\n"
     "|---|--:|---|--:|--:|--:|--:|--:|--:|\n"
@@ -45,15 +42,3 @@ def _text(value: Any) -> str:
 def _count(value: float | None) -> str:
     """Three digits: more would only say how a figure was rounded."""
     return "" if value is None else f"{float(f'{value:.3g}'):,.0f}"
-
-
-def main() -> None:
-    """Write the table between its marks."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    DOCUMENT.write_text(before + BEGIN + table() + END + after, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -248,7 +248,7 @@ def statement_sample(
             "bytes": transactions * LOG_BYTES,
             "written_bytes": transactions * 8192,
             "bytes_per_transaction": float(LOG_BYTES),
-            "page_images": transactions // 5,
+            "full_page_images": transactions // 5,
             "sync_mean_ns": commit_ns * 0.8,
         },
         host={"cores": 8, "core_speed": 1.0, "utilisation": 0.23, "costs_ns": {"read_ns": 9000}},

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tests.marked import replaced
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers.postgres import views as postgres
 from tiersim.traces.readers.sqlserver import views as sqlserver
@@ -53,19 +54,11 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def marks(name: str) -> tuple[str, str]:
-    """Return the lines between which a table stands."""
-    return f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-
-
 def main() -> None:
     """Write the tables between their marks."""
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, table in TABLES.items():
-        begin, end = marks(name)
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = before + begin + table() + end + after
+        text = replaced(text, name, table())
     DOCUMENT.write_text(text, encoding="utf-8")
 
 

@@ -576,8 +576,8 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
     purposes = dict(zip(rows.op[data].tolist(), rows.purpose[data].tolist(), strict=True))
     assert purposes == {READ: DATA_READ, WRITE: DATA_WRITE, DISCARD: UNKNOWN, FLUSH: UNKNOWN}
     assert [sentence.split(" (")[0] for sentence in bundle.manifest.inferred] == [
-        "7,0: writes are taken for writes of the log",
-        "254,0: writes are taken for writes of data",
+        "7,0: writes count as writes of the log",
+        "254,0: writes count as writes of data",
     ]
     assert "40 flushes to 40 write commands, median 8 KiB, 100% go on" in bundle.manifest.inferred[0]
 

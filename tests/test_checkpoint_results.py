@@ -142,7 +142,7 @@ def test_the_log_by_flush_and_by_transaction() -> None:
         "bytes": 80_000,
         "written_bytes": 163_840,
         "bytes_per_transaction": 2000,
-        "page_images": 3,
+        "full_page_images": 3,
         "sync_mean_ns": NS_PER_MS,
     }
     idle = log_of(database(), 0)

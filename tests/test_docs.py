@@ -2,10 +2,11 @@
 
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests import scenario_reference
+from tests import command_reference, device_reference, scenario_reference, workload_reference
 from tiersim.devices.catalogue import instances, names, processors
 from tiersim.devices.cloud_volume import CloudVolume, Step
 from tiersim.devices.controller import DEFECTS
@@ -40,27 +41,26 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_key_of_every_device_is_documented() -> None:
-    text = (ROOT / "docs" / "devices.md").read_text()
+    text = (ROOT / "docs" / "device-reference.md").read_text()
     for model in (Hdd, Flash, TokenBucket, CloudVolume, Step, Instance):
         for key in model.model_fields.keys() - {"kind", "name", "notes", "sources"}:
             assert f"`{key}`" in text, key
 
 
 def test_every_key_of_a_volume_and_a_queue_is_documented() -> None:
-    text = "".join(
-        (ROOT / name).read_text() for name in ("README.md", "docs/devices.md", "docs/host.md", "docs/tiers.md")
-    )
+    text = (ROOT / "docs" / "scenario-reference.md").read_text()
     models = (VolumeModel, QueueModel, InstanceModel, PoolModel, NeighbourModel)
     for key in {key for model in models for key in model.model_fields}:
-        assert f"`{key}`" in text or f"`{key} = " in text, key
+        assert f"`{key}`" in text, key
 
 
 def test_every_key_of_a_workload_is_documented() -> None:
-    text = (ROOT / "docs" / "workloads.md").read_text()
+    text = (ROOT / "docs" / "workload-reference.md").read_text()
     models: list[type[StrictModel]] = [DatabaseModel, RelationModel, StatementModel, StreamModel, *VERBS.values()]
     for model in models:
         for key in model.model_fields:
             assert f"`{key}`" in text, key
+    text = (ROOT / "docs" / "workloads.md").read_text()
     for name in library.workload_names():
         assert f"`{name}`" in text, name
 
@@ -79,28 +79,41 @@ def test_every_key_of_a_controller_and_every_link_is_documented() -> None:
         assert f"`{name}`" in row or f"`{name.removeprefix(kind)}`" in row
 
 
-def test_the_scenario_reference_is_that_of_the_schema() -> None:
-    assert scenario_reference.DOCUMENT.read_text(encoding="utf-8") == scenario_reference.document(), (
-        "python -m tests.scenario_reference writes it anew"
+REFERENCES = (command_reference, device_reference, scenario_reference, workload_reference)
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_a_reference_is_that_of_the_schema(reference: ModuleType) -> None:
+    assert reference.DOCUMENT.read_text(encoding="utf-8") == reference.document(), (
+        f"python -m {reference.__name__} writes it anew"
     )
 
 
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_every_key_of_a_reference_has_a_meaning(reference: ModuleType) -> None:
+    tables = [part.splitlines() for part in reference.document().split("\n\n") if part.startswith("| ")]
+    rows = [row for heading, _, *rows in tables if heading.endswith("| meaning |") for row in rows]
+    assert len(rows) > 10
+    assert not [row for row in rows if row.endswith("|  |")]
+
+
 def test_every_instance_is_listed() -> None:
-    text = (ROOT / "docs" / "devices.md").read_text()
+    text = (ROOT / "docs" / "device-reference.md").read_text()
     assert all(f"`{name}`" in text for name in instances())
 
 
 def test_every_key_of_a_replay_is_documented() -> None:
-    text = (ROOT / "docs" / "replay.md").read_text() + (ROOT / "docs" / "devices.md").read_text()
+    text = (ROOT / "docs" / "scenario-reference.md").read_text()
     for key in ReplayModel.model_fields:
-        assert f"`{key}" in text or f"\n{key} = " in text, key
+        assert f"`{key}`" in text, key
 
 
 def test_every_key_of_a_host_and_an_engine_is_documented() -> None:
-    text = (ROOT / "docs" / "statements.md").read_text()
+    text = (ROOT / "docs" / "scenario-reference.md").read_text()
     for model in (HostModel, EngineModel, CostsModel):
         for key in model.model_fields:
             assert f"`{key}`" in text, key
+    text = (ROOT / "docs" / "statements.md").read_text()
     for key in ("cache_state", "warmup", "since_checkpoint"):
         assert f"\n{key} = " in text, key
 
@@ -121,7 +134,7 @@ def test_every_format_is_documented() -> None:
 
 
 def test_every_field_of_a_measured_point_is_documented() -> None:
-    text = (ROOT / "docs" / "measurements.md").read_text()
+    text = (ROOT / "docs" / "load-generators.md").read_text()
     for field in fields(Measured):
         assert f"`{field.name}`" in text, field.name
 
@@ -149,7 +162,7 @@ def test_every_processor_and_every_cost_is_documented() -> None:
 
 
 def test_every_key_of_a_candidates_file_is_documented() -> None:
-    text = (ROOT / "docs" / "sizing.md").read_text()
+    text = (ROOT / "docs" / "workload-reference.md").read_text()
     tables = (HostPriceModel, EnclosureModel, MemoryPriceModel, LicenceModel, PowerModel, PriceModel)
     for model in (CandidatesModel, ListModel, *tables):
         for key in model.model_fields:

@@ -136,7 +136,7 @@ def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
     costs = found(host, 500, 0.5)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 8 * US, rel=0.01)
-    assert "beside them the host did what no storage takes" in costs.said
+    assert "the kernel's other time is more than storage takes" in costs.said
 
 
 @pytest.mark.parametrize("others", [-0.01, 0.7])
@@ -168,7 +168,7 @@ def test_a_cost_that_no_storage_takes_is_refused(session_ns: int) -> None:
 def test_without_processes_all_of_the_host_is_the_load() -> None:
     costs = costs_of_host(HostTime(2, 1.0, 0.0, 0.0), 10_000, Ios(0.0, 0.0, 0.0))
     assert costs.transaction_ns == pytest.approx(costs.hot * 100 * US)
-    assert "nobody counted who used the processors" in costs.said
+    assert "does not say which processes used the CPU" in costs.said
 
 
 def test_a_busy_host_is_the_measure() -> None:
@@ -179,4 +179,4 @@ def test_a_busy_host_is_the_measure() -> None:
 def test_time_that_others_took_is_said() -> None:
     assert stolen(HostTime(2, 1.0, 0.0, 0.02)) == ()
     (said,) = stolen(HostTime(2, 1.0, 0.0, 0.4))
-    assert "other virtual machines took 20% of the processors' time" in said
+    assert "20% of the CPU time went to other virtual machines" in said

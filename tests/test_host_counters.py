@@ -119,7 +119,7 @@ def test_iostat_leaves_out_what_was_before_the_recording() -> None:
     assert [s.time_ns for s in recorded.snapshots()] == [1_795_290_852 * S, 1_795_290_853 * S]
     assert values(recorded, "processor", 0)["host"]["system_share"] == D("0.01")
     assert said("the first report is of the time since the host was started, and was left out", recorded.inferred)
-    assert said("has no time zone: its times are taken as UTC", recorded.inferred)
+    assert said("has no time zone: its times are assumed to be UTC", recorded.inferred)
 
 
 def test_iostat_as_json() -> None:
@@ -254,7 +254,7 @@ def test_cloudwatch_metric_data(tmp_path: Path) -> None:
     recorded = read_text(tmp_path, json.dumps({"MetricDataResults": results}))
     assert values(recorded, "device") == {"vol-0123456789abcdef0": {"busy_share": D("0.25")}}
     assert said("metrics that are not known, and not read: NetworkIn", recorded.warnings)
-    assert said("volumeidletime does not tell its statistic, which is taken to be the sum", recorded.inferred)
+    assert said("volumeidletime does not tell its statistic, which is assumed to be the sum", recorded.inferred)
     # A single point does not tell its period.
     assert recorded.dropped == {"points of metrics without the statistic that is needed, or without their period": 1}
 

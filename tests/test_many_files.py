@@ -46,8 +46,8 @@ def test_few_sentences_tell_of_very_many_files() -> None:
     purposes.fill(block, [f"file {number}" for number in range(FILES)])
     said = purposes.inferred
     assert len(said) == 22
-    assert sum("file 77: writes are taken for writes of the log" in one for one in said) == 1
-    assert said[-1] == f"writes of {FILES - 21} more files are taken for writes of data, for like reasons"
+    assert sum("file 77: writes count as writes of the log" in one for one in said) == 1
+    assert said[-1] == f"writes of {FILES - 21} more files count as writes of data, for similar reasons"
 
 
 @pytest.mark.parametrize("packed", [False, True])

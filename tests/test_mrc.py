@@ -131,7 +131,7 @@ def test_what_is_no_size_is_a_sentence(text: str, what: str) -> None:
     ("asked", "what"),
     [
         ({"policy": "lur"}, "did you mean 'lru'"),
-        ({"by": ("table",)}, "not by 'table'"),
+        ({"by": ("table",)}, "--by table: is not one of"),
         ({"rate": 2.0}, "no share of the pages"),
         ({"rate": 0.1, "most_pages": 100}, "give one of both"),
         ({"policy": "arc", "most_pages": 100}, "take a share"),

@@ -51,7 +51,7 @@ def test_retries_are_no_lag() -> None:
     durations = [int(line[2]) * US for line in lines if line[2] != "failed"]
     assert sorted(row["duration_ns"] for row in statements(recorded)) == sorted(durations)
     assert recorded.dropped == {"transactions that failed": len(lines) - len(durations)}
-    assert said("the seventh column is taken for retries", recorded.inferred)
+    assert said("the seventh column is assumed to be retries", recorded.inferred)
     assert len(texts(recorded)) == 2
 
 

@@ -310,7 +310,7 @@ def test_rows_that_moved_are_found_by_how_misses_divide(share: float) -> None:
 
     found = fit([missed(2_000)], 2_000)
     assert found.laws[0].moved == pytest.approx(share, abs=0.21)
-    assert any("is taken to have moved" in line for line in found.said)
+    assert any("non-HOT updates moved one row of" in line for line in found.said)
     assert found.laws[0].hot_share == 0
     for frames in (800, 4_000):
         (predicted,), there = predict(found, frames), missed(frames)
@@ -471,7 +471,7 @@ def test_a_recording_shorter_than_a_round_of_the_hand_contradicts_nothing() -> N
     short = AccessedTable("t", 400_000, 8_000, 1_600, 500, 300, 10)
     found = fit([short], 2_000)
     assert found.laws[0].hot_share == 0
-    assert "came round only" in found.said[0]
+    assert "went round the pool only" in found.said[0]
 
 
 def test_least_squares_finds_the_bottom_of_a_bent_valley() -> None:
@@ -579,14 +579,14 @@ def test_tables_that_are_changed_and_never_missed_are_asked_for_alike(tmp_path: 
         AccessedTable("public.branches", 50, 1, 0, 1000, 0, 0, even=True),  # found by scans
         AccessedTable("public.tellers", 500, 3, 4, 1000, 0, 0, even=True),
     )
-    assert sum("taken to be changed alike" in line for line in found.inferred) == 2
+    assert sum("changes are spread evenly over its rows" in line for line in found.inferred) == 2
 
 
 def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:
     relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
     filling = accesses_of(counted(tmp_path / "a", relations, {}, pool={"//unused": 35}, host=POOL))
     assert (filling.frames, filling.unused) == (50, 35)
-    assert "35 of its 50 pages" in filling.inferred[-1]
+    assert "35 of the pool's 50 frames" in filling.inferred[-1]
     full = accesses_of(counted(tmp_path / "b", relations, {}, pool={"//unused": 0}, host=POOL))
     assert full.unused == 0
 
@@ -600,7 +600,7 @@ def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) 
     }
     found = accesses_of(counted(tmp_path, relations, queries, host=POOL))
     assert (found.tables[0].accesses, found.tables[0].touches) == (500, 2)
-    assert "2 statements in turn" in found.inferred[0]
+    assert "2 statements look up each row" in found.inferred[0]
 
 
 def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
@@ -615,7 +615,7 @@ def test_pages_of_scans_are_no_lookups(tmp_path: Path) -> None:
     assert table.accesses == 1000
     assert table.heap_held == (0, 30, 10, 0, 0, 0)
     assert table.index_held == (0, 0, 0, 0, 0, 8)
-    assert "2.0 scans of the whole table" in accesses_of(path).inferred[0]
+    assert "2.0 full scans" in accesses_of(path).inferred[0]
 
 
 def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
@@ -623,7 +623,7 @@ def test_a_table_that_is_only_scanned_has_no_hot_rows(tmp_path: Path) -> None:
     relations = {"public.read": scanned, "public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
     found = accesses_of(counted(tmp_path, relations, {}, host=POOL))
     assert [table.name for table in found.tables] == ["public.accounts"]
-    assert any("public.read: is scanned and nothing else" in line for line in found.inferred)
+    assert any("public.read: only scanned, never looked up by row" in line for line in found.inferred)
 
 
 def test_scans_that_end_early_count_by_their_rows(tmp_path: Path) -> None:

@@ -181,7 +181,9 @@ def test_any_prefix(tmp_path: Path, prefix: str) -> None:
 def test_a_zone_with_several_meanings_is_taken_as_utc_and_said(tmp_path: Path) -> None:
     recorded = read_text(tmp_path, "2026-11-21 01:36:17.679 CST [1] LOG:  duration: 0 ms  statement: a\n")
     assert statements(recorded)[0]["time_ns"] == AT_NS
-    assert said("has the time zone 'CST', which has several meanings: its times are taken as UTC", recorded.inferred)
+    assert said(
+        "has the time zone 'CST', which has several meanings: its times are assumed to be UTC", recorded.inferred
+    )
 
 
 def test_steps_of_the_extended_protocol_are_no_executions(tmp_path: Path) -> None:

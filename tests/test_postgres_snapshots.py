@@ -131,7 +131,7 @@ def test_rows_with_times_are_a_series_in_one_file(text: str, later: str, tmp_pat
 
 def test_a_time_without_an_offset_is_said_to_be_taken_for_utc(tmp_path: Path) -> None:
     manifest, _ = imported(tmp_path, {"a.csv": as_csv([{"ts": "2026-11-21 10:00:01", **statement(3)}])})
-    assert any("taken for UTC" in sentence for sentence in manifest.inferred)
+    assert any("assumed to be UTC" in sentence for sentence in manifest.inferred)
 
 
 @pytest.mark.parametrize(

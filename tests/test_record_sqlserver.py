@@ -135,6 +135,6 @@ def test_the_command_prints_the_script_and_records_nothing_itself() -> None:
     assert "CREATE EVENT SESSION [tiersim] ON SERVER" in printed_script.output
     live = CliRunner().invoke(app, ["record", "sqlserver"])
     assert live.exit_code != 0
-    assert "by its DBA with a script" in str(live.exception)
+    assert "the DBA records SQL Server with a script" in str(live.exception)
     odd = CliRunner().invoke(app, ["record", "sqlserver", "--dry-run", "--max-size", "many"])
     assert odd.exit_code == 2

@@ -50,7 +50,7 @@ def test_one_number_a_line(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, LIRS)
     assert bundle.manifest.source_format == "lirs"
     assert blocks(bundle).page.tolist() == [3, 1, 3]
-    assert said("one number a line is taken for the number of a page", bundle.manifest.inferred)
+    assert said("one number a line is assumed to be the number of a page", bundle.manifest.inferred)
 
 
 @pytest.mark.parametrize("first", [0, 1])  # requests are counted from either

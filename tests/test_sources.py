@@ -51,7 +51,7 @@ def test_a_file_is_of_one_kind_however_one_asks(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["docs/formats.md", "docs/logs.md", "README.md", "pyproject.toml", "tests/recorded_files.py"]
+    "name", ["docs/formats.md", "docs/statistics.md", "README.md", "pyproject.toml", "tests/recorded_files.py"]
 )
 def test_texts_about_such_files_are_none_of_them(name: str) -> None:
     with pytest.raises(UnknownFormatError):

@@ -368,7 +368,7 @@ def test_reads_and_writes_of_files_become_requests(tmp_path: Path) -> None:
         assert rows.offset_bytes.tolist() == [512, 8192, 0]
         assert manifest.host["files"] == {"5/1": "D:\\shop.mdf", "5/2": "L:\\shop.LDF"}
         assert manifest.dropped == {"reads and writes of files without a place, a length or a time": 1}
-        assert said("durations of reads and writes of files are taken as", manifest.inferred)
+        assert said("durations of reads and writes of files are assumed to be", manifest.inferred)
         (start_ns,) = read_statements(tmp_path / "a.trace").columns["time_ns"].tolist()
         assert start_ns == 4 * MS - (4 * MS - 200 * unit)
 

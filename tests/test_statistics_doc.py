@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.statistics_tables import DOCUMENT, TABLES, marks
+from tests.marked import between
+from tests.statistics_tables import DOCUMENT, TABLES
 from tiersim.traces.readers.detect import SOURCES
 from tiersim.traces.readers.postgres.text_tables import tables_of
 from tiersim.traces.readers.postgres.views import view_of
@@ -15,8 +16,7 @@ TEXT = DOCUMENT.read_text(encoding="utf-8")
 @pytest.mark.parametrize("name", TABLES)
 def test_the_tables_are_those_of_the_code(name: str) -> None:
     """If they are not: ``python -m tests.statistics_tables``."""
-    begin, end = marks(name)
-    assert TEXT.partition(begin)[2].partition(end)[0] == TABLES[name]()
+    assert between(TEXT, name) == TABLES[name]()
 
 
 def test_every_view_that_is_recorded_by_hand_is_known() -> None:

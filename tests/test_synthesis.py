@@ -467,7 +467,7 @@ def test_the_statements_of_the_recording_and_those_inside_functions_are_left_out
     }
     made = synthesised(pair(tmp_path, {**values, ONE: simple(10)}, texts={**texts, ONE[1]: "SELECT a FROM t"}), 1)
     assert [query.entity for query in made.queries] == [ONE[1]]
-    assert any(sentence.startswith("7 executions that took statistics") for sentence in made.inferred)
+    assert any(sentence.startswith("7 executions of the recorder or of monitoring") for sentence in made.inferred)
     assert any(sentence.startswith("70 executions inside functions") for sentence in made.inferred)
 
 
@@ -475,7 +475,7 @@ def test_without_a_standard_deviation_there_is_no_spread_and_it_is_said(tmp_path
     made = synthesised(pair(tmp_path, {ONE: simple(7, "70")}), 1)
     assert (made.executions.columns["duration_ns"] == 10 * MS).all()
     assert made.queries[0].stddev_ns is None
-    assert any("no standard deviation" in sentence for sentence in made.inferred)
+    assert any("no recorded standard deviation" in sentence for sentence in made.inferred)
 
 
 def test_what_the_source_does_not_count_is_not_known(tmp_path: Path) -> None:

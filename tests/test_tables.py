@@ -256,7 +256,9 @@ def test_addresses_of_spc_that_are_bytes(tmp_path: Path) -> None:
     in_bytes = "".join(f"0,{4096 * n * n},4096,r,{n}.5\n" for n in range(40))
     rows, bundle = import_text(tmp_path, in_bytes)
     assert rows[3].offset_bytes == 4096 * 9
-    assert said("addresses are taken for bytes (of the first 40, 0 are no multiples of 512)", bundle.manifest.inferred)
+    assert said(
+        "addresses are assumed to be bytes (of the first 40, 0 are no multiples of 512)", bundle.manifest.inferred
+    )
     rows, bundle = import_text(tmp_path, in_bytes + "0,7,4096,r,41.0\n")
     assert rows[3].offset_bytes == 4096 * 9 * 512
     assert said("blocks of 512 bytes (of the first 41, 1 are no", bundle.manifest.inferred)
@@ -264,14 +266,14 @@ def test_addresses_of_spc_that_are_bytes(tmp_path: Path) -> None:
 
 def test_disksim_and_mqsim_are_told_by_their_times(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, MQSIM)
-    assert said("taken for ns", bundle.manifest.inferred)
+    assert said("assumed to be ns", bundle.manifest.inferred)
     assert said("400 requests/s as ns, one in 2,500 s as ms", bundle.manifest.inferred)
     rows, bundle = import_text(tmp_path, MQSIM, format="disksim")
     assert rows[1].time_ns == 2_500_000 * MS
     close = "10 0 16 8 1\n35 1 32 4 0\n"  # as ns 40 million requests a second, as ms 40
     rows, bundle = import_text(tmp_path, close)
     assert (bundle.manifest.source_format, rows[1].time_ns) == ("disksim", 25 * MS)
-    assert said("taken for ms", bundle.manifest.inferred)
+    assert said("assumed to be ms", bundle.manifest.inferred)
     rows, _ = import_text(tmp_path, close, format="mqsim")
     assert rows[1].time_ns == 25
 
@@ -332,7 +334,7 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
     two.write_text(OPENCAS)
     rows, bundle = import_files(tmp_path, one, two)
     assert [row.file for row in rows] == ["one", "two", "one", "two"]
-    assert "the clocks of the 2 files are taken for one" in bundle.manifest.inferred
+    assert "the 2 files are assumed to share one clock" in bundle.manifest.inferred
     (tmp_path / "b").mkdir()
     alike = tmp_path / "b" / "one"
     alike.write_text(OPENCAS)

@@ -84,7 +84,7 @@ def test_rows_of_an_array_that_are_always_locked_are_to_blame_for_the_queues_bef
     outer = add_gate(builder, "outer", 64, add_gate(builder, "inner", 32, array))
     summary = summary_on(builder, commands(poisson(20_000, 1000), outer, WRITE))
     assert summary["verdict"]["load"] == "saturated"
-    assert (summary["load"]["station"], summary["load"]["resource"]) == ("array.stripes", "rows")
+    assert (summary["load"]["station"], summary["load"]["resource"]) == ("array.stripes", "stripe lock")
     assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
     assert summary["bottleneck"]["station"] == "array.stripes"
     assert summary["conservation"]["busy"]

@@ -238,7 +238,9 @@ class Bundle:
         try:
             self._file = open_parquet(self._table_path, "write or import it again")
         except FileNotFoundError:
-            raise TraceError(f"{path}: is not a trace bundle (it has no requests.parquet)") from None
+            raise TraceError(
+                f"{path}: is not a trace bundle (it has no requests.parquet); import the recording with tiersim import"
+            ) from None
         self._check_columns()
         self.file_names: list[str] = []
         self.stream_names: list[str] = []

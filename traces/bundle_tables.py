@@ -130,7 +130,7 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
     for column in columns:
         if column.name not in found.column_names:
             if column.required:
-                raise TraceError(f"{path}: the column {column.name!r} is required and not there")
+                raise TraceError(f"{path}: the column {column.name!r} is required and not there; import again")
             nothing = np.full(found.num_rows, NOT_KNOWN, np.int32 if column.kind == "text" else np.int64)
             arrays[column.name], words[column.name] = nothing, []
             continue
@@ -150,7 +150,7 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
         except (pa.ArrowException, ValueError):
             raise TraceError(
                 f"{path}: column {column.name!r} is {values.type}, which cannot be turned into {column.kind} without"
-                " loss"
+                " loss; write it as that"
             ) from None
     return Table(arrays, words)
 

@@ -32,7 +32,7 @@ def open_parquet(path: Path, again: str) -> pq.ParquetFile:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+        raise TraceError(f"{path}: cannot be read ({reason(error)}); check the name and the permissions") from None
     except MemoryError:  # pyarrow's is one of its exceptions, too
         raise
     except DAMAGE:

@@ -115,11 +115,11 @@ class ReferenceTable:
         try:
             self._file = open_parquet(self._path, "import the trace again")
         except FileNotFoundError:
-            raise TraceError(f"{path}: holds no page references") from None
+            raise TraceError(f"{path}: holds no page references; give a bundle with references.parquet") from None
         there = self._file.schema_arrow
         for name in ("relation", "page"):
             if name not in there.names:
-                raise TraceError(f"{self._path}: the column {name!r} is required and not there")
+                raise TraceError(f"{self._path}: the column {name!r} is required and not there; import again")
         self.relation_names: list[str] = []
         self._codes: dict[str, int] = {}
 

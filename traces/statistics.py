@@ -148,7 +148,7 @@ def _opened(path: Path) -> pq.ParquetFile:
     file = open_parquet(path, "import the recording again")
     for column in STATISTICS_COLUMNS:
         if column.required and column.name not in file.schema_arrow.names:
-            raise TraceError(f"{path}: the column {column.name!r} is required and not there")
+            raise TraceError(f"{path}: the column {column.name!r} is required and not there; import again")
     return file
 
 

@@ -11,7 +11,7 @@ drives work:
   no longer than the skew hides, with the settling of a write: the maker chose it for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
 
-The others were tried, and are not kept (``docs/devices.md``).
+The others were tried, and are not kept (``docs/disks.md``).
 """
 
 from collections.abc import Set as AbstractSet
@@ -101,7 +101,7 @@ def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSe
     mapping = layout.whole("LBN-to-PBN mapping scheme", 0)
     cylinders = model.whole("Number of cylinders")
     if not 0 < cylinders <= MOST_TRACKS:
-        raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders")
+        raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders; correct the file")
     points = seek_curve(mechanics, cylinders)
     settle_ms = mechanics.number("Add. write settling delay", 0)
     switch_ms = mechanics.number("Head switch time", 0)

@@ -38,10 +38,10 @@ def zones_of(layout: Block, surfaces: int) -> list[MeasuredZone]:
         raise ScenarioError(f"{layout.path}:{layout.line}: layout {layout.type!r} is not read; dm_layout_g1 is")
     scheme = layout.whole("Sparing scheme used", 0)
     if not 0 <= scheme <= _PER_ZONE_SLIP_TO_END:
-        raise ScenarioError(f"{layout.path}:{layout.line}: sparing scheme {scheme} is not one of DiskSim's")
+        raise ScenarioError(f"{layout.path}:{layout.line}: sparing scheme {scheme} is not one of DiskSim's; correct it")
     zones = layout.values.get("Zones")
     if not isinstance(zones, list) or not zones or not all(isinstance(zone, Block) for zone in zones):
-        raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones")
+        raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones; give the whole file")
     range_cylinders = max(layout.whole("Rangesize for sparing", 1), 1)
     in_turns = layout.values.get("Skew units") == "revolutions"
     return [_zone(zone, surfaces, scheme, range_cylinders, in_turns) for zone in zones]
@@ -54,12 +54,14 @@ def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turn
     if not 0 <= first <= last or (last - first + 1) * surfaces > MOST_TRACKS or per_track > _MOST_PER_TRACK:
         raise ScenarioError(
             f"{zone.path}:{zone.line}: no drive has cylinders {first} to {last} of {surfaces} tracks of {per_track}"
-            " sectors"
+            " sectors; correct the file"
         )
     sectors = (last - first + 1) * surfaces * max(per_track, 0)
     runs = list(_runs(zone, sectors, per_track, surfaces, scheme, range_cylinders)) if sectors else []
     if not runs:
-        raise ScenarioError(f"{zone.path}:{zone.line}: the zone of cylinders {first} to {last} holds no sector")
+        raise ScenarioError(
+            f"{zone.path}:{zone.line}: the zone of cylinders {first} to {last} holds no sector; correct the file"
+        )
     values = {
         "first_cylinder": first,
         "sectors_per_track": per_track,
@@ -78,7 +80,7 @@ def _runs(
     spares = zone.whole("Number of spares", 0)
     slips = zone.values.get("slips", [])
     if not isinstance(slips, list) or not all(isinstance(slip, int) and is_number(slip) for slip in slips):
-        raise ScenarioError(f"{zone.path}:{zone.line}: 'slips' is not a list of whole numbers")
+        raise ScenarioError(f"{zone.path}:{zone.line}: 'slips' is not a list of whole numbers; correct the file")
     slips = sorted(slips)
     unused = int(zone.number("Empty space at zone front", 0))
     per_cylinder = per_track * surfaces

@@ -49,14 +49,16 @@ class Block:
         """A whole number; raises ScenarioError."""
         value = self.number(key, default)
         if value != int(value):
-            raise ScenarioError(f"{self.path}:{self.line}: {key!r} is {value}, not a whole number")
+            raise ScenarioError(f"{self.path}:{self.line}: {key!r} is {value}, not a whole number; correct the file")
         return int(value)
 
     def block(self, key: str) -> "Block":
         """A block that must be there; raises ScenarioError."""
         value = self.values.get(key)
         if not isinstance(value, Block):
-            raise ScenarioError(f"{self.path}:{self.line}: the block {key!r} is not there in {self.type} {self.name}")
+            raise ScenarioError(
+                f"{self.path}:{self.line}: the block {key!r} is not there in {self.type} {self.name}; add it"
+            )
         return value
 
 

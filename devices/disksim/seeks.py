@@ -51,14 +51,14 @@ def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
 def _numbers(mechanics: Block, key: str, count: int) -> list[float]:
     values = mechanics.values.get(key)
     if not isinstance(values, list) or len(values) != count or not all(map(is_number, values)):
-        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers")
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers; correct it")
     return [float(value) for value in values]
 
 
 def _extracted(mechanics: Block) -> list[tuple[int, float]]:
     name = mechanics.values.get("Full seek curve")
     if not isinstance(name, str):
-        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file")
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file; name the .seek file")
     try:
         path = file_beside(mechanics.path, name)
     except ValueError as error:
@@ -69,7 +69,7 @@ def _extracted(mechanics: Block) -> list[tuple[int, float]]:
         if point:
             points.append((int(point[1]), float(point[2])))
         elif line.strip() and not line.startswith("Seek distances measured"):
-            raise ScenarioError(f"{path}:{number}: {line[:60]!r} is not DISTANCE, MILLISECONDS")
+            raise ScenarioError(f"{path}:{number}: {line[:60]!r} is not DISTANCE, MILLISECONDS; correct the line")
     if not points:
-        raise ScenarioError(f"{path}: it holds no point of a seek curve")
+        raise ScenarioError(f"{path}: it holds no point of a seek curve; give the .seek file of the drive")
     return points

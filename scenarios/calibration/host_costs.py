@@ -105,7 +105,7 @@ def stolen(time: HostTime) -> tuple[str, ...]:
     """Say whether other virtual machines took so much of the processors' time that costs are not known."""
     share = time.stolen / time.cores
     return (
-        (f"other virtual machines took {share:.0%} of the processors' time, so that all of it took longer",)
+        (f"{share:.0%} of the CPU time went to other virtual machines (steal), which slowed everything down",)
         if share > _STOLEN
         else ()
     )
@@ -120,7 +120,12 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
     hot = 1 / idle_factor(busy)
     if time.backends is None or time.clients is None:
         rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
-        return _assumed(hot, busy, rest_ns, "nobody counted who used the processors")
+        return _assumed(
+            hot,
+            busy,
+            rest_ns,
+            "the recording does not say which processes used the CPU; run tiersim record postgres on the server",
+        )
     known, of_kernel = time.told, time.of_kernel
     busy = known / time.cores
     hot = 1 / idle_factor(busy)
@@ -136,11 +141,14 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
         rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
         read_ns, said = session_ns + kernel_ns, "of the kernel's time for sessions and for itself"
     elif lowest <= session_ns <= highest:
-        read_ns, said = session_ns, "of the kernel's time for sessions; beside them the host did what no storage takes"
+        read_ns, said = (
+            session_ns,
+            "of the kernel's time for sessions; the kernel's other time is more than storage takes",
+        )
     else:
         found_us = (session_ns + kernel_ns) / 1e3
         return _assumed(
-            hot, busy, rest * each_ns, f"{found_us:,.1f} µs come out of the kernel's time, which no storage takes"
+            hot, busy, rest * each_ns, f"the kernel's time would give {found_us:,.1f} µs, which no storage takes"
         )
     read_ns = told * read_ns + (1 - told) * READ_NS
     return HostCosts(hot * rest * each_ns, hot * read_ns, hot, f"CPU of a read: {read_ns / 1e3:,.1f} µs, {said}", busy)

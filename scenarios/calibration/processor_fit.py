@@ -91,11 +91,9 @@ def fit_processor(observed: Observed) -> ProcessorFit:
         value = float(values[place]) if place in kept else None
         coefficients[name] = Coefficient(value, error, place in kept and place not in entangled)
         if value is not None and error is not None and error > value / 2:
-            said.append(
-                f"what a {name} costs is hardly told: {value:,.0f} ns, with a standard error of {error:,.0f} ns"
-            )
+            said.append(f"CPU of a {name}: {value:,.0f} ns, uncertain: standard error {error:,.0f} ns")
         if value == 0 and place not in entangled:
-            said.append(f"a {name} came out as costing nothing: the bound of the fit, no measurement")
+            said.append(f"CPU of a {name}: 0 ns, the bound of the fit and no measurement")
     calls = float(observed.calls.sum())
     residual = float(np.sqrt(left @ left / len(observed)))
     return ProcessorFit(coefficients, float(observed.cpu_ns.sum()) / calls, residual, len(observed), tuple(said))
@@ -114,7 +112,7 @@ def _independent(columns: NDArray[np.float64]) -> tuple[list[int], list[str]]:
     for place, name in enumerate(NAMES):
         column = scaled[:, place]
         if not column.any():
-            said.append(f"no {name} was counted, so what one costs is not known")
+            said.append(f"CPU of a {name}: unknown, since none was counted")
             continue
         earlier = scaled[:, kept]
         rest = column - earlier @ np.linalg.lstsq(earlier, column, rcond=None)[0] if kept else column
@@ -122,7 +120,7 @@ def _independent(columns: NDArray[np.float64]) -> tuple[list[int], list[str]]:
             kept.append(place)
         else:
             held = " and ".join(f"a {NAMES[other]}" for other in kept)
-            said.append(f"what a {name} costs cannot be told apart: what was found of {held} holds it")
+            said.append(f"CPU of a {name}: included in that of {held}, since both always occur together")
     return kept, said
 
 

@@ -35,7 +35,7 @@ class Asked:
             )
         for kind in self.by:
             if kind not in KINDS:
-                raise ScenarioError(f"curves are told apart by {', '.join(KINDS)}, not by {kind!r}")
+                raise ScenarioError(f"--by {kind}: is not one of {', '.join(KINDS)}; write one of these")
         if self.rate is not None and not 0 < self.rate <= 1:
             raise ScenarioError(
                 f"--sample {self.rate:g}: is no share of the pages; take more than 0 and 1 at most, such as 0.01"

@@ -133,7 +133,7 @@ class PageStream:
         if self._whole_objects:
             self.said.append(
                 f"{self._whole_objects:,} references are to objects of other sizes than"
-                f" {format_bytes(self._page_bytes)}; each is taken for a page"
+                f" {format_bytes(self._page_bytes)}; each counts as one page"
             )
 
     def _of_references(self, table: ReferenceTable) -> Iterator[tuple[int, NDArray[np.int64], Codes]]:

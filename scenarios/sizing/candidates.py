@@ -44,22 +44,28 @@ _Sizes = Annotated[tuple[Bytes, ...], BeforeValidator(_listed), Field(min_length
 class ListModel(StrictModel):
     """``[[candidates]]``: every combination of its lists that can be built."""
 
-    volume: str = "data"
-    device: _Texts
-    count: _Counts = (1,)
-    layout: _Layouts | None = None  # None: a single device, or raid10
-    memory: _Sizes | None = None
-    placement: _Texts | None = None
-    set: dict[str, Any] = Field(default_factory=dict)  # any key of the scenario: a value, or a list of them
+    volume: str = Field(default="data", description="The volume that the devices are for.")
+    device: _Texts = Field(description="Devices: a value, or a list.")
+    count: _Counts = Field(default=(1,), description="How many: a value, or a list.")
+    layout: _Layouts | None = Field(
+        default=None, description="Layouts; left out: a single device, and RAID 10 of several."
+    )
+    memory: _Sizes | None = Field(default=None, description="Memory of the host: a value, or a list.")
+    placement: _Texts | None = Field(default=None, description="Names of placements.")
+    set: dict[str, Any] = Field(
+        default_factory=dict, description="Any key of the scenario, with a value or a list of values."
+    )
 
 
 class CandidatesModel(PricesModel):
     """A candidates file."""
 
-    description: str = ""
-    on: str | None = None  # the scenario that candidates differ from
-    placements: dict[str, dict[str, Any]] = Field(default_factory=dict)  # parts of a scenario, laid over it
-    candidates: list[ListModel] = Field(min_length=1)
+    description: str = Field(default="", description="For people.")
+    on: str | None = Field(default=None, description="The scenario that candidates differ from; --on goes before it.")
+    placements: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Parts of a scenario by name, laid over it."
+    )
+    candidates: list[ListModel] = Field(min_length=1, description="Lists; each combination is a candidate.")
 
     @model_validator(mode="after")
     def _placements_are_there(self) -> "CandidatesModel":

@@ -8,65 +8,79 @@ from tiersim.toml_files import Bytes, StrictModel
 class PriceModel(StrictModel):
     """``[prices.DEVICE]``: what a device costs, draws and endures, in place of what the catalogue says."""
 
-    price: float | None = Field(default=None, ge=0)
-    price_per_gib_month: float | None = Field(default=None, ge=0)
-    price_per_iops_month: float | None = Field(default=None, ge=0)
-    power: float | None = Field(default=None, ge=0)  # W
-    endurance: Bytes | None = Field(default=None, gt=0)
-    bay: bool | None = None  # whether it takes a bay; None: as its enclosure says
-    date: str | None = None
-    source: str | None = None
+    price: float | None = Field(default=None, ge=0, description="Once.")
+    price_per_gib_month: float | None = Field(default=None, ge=0, description="A month and GiB.")
+    price_per_iops_month: float | None = Field(
+        default=None, ge=0, description="A month and provisioned request a second."
+    )
+    power: float | None = Field(default=None, ge=0, description="W.")
+    endurance: Bytes | None = Field(default=None, gt=0, description="Bytes that may be written over its life.")
+    bay: bool | None = Field(default=None, description="Whether it takes a bay; left out: as its enclosure says.")
+    date: str | None = Field(default=None, description="When the price was asked for.")
+    source: str | None = Field(default=None, description="Where the price is from.")
 
 
 class HostPriceModel(StrictModel):
     """``[host]``: the server itself."""
 
-    bays: int | None = Field(default=None, ge=0)  # None: as many as there are drives
-    price: float = Field(default=0.0, ge=0)
-    power: float = Field(default=0.0, ge=0)  # W
+    bays: int | None = Field(
+        default=None,
+        ge=0,
+        description="Drives that fit in; cards and M.2 take none. Left out: as many as there are drives.",
+    )
+    price: float = Field(default=0.0, ge=0, description="Of the server.")
+    power: float = Field(default=0.0, ge=0, description="W, without drives.")
 
 
 class EnclosureModel(StrictModel):
     """``[enclosure]``: what drives are put in that the server has no bay for."""
 
-    bays: int = Field(gt=0)
-    price: float = Field(ge=0)
-    power: float = Field(default=0.0, ge=0)  # W
+    bays: int = Field(gt=0, description="Drives that fit in.")
+    price: float = Field(ge=0, description="Of an enclosure.")
+    power: float = Field(default=0.0, ge=0, description="W, without drives.")
 
 
 class MemoryPriceModel(StrictModel):
     """``[memory]``: what memory costs, and what part of it the buffer pool gets."""
 
-    price_per_gib: float = Field(ge=0)
-    pool_share: float | None = Field(default=None, gt=0, le=1)  # None: as in the scenario
+    price_per_gib: float = Field(ge=0, description="Price of a GiB of memory.")
+    pool_share: float | None = Field(
+        default=None, gt=0, le=1, description="Share of the memory that is buffer pool; left out: as in the scenario."
+    )
 
 
 class LicenceModel(StrictModel):
     """``[licences]``: of the database, by core of the scenario's host."""
 
-    per_core: float = Field(default=0.0, ge=0)
-    per_core_year: float = Field(default=0.0, ge=0)
+    per_core: float = Field(default=0.0, ge=0, description="Once, for each core of the scenario's host.")
+    per_core_year: float = Field(default=0.0, ge=0, description="A year and core.")
 
 
 class PowerModel(StrictModel):
     """``[power]``: what energy costs; ``overhead`` is what the building draws for each watt (PUE)."""
 
-    price_per_kwh: float = Field(ge=0)
-    overhead: float = Field(default=1.0, ge=1)
+    price_per_kwh: float = Field(ge=0, description="Price of energy.")
+    overhead: float = Field(default=1.0, ge=1, description="Watts of the building for each watt (PUE).")
 
 
 class PricesModel(StrictModel):
     """What a purchase is reckoned with."""
 
-    currency: str = "USD"
-    price_date: str | None = None
-    years: float = Field(default=5.0, gt=0)  # of use: datasheets rate endurance over five
-    host: HostPriceModel = HostPriceModel()
-    enclosure: EnclosureModel | None = None
-    memory: MemoryPriceModel | None = None
-    licences: LicenceModel | None = None
-    power: PowerModel | None = None
-    prices: dict[str, PriceModel] = Field(default_factory=dict)
+    currency: str = Field(default="USD", description="Of all prices here; the catalogue's are in USD.")
+    price_date: str | None = Field(default=None, description="When the prices were asked for.")
+    years: float = Field(default=5.0, gt=0, description="Years of use; datasheets rate endurance over five.")
+    host: HostPriceModel = Field(default=HostPriceModel(), description="The server.")
+    enclosure: EnclosureModel | None = Field(
+        default=None, description="What drives are put in that the server has no bay for."
+    )
+    memory: MemoryPriceModel | None = Field(default=None, description="Needed where candidates differ in memory.")
+    licences: LicenceModel | None = Field(default=None, description="Of the database.")
+    power: PowerModel | None = Field(
+        default=None, description="Energy of server, enclosures and drives; left out: none."
+    )
+    prices: dict[str, PriceModel] = Field(
+        default_factory=dict, description="Of single devices, in place of the catalogue."
+    )
 
     @model_validator(mode="after")
     def _prices_have_a_date(self) -> "PricesModel":

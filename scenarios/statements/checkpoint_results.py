@@ -103,7 +103,7 @@ def log_of(database: Database, transactions: int) -> dict[str, Any]:
         "bytes": inserted,
         "written_bytes": int(log["written_bytes"]),
         "bytes_per_transaction": inserted / transactions if transactions else None,
-        "page_images": int(log["images"]),
+        "full_page_images": int(log["images"]),
         "sync_mean_ns": int(log["sync_ns"]) / flushes if flushes else None,
     }
 

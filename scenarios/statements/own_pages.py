@@ -65,15 +65,16 @@ def asked_of_executions(
     unknown = sum(_is_call(texts.get(query)) for query in queries)
     if unknown:
         said.append(
-            f"{unknown:,} queries call procedures, whose text does not say what they change: those that wrote no page"
-            " themselves are taken to change none; record the statements within procedures, too"
+            f"{unknown:,} queries call procedures, whose changes their text does not show: only those that wrote pages"
+            " count as changes; record the statements within procedures, too"
         )
     changed = np.where(changing, np.maximum(means.rows, 1.0), 0.0)
     total = float((changed * means.calls).sum())
     record_bytes = log_bytes / total * changed if total else np.zeros(len(queries))
     if log_bytes and not total:
         said.append(
-            "the log was written to, but no statement is known to change anything, so nothing goes to the log here"
+            "0 bytes go to the log here: it was written, but no recorded statement changes anything; record the"
+            " statements that change rows"
         )
     depth = np.array([pages_of(table) for table in fitted.tables])
     scans = _cold_scans(found, fitted)

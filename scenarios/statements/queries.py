@@ -106,7 +106,7 @@ def asked_of(
                 into[which, place] = _whole(weights[which] * share / calls[which])
         if not weights.any():
             said.append(
-                f"{table.name}: no query names it, so nothing looks its rows up here; record the texts of queries, too"
+                f"{table.name}: 0 lookups are simulated, since no query names it; record the texts of queries, too"
             )
     lookups, again = _bounded(lookups, again, queries, said)
     return (
@@ -180,8 +180,7 @@ def _bounded(lookups: Amounts, again: Amounts, queries: Sequence[str], said: lis
     rows = lookups.sum(axis=1) + again.sum(axis=1)
     for code in np.flatnonzero(rows > MOST_ROWS).tolist():
         said.append(
-            f"{queries[code]}: looks up {rows[code]:,.0f} rows a call, of which {MOST_ROWS} are simulated; it misses"
-            " fewer pages than it did"
+            f"{queries[code]}: {MOST_ROWS} of {rows[code]:,.0f} rows a call are simulated, so it misses too few pages"
         )
     share = np.minimum(MOST_ROWS / np.maximum(rows, 1), 1.0)[:, None]
     return lookups * share, again * share

@@ -340,8 +340,8 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     )
     if is_extrapolated(load, assembled.settings):
         found.append(
-            f"extrapolated: a pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"
-            " large or small as the recorded one"
+            f"extrapolated: the pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"
+            " large or small as the recorded one; record with a pool nearer to it"
         )
     found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded

@@ -138,13 +138,10 @@ def read_load(
     )
     if checkpoints.any():
         columns["cpu_ns"][checkpoints] = 0
-        said.append(
-            f"{int(checkpoints.sum()):,} executions of CHECKPOINT take no processor time: they wait for the"
-            " checkpointer"
-        )
+        said.append(f"{int(checkpoints.sum()):,} executions of CHECKPOINT use no CPU: they wait for the checkpointer")
     unknown = columns["cpu_ns"] < 0
     if unknown.any():
-        said.append(f"processor time of {int(unknown.sum()):,} executions is not known and taken to be none")
+        said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     return Load(
         path=path,
         counters=counters,
@@ -184,8 +181,8 @@ def _spread_processor_time(columns: dict[str, Column], queries: int) -> list[str
         return []
     columns["cpu_ns"] = processor_law(columns["query"], columns["logical_reads"], columns["cpu_ns"], queries)
     said = (
-        "processor time of single executions comes in ticks; each has what its query's take on average for so many"
-        " pages, and their sums are the recorded ones"
+        "CPU time of single executions is recorded in ticks of the clock; each execution gets its query's mean for so"
+        " many pages, and sums are as recorded"
     )
     return [said]
 

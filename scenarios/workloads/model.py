@@ -23,31 +23,57 @@ _OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
 class DatabaseModel(StrictModel):
     """``[workload]``: the engine, and what a scenario need not say."""
 
-    description: str = ""
-    engine: Literal["postgresql", "sqlserver"]
-    version: int | None = Field(default=None, ge=1)
-    buffer_pool: Bytes = Field(gt=0)
-    cores: int | None = Field(default=None, ge=1, le=4096)
-    page: Bytes = Field(default=parse_bytes("8 KiB"), ge=512)
-    cache: Literal["warm", "cold"] = "warm"
-    duration: Nanoseconds | None = Field(default=None, gt=0)
+    description: str = Field(default="", description="For people.")
+    engine: Literal["postgresql", "sqlserver"] = Field(description="Whose rules, and whose table of CPU costs.")
+    version: int | None = Field(default=None, ge=1, description="Version of the engine; left out: one of today.")
+    buffer_pool: Bytes = Field(gt=0, description="Size of the buffer pool, for scenarios that do not set it.")
+    cores: int | None = Field(
+        default=None, ge=1, le=4096, description="Cores, for scenarios that do not set them; left out: 8."
+    )
+    page: Bytes = Field(default=parse_bytes("8 KiB"), ge=512, description="Size of a page.")
+    cache: Literal["warm", "cold"] = Field(
+        default="warm",
+        description=(
+            "warm: the pool as these statements leave it in the long run; cold: empty. "
+            "replay.cache_state of a scenario goes before it."
+        ),
+    )
+    duration: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        description=(
+            "Streams without a count repeat until then, behind replay.warmup; left out: each stream has a count."
+        ),
+    )
 
 
 class RelationModel(StrictModel):
     """``[relations.NAME]``: a table with the index that its rows are looked up by; its size is said in one way."""
 
-    rows: int | None = Field(default=None, ge=1)
-    rows_per_page: int | None = Field(default=None, ge=1)
-    pages: int | None = Field(default=None, ge=1)
-    size: Bytes | None = Field(default=None, gt=0)
-    index: Bytes | None = Field(default=None, gt=0)  # its lowest level
-    exponent: float = Field(default=0.0, ge=0, le=10)  # of Zipf's law
-    hot: float | None = Field(default=None, gt=0, lt=1)  # share of the rows that get hot_share of the accesses
-    hot_share: float | None = Field(default=None, gt=0, le=1)
-    recent: bool = False  # the hottest rows are the last ones
-    temp: bool = False  # of tempdb: lies there, and no backup has it
-    ordered: bool = False  # rows lie in the order of the index
-    file: str | None = None
+    rows: int | None = Field(
+        default=None, ge=1, description="How many rows there are; needed where rows are looked up."
+    )
+    rows_per_page: int | None = Field(
+        default=None, ge=1, description="Rows on a page; gives the size together with rows."
+    )
+    pages: int | None = Field(default=None, ge=1, description="Size in pages.")
+    size: Bytes | None = Field(default=None, gt=0, description="Size in bytes.")
+    index: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description=("Size of the lowest index level; inner levels follow. Left out: rows are found without an index."),
+    )
+    exponent: float = Field(default=0.0, ge=0, le=10, description="Skew: exponent of Zipf's law; 0: all rows alike.")
+    hot: float | None = Field(
+        default=None, gt=0, lt=1, description="Share of the rows that get hot_share of the accesses."
+    )
+    hot_share: float | None = Field(
+        default=None, gt=0, le=1, description="Share of the accesses that goes to the hot rows."
+    )
+    recent: bool = Field(default=False, description="The hottest rows are the last ones, as where rows are inserted.")
+    temp: bool = Field(default=False, description="A table of tempdb: it lies there, and no backup has it.")
+    ordered: bool = Field(default=False, description="Rows lie in the order of the index.")
+    file: str | None = Field(default=None, description='File or filegroup, for "file:NAME" in the placement.')
 
     @model_validator(mode="after")
     def _has_one_size(self) -> "RelationModel":
@@ -73,9 +99,11 @@ class RelationModel(StrictModel):
 class StatementModel(StrictModel):
     """``[statements.NAME]``: what one execution does, step by step."""
 
-    text: str | None = None
-    via: Literal["language", "rpc"] = "language"
-    does: list[Step] = Field(min_length=1)
+    text: str | None = Field(default=None, description="For people; left out: the steps.")
+    via: Literal["language", "rpc"] = Field(
+        default="language", description="How it comes to SQL Server, which prefetches rows of language events alone."
+    )
+    does: list[Step] = Field(min_length=1, description="Steps, one after the other.")
 
     @model_validator(mode="before")
     @classmethod
@@ -93,15 +121,43 @@ class StatementModel(StrictModel):
 class StreamModel(StrictModel):
     """``[streams.NAME]``: clients that run statements one after the other, or arrivals by the clock."""
 
-    statements: list[str] | None = Field(default=None, min_length=1)  # one pass
-    mix: dict[str, float] | None = Field(default=None, min_length=1)  # shares in their place; a pass is one statement
-    order: Literal["written", "shuffled"] = "written"
-    transaction: bool = False  # a pass is one transaction; if not, each statement is
-    clients: int | None = Field(default=None, ge=1, le=65_536)
-    rate: float | None = Field(default=None, gt=0, le=1e6)  # passes a second, by the clock
-    count: int | None = Field(default=None, ge=1)  # passes of each client
-    think: Nanoseconds = Field(default=0, ge=0)  # before each pass but the first
-    phase: int = Field(default=1, ge=1, le=64)
+    statements: list[str] | None = Field(
+        default=None, min_length=1, description="Names of statements in this order: one pass."
+    )
+    mix: dict[str, float] | None = Field(
+        default=None,
+        min_length=1,
+        description="Names with shares in place of the list: each pass is one of them, drawn.",
+    )
+    order: Literal["written", "shuffled"] = Field(
+        default="written", description="shuffled: every pass of every client in an order of its own."
+    )
+    transaction: bool = Field(default=False, description="A pass is one transaction; else each statement is.")
+    clients: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_536,
+        description="Clients that run passes, each one after the other (a closed loop); left out: 1.",
+    )
+    rate: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        description=(
+            "Passes a second by the clock (an open loop, Poisson arrivals), each as a client of its "
+            "own, until the duration is over."
+        ),
+    )
+    count: int | None = Field(
+        default=None, ge=1, description="Passes of each client; left out: until the duration is over."
+    )
+    think: Nanoseconds = Field(default=0, ge=0, description="Think time before each pass but the first.")
+    phase: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description=("A phase begins when all before it are over: a power run is 1, its throughput streams are 2."),
+    )
 
     @model_validator(mode="after")
     def _says_what_runs(self) -> "StreamModel":
@@ -125,10 +181,10 @@ class StreamModel(StrictModel):
 class Workload(StrictModel):
     """A workload file."""
 
-    workload: DatabaseModel
-    relations: dict[str, RelationModel] = Field(min_length=1)
-    statements: dict[str, StatementModel] = Field(min_length=1)
-    streams: dict[str, StreamModel] = Field(min_length=1)
+    workload: DatabaseModel = Field(description="The engine, and what a scenario need not say.")
+    relations: dict[str, RelationModel] = Field(min_length=1, description="Tables by name.")
+    statements: dict[str, StatementModel] = Field(min_length=1, description="Statements by name.")
+    streams: dict[str, StreamModel] = Field(min_length=1, description="Who runs them, by name.")
 
     @model_validator(mode="after")
     def _steps_name_relations(self) -> "Workload":

@@ -18,72 +18,76 @@ _EXTENT, _MOST_TRANSFER = parse_bytes("64 KiB"), parse_bytes("4 MiB")
 class Compute(StrictModel):
     """CPU on one core, besides what the engine's table of costs charges for the other steps."""
 
-    compute: Nanoseconds = Field(ge=0)
+    compute: Nanoseconds = Field(ge=0, description="CPU on one core, besides the costs of the other steps.")
 
 
 class Scan(StrictModel):
     """Pages of a relation in their order, from the first on."""
 
-    scan: str
-    part: float = Field(default=1.0, gt=0, le=1)  # of the relation
-    degree: int = Field(default=1, ge=1, le=_MOST)  # of parallelism
-    ahead: int | None = Field(default=None, ge=0, le=64)  # reads under way; None: the engine's
-    block: Bytes | None = Field(default=None, gt=0)  # that is read at once; None: the engine's
-    isolation: Literal["nolock", "read committed"] = "nolock"
-    cpu_per_page: Nanoseconds = Field(default=0, ge=0)  # of what is done with the rows, besides
+    scan: str = Field(description="Relation whose pages are read in order.")
+    part: float = Field(default=1.0, gt=0, le=1, description="Share of the relation, from its first page on.")
+    degree: int = Field(default=1, ge=1, le=_MOST, description="Degree of parallelism.")
+    ahead: int | None = Field(default=None, ge=0, le=64, description="Reads ahead; left out: the engine's.")
+    block: Bytes | None = Field(default=None, gt=0, description="Bytes of a read; left out: the engine's.")
+    isolation: Literal["nolock", "read committed"] = Field(
+        default="nolock", description="read committed: held to the pace that SQL Server 2008 had."
+    )
+    cpu_per_page: Nanoseconds = Field(default=0, ge=0, description="CPU of what is done with the rows of a page.")
 
 
 class Lookup(StrictModel):
     """Rows of a relation, drawn by its law, each through its index."""
 
-    lookup: str
-    rows: int = Field(default=1, ge=1, le=1 << 24)
-    prefetch: int = Field(default=64, ge=0, le=_MOST)  # reads under way, where the engine prefetches
+    lookup: str = Field(description="Relation whose rows are found, drawn by its law.")
+    rows: int = Field(default=1, ge=1, le=1 << 24, description="How many.")
+    prefetch: int = Field(default=64, ge=0, le=_MOST, description="Reads ahead, where the engine prefetches.")
 
 
 class Change(StrictModel):
     """Rows that are looked up, locked until the transaction ends, and changed."""
 
-    change: str
-    rows: int = Field(default=1, ge=1, le=64)
-    log: Bytes = Field(default=0, ge=0)  # of the record of each
-    lock: bool = True
+    change: str = Field(description="Relation whose rows are found, locked and changed.")
+    rows: int = Field(default=1, ge=1, le=64, description="How many.")
+    log: Bytes = Field(default=0, ge=0, description="WAL bytes of each.")
+    lock: bool = Field(default=True, description="false: rows that nobody else wants.")
 
 
 class Commit(StrictModel):
     """The log up to here made durable; so many bytes of it are the commit's own, and of whatever no other step logs."""
 
-    commit: Bytes = Field(gt=0)
+    commit: Bytes = Field(gt=0, description="Makes the WAL durable; so many bytes of it are the commit's own.")
 
 
 class Spill(StrictModel):
     """Bytes of a sort or a hash that do not fit into memory, written to tempdb and read back."""
 
-    spill: Bytes = Field(gt=0)
+    spill: Bytes = Field(gt=0, description="Bytes that are written to tempdb and read back.")
 
 
 class Copying(StrictModel):
     """Buffers that go round between pages of the database and a file."""
 
-    buffers: int = Field(default=7, ge=1, le=_MOST)
-    threads: int = Field(default=1, ge=1, le=_MOST)  # that work on buffers
-    cpu_per_page: Nanoseconds = Field(default=0, ge=0)  # of that work: compression, checksums
+    buffers: int = Field(default=7, ge=1, le=_MOST, description="Buffers that go round.")
+    threads: int = Field(default=1, ge=1, le=_MOST, description="Threads that work on buffers.")
+    cpu_per_page: Nanoseconds = Field(default=0, ge=0, description="CPU of that work: compression, checksums.")
 
 
 class Backup(Copying):
     """All relations, to a file on the volume of ``backup``, or to nothing."""
 
-    backup: Literal["file", "nul"]
-    transfer: Bytes = Field(default=parse_bytes("1 MiB"), gt=0, le=_MOST_TRANSFER)
-    compression: float = Field(default=1.0, ge=1, le=1000)  # bytes of pages for one of the file
+    backup: Literal["file", "nul"] = Field(
+        description="Copies all relations to a file on the volume of backup, or to nothing."
+    )
+    transfer: Bytes = Field(default=parse_bytes("1 MiB"), gt=0, le=_MOST_TRANSFER, description="Bytes of a buffer.")
+    compression: float = Field(default=1.0, ge=1, le=1000, description="Bytes of pages for one byte of the file.")
 
 
 class Restore(Copying):
     """All relations, from such a file."""
 
-    restore: Literal["file"]
-    transfer: Bytes = Field(default=_EXTENT, gt=0, le=_MOST_TRANSFER)
-    compression: float = Field(default=1.0, ge=1, le=1000)
+    restore: Literal["file"] = Field(description="Copies all relations back from such a file.")
+    transfer: Bytes = Field(default=_EXTENT, gt=0, le=_MOST_TRANSFER, description="Bytes of a buffer.")
+    compression: float = Field(default=1.0, ge=1, le=1000, description="Bytes of pages for one byte of the file.")
 
 
 class Write(Copying):
@@ -91,8 +95,8 @@ class Write(Copying):
     built, of a bulk load.
     """
 
-    write: str
-    transfer: Bytes = Field(default=parse_bytes("256 KiB"), gt=0, le=_MOST_TRANSFER)
+    write: str = Field(description="Relation whose new pages are written past the pool: an index build, a bulk load.")
+    transfer: Bytes = Field(default=parse_bytes("256 KiB"), gt=0, le=_MOST_TRANSFER, description="Bytes of a buffer.")
 
 
 VERBS: dict[str, type[StrictModel]] = {

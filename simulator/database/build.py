@@ -332,7 +332,9 @@ def _refuse(host: Host) -> None:
     if host.lazy_writer is not None and host.policy != LRU2:
         raise ScenarioError("a lazy writer frees what LRU-2 lets go; leave it out, or choose LRU-2")
     if isinstance(host.checkpoints, Checkpoints) and isinstance(host.log, LogBlocks):
-        raise ScenarioError("PostgreSQL's checkpoints go by the segments of its log, which a log of blocks has not")
+        raise ScenarioError(
+            "checkpoints of PostgreSQL count log segments, which a log of blocks lacks; choose one engine"
+        )
     if host.extension_pages and host.lazy_writer is None:
         raise ScenarioError("an extension of the buffer pool is filled by a lazy writer; add one, or leave it out")
 

@@ -1,5 +1,5 @@
-"""Locked rows: who changes a row keeps it until its transaction has ended, and with that its log is durable; others
-wait in the order in which they came.
+"""Row locks: a session that changes a row keeps its lock until its commit is durable; others wait in the order in which
+they came.
 
 There are no deadlocks, because rows are locked in one order: that of the ranks of their tables. A transaction that asks
 for a row of a table not behind all tables in which it has locked rows does not lock it (real applications that do so

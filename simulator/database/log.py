@@ -1,14 +1,14 @@
-"""The write-ahead log as a passive machine: a batch server. One flush at a time; what was inserted before it began goes
-with it.
+"""The write-ahead log (WAL) as a passive machine: a batch server. One flush at a time; what was inserted before it
+began goes with it.
 
 PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: a committer waits for the current flush, then checks its
 LSN again: usually that flush included it (group commit). If not, the committer writes everything inserted meanwhile,
 whole blocks in one piece, and flushes it. Between write and flush, and after the flush, its process needs a processor;
 until then the others wait. The end of a segment is flushed before the next is begun, and may ask for a checkpoint.
 
-Positions count bytes of the log since the run began; they move on when something is inserted (:func:`insert`), which
-takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint began
-inserts an image of the page, too (access/transam/xloginsert.c, XLogRecordAssemble).
+Positions (LSNs) count bytes of the log since the run began; they move on when something is inserted (:func:`insert`),
+which takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint
+began inserts a full-page image, too (access/transam/xloginsert.c, XLogRecordAssemble).
 
 Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
 a synchronous replica confirms, too; PREFETCH, which waits for nothing: the log writer's next round will flush it

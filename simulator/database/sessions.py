@@ -1,4 +1,5 @@
 """What a session does next: it starts a statement, uses CPU, waits for a page or a row, makes its log durable, thinks.
+The time of each wait is added to its wait class.
 
 Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it
 has to wait for comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or

@@ -1,5 +1,5 @@
-"""PostgreSQL's sweep: a page has a usage count, the hand takes one from each that it passes, a page without any has to
-go.
+"""Eviction by PostgreSQL's clock sweep: a page has a usage count, the hand takes one from each page that it passes and
+evicts a page that has none.
 
 storage/freelist.c, StrategyGetBuffer; storage/bufmgr.c, PinBuffer.
 """

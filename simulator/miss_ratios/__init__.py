@@ -1,4 +1,4 @@
-"""Miss-ratio curves: which share of references misses in a cache of each size, from one pass over them.
+"""Miss-ratio curves (1 - hit ratio): which share of references misses in a cache of each size, from one pass.
 
 LRU exactly, by stack distances (`ExactCurve`), or from samples of the pages (`Shards`); any other policy by simulating
 it at each size, on samples of the pages in caches as much smaller (`Simulated`). References come in blocks of keys,

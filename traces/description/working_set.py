@@ -1,4 +1,4 @@
-"""Which pages a trace touches, and when it touches them again.
+"""The working set: which pages a trace touches, and when it touches them again.
 
 Pages are kept in an open-addressing table. When it is full, half of all places are forgotten, chosen by a hash of the
 place, and from then on each touch that is still watched stands for twice as many (Waldspurger et al., FAST '15, sample

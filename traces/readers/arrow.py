@@ -27,7 +27,7 @@ def read_arrow(paths: Sequence[Path], writer: RequestWriter, progress: Progress 
     the row that cannot be used.
     """
     if len(paths) != 1:
-        raise TraceError(f"{paths[1]}: only one table of requests can be imported at a time")
+        raise TraceError(f"{paths[1]}: only one table of requests can be imported at a time; import each by itself")
     path = paths[0]
     if path.is_dir():
         bundle = Bundle(path)
@@ -58,7 +58,7 @@ def _is_parquet(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+        raise TraceError(f"{path}: cannot be read ({reason(error)}); check the name and the permissions") from None
 
 
 def _converted(path: Path, table: Path) -> Path:
@@ -85,7 +85,7 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({reason(error)})") from None
+        raise TraceError(f"{path}: cannot be read ({reason(error)}); check the name and the permissions") from None
 
 
 def _copy(bundle: Bundle, writer: RequestWriter, progress: Progress | None) -> None:

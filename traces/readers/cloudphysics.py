@@ -127,7 +127,10 @@ def _read_file(source: Opened, collected: Collected) -> None:
         raise TraceError(f"{source.path}: is empty; record again")
     version = _version(rest[: _RECORDS[1].itemsize]) or _version(rest[: _RECORDS[2].itemsize])
     if not version:
-        raise TraceError(f"{source.path}: at byte 0 is {rest[:8]!r}, which begins no vSCSI record of version 1 or 2")
+        raise TraceError(
+            f"{source.path}: at byte 0 is {rest[:8]!r}, which begins no vSCSI record of version 1 or 2; give another"
+            " file or another --format"
+        )
     kind = _RECORDS[version]
     file = collected.only_file(source.path)
     seen = damaged = first_damaged = 0

@@ -106,7 +106,7 @@ class Collected:
         if purposes is not None:
             self.inferred += purposes.inferred
         else:
-            self.inferred.append("writes are taken for writes of data: the source tells no flushes, hence no log")
+            self.inferred.append("all writes count as data writes: the source records no flushes, which identify a log")
         return zero_ns or 0
 
 
@@ -136,7 +136,7 @@ def read_files(
             if source.damage:
                 collected.warnings.append(f"{source.path.name}: {source.damage}; what comes before was read")
         if len(paths) > 1:
-            collected.inferred.append(f"the clocks of the {len(paths)} files are taken for one")
+            collected.inferred.append(f"the {len(paths)} files are assumed to share one clock")
         if not collected.rows:
             raise TraceError(f"{paths[0]}: holds no request that could be read as {key}; record again")
         try:

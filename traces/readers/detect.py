@@ -159,7 +159,7 @@ def sort_files(paths: Sequence[Path], format: str | None = None) -> Recording:
     TraceError when there is nothing to read, or no format is known by such a key.
     """
     if not paths:
-        raise TraceError("no file to import was given")
+        raise TraceError("no file to import was given; name the recorded files")
     if format is not None and format not in FORMATS and format not in SOURCES:
         hint = did_you_mean(format, [*FORMATS, *SOURCES])
         raise TraceError(f"the format {format!r} is not known{hint}; known are {_few_formats()}")

@@ -64,7 +64,7 @@ class DiskSim(RequestTable):
     def tell(self) -> None:
         """Say what is concluded."""
         self.inferred.append(
-            f"times are taken for ms, as DiskSim's ({self.evidence}; --format mqsim takes them for MQSim's ns)"
+            f"times are assumed to be ms, as DiskSim's ({self.evidence}; --format mqsim reads them as MQSim's ns)"
         )
 
     def operation(self, word: bytes) -> int:
@@ -89,7 +89,7 @@ class MqSim(DiskSim):
     def tell(self) -> None:
         """Say what is concluded, and what the file leaves open."""
         self.inferred.append(
-            f"times are taken for ns, as MQSim's ({self.evidence}; --format disksim takes them for DiskSim's ms)"
+            f"times are assumed to be ns, as MQSim's ({self.evidence}; --format disksim reads them as DiskSim's ms)"
         )
         self.warnings.append(
             "the unit of time is not in the file: MQSim's own is ns, but its workloads may set µs or ps"

@@ -251,9 +251,7 @@ def _asked(job: _Job, wanted: Setting, operation: Operation, runtime_ms: float, 
         per_job = 1
     if per_job < wanted.iodepth:
         engine = f"{wanted.engine} is" if wanted.engine else "the engine, which is not named, was"
-        warnings.append(
-            f"{engine} synchronous: with iodepth={wanted.iodepth} each job has 1 request outstanding all the same"
-        )
+        warnings.append(f"{engine} synchronous: with iodepth={wanted.iodepth} each job has only 1 request outstanding")
     return {
         "pattern": wanted.pattern,
         "block_bytes": direction.block_bytes,

@@ -129,7 +129,7 @@ def _join(path: Path, fields: dict[str, Any], recorded: Recorded, writer: Reques
     found = write_recorded(recorded, writer.folder, zero_unix_ns)
     if recorded.dropped and not (writer.rows or found["statements"] or found["snapshots"] or recorded.queries):
         lost = "; ".join(f"{count:,} {why}" for why, count in recorded.dropped.items())
-        raise TraceError(f"{path}: nothing in it can be imported ({lost})")
+        raise TraceError(f"{path}: nothing in it can be imported ({lost}); record again")
     fields["source_format"] = ", ".join(
         [*([fields["source_format"]] if "source_format" in fields else []), *recorded.formats]
     )

@@ -93,7 +93,7 @@ def read_lirs(paths: Sequence[Path], writer: RequestWriter, progress: Progress |
     manifest = _read(
         LIRS, paths, writer, progress, lambda source, losses: _read_lines(source, losses, writer, _LIRS, LIRS)
     )
-    manifest["inferred"] = ["one number a line is taken for the number of a page, in the order of the references"]
+    manifest["inferred"] = ["one number a line is assumed to be the number of a page, in the order of the references"]
     return manifest
 
 

@@ -144,7 +144,7 @@ class _Transactions:
             )
         elif self._extra:
             self._recorded.inferred.append(
-                f"{self._name}: the seventh column is taken for retries, since its numbers are small"
+                f"{self._name}: the seventh column is assumed to be retries, since its numbers are small"
             )
 
     def _set_aside(self, found: re.Match[bytes]) -> bytes:

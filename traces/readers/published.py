@@ -152,7 +152,7 @@ class Spc(RequestTable):
         of_how_many = f"of the first {len(addresses):,}, {odd:,} are no multiples of {_SECTOR_BYTES}"
         if many and not odd:
             self.fields = tuple(f._replace(factor=1) if f.name == "offset_bytes" else f for f in self._FIELDS)
-            self.inferred.append(f"addresses are taken for bytes ({of_how_many})")
+            self.inferred.append(f"addresses are assumed to be bytes ({of_how_many})")
         else:
-            self.inferred.append(f"addresses are taken for blocks of {_SECTOR_BYTES} bytes ({of_how_many})")
+            self.inferred.append(f"addresses are assumed to be blocks of {_SECTOR_BYTES} bytes ({of_how_many})")
         return True

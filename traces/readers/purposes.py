@@ -53,7 +53,7 @@ class Purposes:
         return [
             *self._said,
             *(
-                f"writes of {count:,} more files are taken for writes of {what}, for like reasons"
+                f"writes of {count:,} more files count as writes of {what}, for similar reasons"
                 for what, count in more.items()
                 if count > 0
             ),
@@ -87,7 +87,7 @@ class Purposes:
             what = _LOG if self._is_log[file] else _DATA
             self._files[what] += 1
             if self._files[what] <= _SAID_EACH:
-                self._said.append(f"{file_names[file]}: writes are taken for writes of {what} ({why})")
+                self._said.append(f"{file_names[file]}: writes count as writes of {what} ({why})")
 
     def _find_checkpointers(
         self, block: Requests, flushes: NDArray[np.int64], file_names: Sequence[str], stream_names: Sequence[str]
@@ -105,7 +105,7 @@ class Purposes:
             if why:
                 self._checkpointers.add((stream, file))
                 self._said.append(
-                    f"{file_names[file]}: writes of {stream_names[stream]} are taken for checkpoint writes ({why})"
+                    f"{file_names[file]}: writes of {stream_names[stream]} count as checkpoint writes ({why})"
                 )
 
 

@@ -99,9 +99,9 @@ class Clock:
         said = []
         for zone in sorted(self.zones):
             which = f"the time zone {zone!r}, which has several meanings" if zone else "no time zone"
-            said.append(f"{name} has {which}: its times are taken as UTC")
+            said.append(f"{name} has {which}: its times are assumed to be UTC")
         if self.month_first:
-            said.append(f"{name}: dates such as 03/04/2026 are taken as month/day/year")
+            said.append(f"{name}: dates such as 03/04/2026 are assumed to be month/day/year")
         return said
 
     def _offset_s(self, zone: str) -> int:

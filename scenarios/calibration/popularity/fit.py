@@ -20,10 +20,10 @@ EXTRAPOLATED = 4
 #: What would tell a hot set from Zipf's law, by how pages are replaced.
 _REMEDIES = {
     SWEEP: (
-        "no usage counts cannot tell a hot set from Zipf's law, which is taken; record pg_buffercache, or a second size"
+        "no usage counts cannot tell a hot set from Zipf's law, which is used; record pg_buffercache, or a second size"
     ),
     LRU2: (
-        "nothing else cannot tell a hot set from Zipf's law, which is taken; record the load with a second max server"
+        "nothing else cannot tell a hot set from Zipf's law, which is used; record the load with a second max server"
         " memory, too"
     ),
 }
@@ -99,11 +99,11 @@ def fit(
         rounds = evidence.rounds(laws)
         if against and rounds < 1:
             said.append(
-                f"{against[0]}: no contradiction, because the hand of the sweep came round only {rounds:.1f} times;"
-                " record longer"
+                f"{against[0]}: not counted against the law, since the sweep went round the pool only {rounds:.1f}"
+                " times; record longer"
             )
         elif against and table.name not in bounded:
-            said.append(f"{against[0]}: contradicts Zipf's law, which misses as many pages together")
+            said.append(f"{against[0]}: contradicts Zipf's law, so other access distributions are tried")
             laws, alike = evidence.better(laws, place)
             said += alike
             residuals = evidence.residuals(laws, place)

@@ -63,8 +63,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
         unused = 0
     if unused:
         said.append(
-            f"the pool was filling: {unused:,} of its {frames:,} pages for these tables held nothing when the recording"
-            " began"
+            f"{unused:,} of the pool's {frames:,} frames for these tables were empty when the recording began: the run"
+            " fills the pool, too"
         )
     return Accesses(tuple(tables), frames, tuple(said), unused)
 
@@ -104,25 +104,22 @@ def _table(
     if rows < 1 or heap_pages < 1 or heap_missed + index_missed <= least:
         return None
     if index is None:
-        said.append(f"{name}: no index is known to be in use; its rows are taken to be found by themselves")
+        said.append(f"{name}: no index in use was recorded; lookups are simulated without one")
     scans = _scans(change, rows)
     scanned = round(scans * heap_pages)
     if scans:
         heap_missed -= _missed_by_scans(name, change, scans, found)
-        said.append(
-            f"{name}: {scans:,.1f} scans of the whole table are taken off its accesses, and what they missed off its"
-            " misses"
-        )
+        said.append(f"{name}: {scans:,.1f} full scans, and their misses, do not count as lookups")
     if index is not None and index_pages:
         looked_up = _lookups(index, index_pages)
     else:
         looked_up = _count(change, "pages_hit") + _count(change, "pages_read") - scanned
     if looked_up < 1:
-        said.append(f"{name}: is scanned and nothing else; it has no rows that are hot")
+        said.append(f"{name}: only scanned, never looked up by row: it has no hot rows")
         return None
     touches = _touches(name, found, texts)
     if touches > 1:
-        said.append(f"{name}: {touches} statements in turn look up each row, of which the first alone misses pages")
+        said.append(f"{name}: {touches} statements look up each row one after the other; only the first misses pages")
     return AccessedTable(
         name,
         rows,
@@ -170,8 +167,7 @@ def _changed(found: Differences, indexes: Mapping[str, str], fitted: set[str], s
             index_pages = 0
         tables.append(AccessedTable(name, rows, pages, index_pages, count, 0, 0, even=True))
         said.append(
-            f"{name}: hardly a page of it was missed, so nothing tells which of its rows are hot: they are taken to be"
-            " changed alike"
+            f"{name}: almost no page was missed, so its hot rows are unknown; changes are spread evenly over its rows"
         )
     return tables
 

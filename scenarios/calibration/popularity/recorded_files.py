@@ -190,7 +190,7 @@ def _databases(path: Path, found: Differences, share: float, page_bytes: int, sa
     temp = [change for entity, change in found.of("file").items() if entity.partition("/")[0] == _TEMPDB]
     of_temp = sum(_number(change, "read_bytes") + _number(change, "written_bytes") for change in temp)
     if of_temp:
-        said.append(f"tempdb: {of_temp / 1e6:,.0f} MB were read and written, which no statement asks for here")
+        said.append(f"tempdb: {of_temp / 1e6:,.0f} MB were read and written; they are not simulated")
     databases = [
         _Database(
             str(next((c.last["database"] for c in changes if "database" in c.last), f"database {identifier}")),
@@ -218,8 +218,8 @@ def _share_of_time(found: Differences, executions: Table, said: list[str]) -> fl
     if not counted_ns or counted_ns <= _LONGER * recorded_ns:
         return 1.0
     said.append(
-        f"files were counted for {counted_ns / 1e9:,.0f} s and statements recorded for {recorded_ns / 1e9:,.0f} s of"
-        " them: what was read is taken in that proportion"
+        f"files were counted for {counted_ns / 1e9:,.0f} s, statements recorded for {recorded_ns / 1e9:,.0f} s of"
+        " them: the same share of the file reads counts"
     )
     return recorded_ns / counted_ns
 
@@ -245,8 +245,8 @@ def _weights(path: Path, queries: Sequence[str], databases: Sequence[_Database],
     unknown = known.count(-1)
     if unknown and len(databases) > 1:
         said.append(
-            f"which database {unknown:,} queries ran in is not known: they are taken to ask each for pages as its files"
-            " were read"
+            f"{unknown:,} queries have no recorded database: their pages are split in proportion to the reads of each"
+            " database's files"
         )
     return weights
 
@@ -268,15 +268,15 @@ def _missed(database: _Database, asked: _Asked, share: Amounts, said: list[str])
     looked_up = float((asked.looked_up * share).sum())
     lookups = min(database.pages_read - scans, looked_up)
     said.append(
-        f"{database.name}: how many pages each statement missed was not recorded; {database.pages_read:,.0f} were read"
-        " from its files, "
-        + (f"{scans:,.0f} of them by scans, as long reads say, and the others" if scanned else "which were missed")
-        + " by statements in proportion to the time that they waited for neither processors nor the log"
+        f"{database.name}: {database.pages_read:,.0f} pages were read from its files"
+        + (f", {scans:,.0f} of them by scans (long reads)" if scanned else "")
+        + "; misses of single statements were not recorded and are split in proportion to their waits for neither CPU"
+        " nor log"
     )
     if lookups + scans < 0.99 * database.pages_read:
         said.append(
-            f"{database.name}: more pages were read than all statements asked for ({looked_up + scanned:,.0f}): others"
-            " read, too, a backup or maintenance, and are not simulated"
+            f"{database.name}: only {looked_up + scanned:,.0f} of the pages read belong to statements; the others (a"
+            " backup, maintenance) are not simulated"
         )
     return _Missed(lookups, scans)
 
@@ -338,8 +338,8 @@ def _named(
     kept = own >= _MATTERS * own.sum()
     sizes = np.where(kept, database.pages * own / max(float(own[kept].sum()), 1e-9), 0.0)
     said.append(
-        f"{database.name}: how large its tables are is not known: its {database.pages:,} pages are divided among the"
-        f" {int(kept.sum())} tables and procedures that queries name and that pages were missed of, as these"
+        f"{database.name}: table sizes were not recorded; its {database.pages:,} pages are split between the"
+        f" {int(kept.sum())} tables and procedures that queries name, in proportion to their misses"
     )
     return [_Tree(name, name, 0, max(round(size), 1), 1.0, None) for name, size in zip(names, sizes, strict=True)], uses
 

@@ -198,8 +198,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: of {moved[place].moved:.0%} of its pages the row that was updated first"
-                        " is taken to have moved, since they were full"
+                        f"{table.name}: non-HOT updates moved one row of {moved[place].moved:.0%} of its pages, since"
+                        " they were full"
                     )
                 ]
                 if not contradicts(against):
@@ -208,8 +208,8 @@ class Evidence:
             return found, [
                 *said,
                 (
-                    f"{table.name}: {len(known)} figures are too few to find a hot set by; record usage counts, or a"
-                    " second size"
+                    f"{table.name}: {len(known)} figures are too few to find a hot set; record usage counts, or a"
+                    " second pool size"
                 ),
             ]
         (best, reached), *others = self._hot_sets(laws, place)
@@ -218,8 +218,8 @@ class Evidence:
         alike = [best, *(law for law, off in others if off <= reached + _AS_WELL)]
         rows, shares = sorted(law.hot_rows for law in alike), sorted(law.hot_share for law in alike)
         as_well = (
-            f"{table.name}: a hot set of {rows[0]:,} to {rows[-1]:,} rows that takes {shares[0]:.0%} to"
-            f" {shares[-1]:.0%} of the accesses explains the recording as well"
+            f"{table.name}: the hot set may have {rows[0]:,} to {rows[-1]:,} rows with {shares[0]:.0%} to"
+            f" {shares[-1]:.0%} of the accesses; the recording does not tell"
         )
         return [*laws[:place], best, *laws[place + 1 :]], [as_well] if rows[-1] > rows[0] * _DIFFERENT else []
 

@@ -146,11 +146,10 @@ def select(path: Path, intervals: Iterable[Interval], names: Names) -> tuple[lis
         own, nested = own + taking, nested + inside
     said = []
     if own:
-        said.append(f"{own:,} executions that took statistics are left out: they are of the recording or of monitoring")
+        said.append(f"{own:,} executions of the recorder or of monitoring are left out")
     if nested:
         said.append(
-            f"{nested:,} executions inside functions are left out: their time and pages are in those of the statements"
-            " that called them"
+            f"{nested:,} executions inside functions are left out: the calling statements include their time and pages"
         )
     _check(path, kept)
     return kept, said

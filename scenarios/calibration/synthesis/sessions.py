@@ -76,14 +76,13 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
     if sampled.enough and sampled.busy_most >= max(sessions):
         mean, most = float(sampled.busy / sampled.count), int(sampled.busy_most)
         basis = (
-            f"{most:,} sessions: as many as were active or in a transaction at once in {sampled.count:,} samples,"
+            f"{most:,} sessions: the most that were active or in a transaction in one of {sampled.count:,} samples,"
             f" {mean:.3g} on average"
         )
         return Population((most,) * len(intervals), False, None, idle_inside, basis)
     basis = (
-        f"up to {max(sessions):,} sessions: inferred from how many were busy on average (Little's law) plus"
-        f" {_HEADROOM:g} times its square root, so that a transaction finds one free (99.9 % of a Poisson number); the"
-        " real number is not known"
+        f"up to {max(sessions):,} sessions, inferred: the mean number of busy sessions (Little's law) plus"
+        f" {_HEADROOM:g} times its square root; record samples of pg_stat_activity to know it"
     )
     return Population(tuple(sessions), False, None, idle_inside, basis)
 

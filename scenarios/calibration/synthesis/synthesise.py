@@ -153,32 +153,27 @@ def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
     sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
     if schedule.logged_transactions:
         return (
-            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions run when the load generator"
-            f" logged them; what ran in each is synthetic: queries were recorded as {sums}"
+            f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions start as the load generator"
+            f" logged them; their statements are simulated from {sums}"
         )
-    return (
-        f"arrivals are synthetic: what was recorded are {sums}; which executions ran when, and which together, is not"
-        " known"
-    )
+    return f"arrivals are synthetic: only {sums} were recorded; the order and overlap of executions are simulated"
 
 
 def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
     said = []
     if schedule.sessions > planned:
         said.append(
-            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded time of execution does not fit into"
-            " fewer that do one thing at a time"
+            f"{schedule.sessions:,} sessions instead of {planned:,}: the recorded execution time does not fit into"
+            " fewer"
         )
     if schedule.beside:
-        said.append(f"{schedule.beside:,} executions that are in no logged transaction run in sessions of their own")
+        said.append(f"{schedule.beside:,} executions outside logged transactions run in sessions of their own")
     return said
 
 
 def _sampled(statements: int) -> list[str]:
     return (
-        [f"{statements:,} statements that were recorded one by one are not used: they are among those counted"]
-        if statements
-        else []
+        [f"{statements:,} statements recorded one by one are not used: the counters include them"] if statements else []
     )
 
 
@@ -186,7 +181,7 @@ def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
     calls: Counter[str] = Counter()
     for query in queries:
         calls[query.cpu_basis] += query.calls
-    return [f"processor time of {count:,} executions: {basis}" for basis, count in calls.items()]
+    return [f"CPU time of {count:,} executions: {basis}" for basis, count in calls.items()]
 
 
 def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:
@@ -195,7 +190,7 @@ def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:
         return []
     return [
         (
-            f"durations of {unknown:,} executions have no spread but that of the pages they read: the source has no"
-            " standard deviation"
+            f"{unknown:,} executions have no recorded standard deviation: their durations vary only with the pages that"
+            " they read"
         )
     ]

@@ -91,13 +91,13 @@ def _kind(wait_class: str, wait: str) -> str:
 
 
 MEASURED = "measured (user and system time)"
-LEFT = "what is left of execution after reads, writes and sampled waits: an upper bound"
-NOT_TIMED = "not known: reads and writes of pages were not timed"
-FASTEST_COMMIT = "that of the fastest commit; the rest waits for the log"
+LEFT = "an upper bound: execution time less reads, writes and sampled waits"
+NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
+FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "time of execution, which the wait for the log is not part of: flushes of the log took longer than all commits"
+    "execution time, which does not include the wait for the WAL: flushes took longer than all commits together"
 )
-LOG_NOT_TIMED = "not known: flushes of the log were not timed"
+LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 
 #: Time of a processor that was spent on something.
 _BUSY = ("user_ms", "nice_ms", "system_ms", "interrupt_ms", "soft_interrupt_ms")

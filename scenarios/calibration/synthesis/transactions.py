@@ -87,12 +87,12 @@ class Grouping:
     basis: str
 
 
-COUNTED = "transactions of several statements: as many as BEGIN was called"
+COUNTED = "transactions of several statements: the number of calls of BEGIN"
 COMMITTED = (
-    "transactions of several statements: from commits and rollbacks against calls, because BEGIN was not counted with"
-    " each (PostgreSQL counts a prepared one once a session)"
+    "transactions of several statements: the number of commits and rollbacks (PostgreSQL counts a prepared BEGIN once a"
+    " session)"
 )
-ALONE = "every statement is a transaction of its own: there are no more statements than transactions, and no BEGIN"
+ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
 
 
 def grouping(

@@ -120,7 +120,7 @@ def _series(path: Path, document: Any, clock: Clock, recorded: Recorded) -> Iter
                     one.points.append((unix_ns, {statistic: value}))
             if metric is not None:
                 recorded.inferred.append(
-                    f"{path.name}: {name} does not tell its statistic, which is taken to be the {statistic}"
+                    f"{path.name}: {name} does not tell its statistic, which is assumed to be the {statistic}"
                 )
             yield one
     except (AttributeError, KeyError, TypeError):

@@ -149,7 +149,7 @@ class _File:
         if self._whole_times and not has_offset(text):
             self._whole_times = False
             self._recorded.inferred.append(
-                f"{self._path.name}: {column} does not say how far from UTC it is, and is taken for UTC"
+                f"{self._path.name}: {column} does not say how far from UTC it is, and is assumed to be UTC"
             )
         return found
 
@@ -193,8 +193,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"{len(changed):,} relations that a file names without their schema are taken for those that others name"
-            f" with it, such as {full[min(changed)]}"
+            f"{len(changed):,} relations that a file names without their schema are assumed to be those that others"
+            f" name with it, such as {full[min(changed)]}"
         )
 
 

@@ -106,11 +106,11 @@ class FileIo:
         span_ns = max(self._span_ns[1] - self._span_ns[0], 1)
         say = self._recorded.inferred.append
         say(
-            f"durations of reads and writes of files are taken as {unit} ({said}; no real server was at hand to verify"
-            f" it): {self._waited_ns / span_ns:.3g} were outstanding on average"
+            f"durations of reads and writes of files are assumed to be {unit} ({said}; no real server was at hand to"
+            f" verify it): {self._waited_ns / span_ns:.3g} were outstanding on average"
         )
         say(
-            "writes of files called *.ldf, or without a path those with file id 2, are taken for writes of the log,"
+            "writes of files called *.ldf, or without a path those with file id 2, count as writes of the log,"
             " files of database 2 for tempdb"
         )
         if self._paths:

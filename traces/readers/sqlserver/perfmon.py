@@ -183,7 +183,7 @@ def _sample(
 
 def _say(path: Path, columns: Sequence[_Column], recorded: Recorded, *, zone_is_told: bool) -> None:
     if not zone_is_told:
-        recorded.inferred.append(f"{path.name} has no time zone: its times are taken as UTC")
+        recorded.inferred.append(f"{path.name} has no time zone: its times are assumed to be UTC")
     if any(column.counted.rate for column in columns):
         recorded.host.setdefault("engine", "sqlserver")
         recorded.host.setdefault("page_bytes", PAGE_BYTES)

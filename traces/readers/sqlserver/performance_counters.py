@@ -77,7 +77,7 @@ _WINDOWS = {
 }
 
 UNCHECKED = (
-    "Log Flush Wait Time is taken for ms that were waited lately, as it is described, and never compared with a server"
+    "Log Flush Wait Time is assumed to be ms of recent waits, as described, and was never compared with a server"
 )
 
 

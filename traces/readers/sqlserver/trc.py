@@ -182,7 +182,7 @@ class _File:
         if self._timed:
             recorded.inferred.append(
                 f"{self._name}: its times are the server's local time without an offset, to 3 ms or worse; they are"
-                " taken as UTC"
+                " assumed to be UTC"
             )
         if self._unchecked:
             named = ", ".join(name for name in _UNCHECKED if name in self._unchecked)

@@ -224,13 +224,13 @@ VIEWS: tuple[View, ...] = (
 
 #: By view: what of its columns was never compared with a server.
 UNCHECKED = {
-    PLAN_CACHE: "total_spills is taken for pages written to tempdb, from its description alone",
+    PLAN_CACHE: "total_spills is assumed to be pages written to tempdb, from its description alone",
     QUERY_STORE: (
-        "avg_log_bytes_used is taken for bytes and avg_tempdb_space_used for pages of 8 KiB, from their descriptions"
+        "avg_log_bytes_used is assumed to be bytes and avg_tempdb_space_used pages of 8 KiB, from their descriptions"
         " alone"
     ),
     "dm_db_index_operational_stats": (
-        "page_io_latch_wait_count counts waits for pages, and is not taken for pages read: read-ahead reads pages that"
+        "page_io_latch_wait_count counts waits for pages, and does not count as pages read: read-ahead reads pages that"
         " nobody waits for"
     ),
 }
