@@ -76,7 +76,17 @@ REQUEST = _record(
 )
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.
-LINK = _record("next", "zone", "cylinder", "track", "within", "end_track", "angle_ps", "transfer_ps", indices=("next",))
+LINK = _record(
+    "next",
+    "zone",
+    "cylinder",
+    "track",
+    "angle_ps",
+    "transfer_ps",
+    "within",  # the track
+    "end_track",
+    indices=("next", "zone", "within", "end_track"),
+)
 
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
