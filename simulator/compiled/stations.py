@@ -32,9 +32,7 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
 
 
 @kernel(hot=True)
-def new_request(
-    p: Plant, e: Engine, parent: int, station: int, op: int, offset_bytes: int, length_bytes: int
-) -> int:
+def new_request(p: Plant, e: Engine, parent: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
     """Take a free slot for a request to a station, a part of *parent* or of none; returns it."""
     left, number = e.control[FREE] - 1, e.control[NUMBER]
     e.control[FREE], e.control[NUMBER] = left, number + 1
