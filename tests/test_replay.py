@@ -26,7 +26,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "0b78e5a0ac9fe1551eebf71038ac4b218382b9f0aa972c6ef9bccad926afd502"
+GOLDEN = "17911b23fc3f29c5249c61b6dd73d222742928b005d66fd52f5fe62c58212b18"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
