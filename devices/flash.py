@@ -58,6 +58,15 @@ class Flash(Sourced):
         default="dynamic",
         description="dynamic: programs go to the dies in turn; static: to the die of the address, one unit each.",
     )
+    commands: Literal["planned", "held"] = Field(
+        default="planned",
+        description=(
+            "planned: sent to the dies as they come; held: a die with data to transfer takes none, and none is sent"
+            " while its channel is at work; each die takes a read before a write, the dies of a channel take turns."
+            " So they sense together and transfer one after the other, as MQSim's do. Needs static allocation, no"
+            " suspend, and power-loss protection where there is a buffer."
+        ),
+    )
     collection: Literal["greedy", "lru"] = Field(
         default="greedy",
         description="Victim of garbage collection: greedy takes the block with the fewest valid units, lru the oldest.",
@@ -112,6 +121,8 @@ class Flash(Sourced):
             raise ValueError(f"buffer: {self.buffer} bytes is less than one program writes")
         if self.allocation == "static" and self.program_size != self.unit:
             raise ValueError("allocation: 'static' needs programs of one unit each")
+        if self.commands == "held" and self._not_held():
+            raise ValueError(f"commands: 'held' needs {self._not_held()}")
         if (self.host_cpu is None) != (self.host_threads is None):
             raise ValueError("host_cpu: needs host_threads, and the other way round")
         if self.mapping == "mapped" and (problem := self.page_mapping.problem()):
@@ -119,6 +130,17 @@ class Flash(Sourced):
         if reasons := flash_reasons(self.model_dump()):
             raise ValueError(reasons[0])
         return self
+
+    def _not_held(self) -> str:
+        """Return what keeps a drive from holding commands back."""
+        needed = {
+            "allocation = 'static'": self.allocation == "static",
+            "mapping = 'analytic'": self.mapping == "analytic",
+            "no suspend": self.suspend is None,
+            "power_loss_protection, or no buffer": self.power_loss_protection or self.buffer == 0,
+            "an interface that queues flushes": not self.flushes_alone,
+        }
+        return next((what for what, there in needed.items() if not there), "")
 
     @property
     def flushes_alone(self) -> bool:
@@ -181,6 +203,12 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     row = builder.row(
         "flashes",
         queue=builder.queue(),
+        held=int(drive.commands == "held"),
+        held_reads=_queues(builder, drive.dies),
+        held_writes=_queues(builder, drive.dies),
+        held_sensed=_queues(builder, drive.channels),
+        held_buffer=builder.queue(),
+        turns=builder.table([0] * drive.channels),
         queue_depth=drive.queue_depth,
         ftl=add_ftl(builder, drive.page_mapping, steady=drive.state == "steady") if mapped else NONE,
         unit_bytes=drive.unit,
@@ -230,6 +258,12 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
+
+
+def _queues(builder: PlantBuilder, count: int) -> int:
+    """Make lists side by side; returns the first."""
+    first, *_ = (builder.queue() for _ in range(count))
+    return first
 
 
 def _out_of_step(dies: int, whole: int) -> list[int]:

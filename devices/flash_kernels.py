@@ -60,15 +60,13 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
     f["flushing"] = int(op == FLUSH)
     queue.remove(p, f["queue"], slot, NONE)
     f["in_service"] += 1
-    started = max(_through_driver(p, station, flash, now), f["controller_free_ns"]) + f["controller_ns"]
-    f["controller_free_ns"] = started
-    p.work_ns[station, CONTROLLER] += f["controller_ns"]
+    started = through_controller(p, station, flash, now)
     if op == FLUSH:
-        done = _flush(p, station, flash, now, started)
+        done = flush(p, station, flash, now, started)
     elif op == DISCARD:
-        done = _discard(p, flash, started, request["offset_bytes"], request["length_bytes"])
+        done = discard(p, flash, started, request["offset_bytes"], request["length_bytes"])
     elif op == READ:
-        done = _read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
+        done = read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     else:
         done = _write(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     return slot, max(done, now + 1), NEVER
@@ -79,6 +77,16 @@ def finish_flash(p: Plant, flash: int) -> int:
     """Free a place in the drive's queue; flash makes no children."""
     p.flashes[flash]["in_service"] -= 1
     return 0
+
+
+@kernel
+def through_controller(p: Plant, station: int, flash: int, now: int) -> int:
+    """When driver and controller have worked on a command."""
+    f = p.flashes[flash]
+    started = max(_through_driver(p, station, flash, now), f["controller_free_ns"]) + f["controller_ns"]
+    f["controller_free_ns"] = started
+    p.work_ns[station, CONTROLLER] += f["controller_ns"]
+    return int(started)
 
 
 @kernel
@@ -97,12 +105,13 @@ def _through_driver(p: Plant, station: int, flash: int, now: int) -> int:
 
 
 @kernel
-def _flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
+def flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
+    """When a flush is done that the controller has understood."""
     f = p.flashes[flash]
     done = started + f["flush_ns"]
     if not f["protected"]:
         if f["filled_units"] > 0:
-            _program(p, station, flash, now, f["programs"] % f["dies"])
+            program(p, station, flash, now, f["programs"] % f["dies"])
         done = max(started, f["last_program_ns"]) + f["flush_ns"]
     done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])
     f["last_flush_ns"] = done
@@ -110,12 +119,11 @@ def _flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
 
 
 @kernel
-def _read(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+def read(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
     """Read units: those of a page that lie on one die are sensed together. Returns when the host has them."""
     f = p.flashes[flash]
     on_link = length * f["link_ps_per_byte"] // PS_PER_NS
-    f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
-    p.work_ns[station, LINK] += on_link
+    through_link(p, station, flash, started, length)
     unit = offset // f["unit_bytes"]
     end = (offset + length - 1) // f["unit_bytes"] + 1
     if f["ftl"] == NONE:
@@ -141,7 +149,7 @@ def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
             units = (end_here - 1 - first) // spread + 1
             place = (first - group * group_units) // spread
             planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
-            part = Part(_die_of(p, flash, first), group, units, planes)
+            part = Part(placed_die(p, flash, first), group, units, planes)
             ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
         unit = end_here
     return ready
@@ -173,7 +181,7 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 
 @kernel
-def _die_of(p: Plant, flash: int, unit: int) -> int:
+def placed_die(p: Plant, flash: int, unit: int) -> int:
     """The die of a unit: groups of pages lie side by side over all dies, each row of them begins on another die."""
     f = p.flashes[flash]
     dies = f["dies"]
@@ -210,9 +218,9 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
         start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
         start = idle_from(p, calendar, start)  # data go before commands
         p.pool[f["sense_start"] + die] = start
-        p.pool[sensed] = start + _sensing_ns(p, flash, die, page)
+        p.pool[sensed] = start + sensing_ns(p, flash, die, page)
         p.pool[sensing] = planes
-    _into_registers(p, flash, die, page, planes)
+    into_registers(p, flash, die, page, planes)
     transfer = units * f["unit_channel_ns"]
     end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
     if p.pool[program_free] > start:
@@ -225,7 +233,7 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
 
 
 @kernel
-def _sensing_ns(p: Plant, flash: int, die: int, page: int) -> int:
+def sensing_ns(p: Plant, flash: int, die: int, page: int) -> int:
     """Time to sense a page: which page of its cells it is decides."""
     f = p.flashes[flash]
     if f["read_kinds"] == 1:
@@ -246,7 +254,8 @@ def _in_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> boo
 
 
 @kernel
-def _into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> None:
+def into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> None:
+    """Put a page into the registers of some planes of a die."""
     f = p.flashes[flash]
     register = f["registers"] + die * f["planes"]
     while planes > 0:
@@ -257,30 +266,45 @@ def _into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> N
 
 
 @kernel
-def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
-    """Put units into the write buffer, programs behind them; returns when the buffer, or flash without one, has all."""
+def through_link(p: Plant, station: int, flash: int, at_ns: int, length: int) -> int:
+    """When the data of a command have passed the link that they wait for from a time on."""
     f = p.flashes[flash]
     on_link = length * f["link_ps_per_byte"] // PS_PER_NS
-    f["link_free_ns"] = max(f["link_free_ns"], started) + on_link
+    f["link_free_ns"] = max(f["link_free_ns"], at_ns) + on_link
     p.work_ns[station, LINK] += on_link
-    at = max(f["link_free_ns"], f["to_buffer_free_ns"])
+    return int(f["link_free_ns"])
+
+
+@kernel
+def to_buffer(p: Plant, flash: int, at_ns: int, length: int) -> int:
+    """When data that have passed the link are in the buffer."""
+    f = p.flashes[flash]
+    at_ns = max(at_ns, f["to_buffer_free_ns"])
     # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush (Crucial T500,
     # Samsung 990 PRO; fio of M. Callaghan, mytools)
     if not f["protected"]:
-        at = max(at, f["last_flush_ns"])
+        at_ns = max(at_ns, f["last_flush_ns"])
     if f["buffer_ps_per_byte"] > 0:
-        at += length * f["buffer_ps_per_byte"] // PS_PER_NS
-        f["to_buffer_free_ns"] = at
+        at_ns += length * f["buffer_ps_per_byte"] // PS_PER_NS
+        f["to_buffer_free_ns"] = at_ns
+    return at_ns
+
+
+@kernel
+def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+    """Put units into the write buffer, programs behind them; returns when the buffer, or flash without one, has all."""
+    f = p.flashes[flash]
+    at = to_buffer(p, flash, through_link(p, station, flash, started, length), length)
     unit_bytes = f["unit_bytes"]
     ready = at
     for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
         patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
-        die = _die_of(p, flash, unit) if f["static"] else f["programs"] % f["dies"]
+        die = placed_die(p, flash, unit) if f["static"] else f["programs"] % f["dies"]
         if f["ftl"] != NONE:
             _map_unit(p, flash, die, unit)
         ready = max(ready, _write_unit(p, station, flash, now, at, die, patched))
     if f["buffer_units"] == 0 and f["filled_units"] > 0:
-        ready = max(ready, _program(p, station, flash, now, f["programs"] % f["dies"]))
+        ready = max(ready, program(p, station, flash, now, f["programs"] % f["dies"]))
     return ready + f["write_latency_ns"]
 
 
@@ -295,7 +319,7 @@ def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
 
 
 @kernel
-def _discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
+def discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
     """Forget whole units, where there is a map; it takes as long as a flush of nothing."""
     f = p.flashes[flash]
     if f["ftl"] != NONE:
@@ -319,12 +343,12 @@ def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: i
     f["patched_units"] += patched
     if f["filled_units"] < f["program_units"]:
         return admitted
-    programmed = _program(p, station, flash, now, die)
+    programmed = program(p, station, flash, now, die)
     return admitted if f["buffer_units"] > 0 else programmed
 
 
 @kernel
-def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
+def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     """Plan the program of the units that are gathered, and the collection that they cause; returns when it ends."""
     f = p.flashes[flash]
     units = f["filled_units"]
@@ -334,7 +358,7 @@ def _program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     soon = start <= now + f["program_ns"]
     at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
     end = at + f["program_ns"]
-    _into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
+    into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:

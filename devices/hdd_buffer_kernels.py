@@ -222,14 +222,15 @@ def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
     emptied.
     """
     d = p.drives[drive]
+    sign = -1 if d["write_oldest"] == 1 else 1
     chosen = d["first_segment"]
+    most = -NEVER
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
         if s["first_sector"] < end and first < s["end_sector"]:
             s["end_sector"] = s["first_sector"]
-        if (s["used"] < p.segments[chosen]["used"]) == (d["write_oldest"] == 1) and s["used"] != p.segments[chosen][
-            "used"
-        ]:
+        if sign * s["used"] > most:
+            most = sign * s["used"]
             chosen = index
     d["ahead_segment"] = NONE
     if d["write_apart"] == 0:

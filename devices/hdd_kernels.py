@@ -8,6 +8,8 @@ misses its sector waits a whole revolution. What a buffer on board changes is in
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tiersim.devices import queue
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
@@ -136,7 +138,8 @@ def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) ->
 def place_of_request(p: Plant, slot: int) -> Place:
     """Return what was noted in the LINK of *slot* of where its request lies."""
     link = p.links[slot]
-    return Place(link["zone"], link["cylinder"], link["track"], link["within"], link["angle_ps"])
+    zone, within = int(np.int64(link["zone"])), int(np.int64(link["within"]))
+    return Place(zone, link["cylinder"], link["track"], within, link["angle_ps"])
 
 
 @kernel

@@ -17,6 +17,7 @@ from tiersim.devices.files_kernels import accept_files, choose_files, finish_fil
 from tiersim.devices.flash import Flash, flash_figures
 from tiersim.devices.flash_cache import cache_figures
 from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
+from tiersim.devices.flash_held_kernels import accept_held, choose_held, finish_held
 from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.hdd import Hdd
@@ -82,7 +83,7 @@ def accept(p: Plant, station: int, slot: int, now: int) -> int:
     if kind == ARRAY:
         return accept_array(p, row, now)
     if kind == FLASH:
-        return accept_flash(p, row, slot)
+        return accept_held(p, row, slot) if p.flashes[row]["held"] else accept_flash(p, row, slot)
     if kind == BUCKET:
         return accept_bucket(p, row, slot)
     if kind == PARITY:
@@ -125,7 +126,8 @@ def choose(p: Plant, station: int, now: int) -> tuple[int, int, int]:
             return choose_buffered(p, station, row, now)
         return choose_plain(p, station, row, now)
     if kind == FLASH:
-        return choose_flash(p, station, row, now)
+        held = p.flashes[row]["held"]
+        return choose_held(p, station, row, now) if held else choose_flash(p, station, row, now)
     if kind == BUCKET:
         return choose_bucket(p, station, row, now)
     if kind == STRIPES:
@@ -153,7 +155,7 @@ def finish(p: Plant, station: int, slot: int) -> int:
     if kind == ARRAY:
         return finish_array(p, row, slot)
     if kind == FLASH:
-        return finish_flash(p, row)
+        return finish_held(p, row, slot) if p.flashes[row]["held"] else finish_flash(p, row)
     if kind == BUCKET:
         return finish_bucket(p, row, slot)
     if kind == PARITY:

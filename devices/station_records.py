@@ -76,11 +76,22 @@ REQUEST = _record(
 )
 
 #: One row per slot, beside REQUEST. The device that holds the request writes it.
-LINK = _record("next", "zone", "cylinder", "track", "within", "end_track", "angle_ps", "transfer_ps", indices=("next",))
+LINK = _record(
+    "next",
+    "zone",
+    "cylinder",
+    "track",
+    "angle_ps",
+    "transfer_ps",
+    "within",  # the track
+    "end_track",
+    indices=("next", "zone", "within", "end_track"),
+)
 
 #: One more row per slot, for stations that hold a request while its parts are under way below.
 HOLD = _record(
-    "position",  # up to where an array has read, or a port, a cache or tiers have cut
+    # up to where an array has read, or a port, a cache or tiers have cut; at a flash drive: when it can go to its die
+    "position",
     # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
     "phase",
     # at a cache: whether what it misses is taken in
@@ -250,7 +261,15 @@ FLASH_ROW = _record(
     "erases_owed",  # by each die, in 1/2^32
     "buffer_free",  # one entry a unit of the buffer
     "host_free",  # one entry a thread of the host's driver
-    indices=("queue", "ftl"),
+    # of a drive that holds commands back:
+    "held",  # 1: it does
+    "held_reads",  # queue of the first die; one a die
+    "held_writes",  # likewise
+    "held_sensed",  # of the first channel: reads that the channel is to transfer, as they are sensed; one a channel
+    "held_buffer",  # queue of writes that wait for the buffer
+    "units_held",  # in the buffer
+    "turns",  # which of its dies each channel looks at first
+    indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer"),
 )
 
 #: A page-mapped flash translation layer. Places of units are counted over the blocks of all dies, one after the other.

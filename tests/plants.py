@@ -287,6 +287,7 @@ def flashes(draw: st.DrawFn) -> Flash:
     """Draw a flash drive, small enough for collection and a full buffer."""
     unit, planes = draw(st.sampled_from([512, 4096, 8192])), draw(st.sampled_from([1, 2, 4]))
     static = draw(st.booleans())
+    held = static and draw(st.booleans())
     program = unit * (1 if static else draw(st.integers(1, 8)))
     dies = draw(st.sampled_from([1, 2, 4, 8, 24]))
     threads = draw(st.none() | st.integers(1, 3))
@@ -304,14 +305,15 @@ def flashes(draw: st.DrawFn) -> Flash:
         program_size=program,
         block=program * draw(st.sampled_from([2, 8, 64])),
         over_provisioning=draw(st.sampled_from([0.07, 0.28, 1.0])),
-        suspend=draw(st.sampled_from([None, 0, 300_000])),
+        suspend=None if held else draw(st.sampled_from([None, 0, 300_000])),
         allocation="static" if static else "dynamic",
+        commands="held" if held else "planned",
         collection=draw(st.sampled_from(["greedy", "lru"])),
-        mapping=draw(st.sampled_from(["analytic", "mapped"])),
+        mapping="analytic" if held else draw(st.sampled_from(["analytic", "mapped"])),
         state=draw(st.sampled_from(["steady", "fresh"])),
         buffer=program * draw(st.integers(0, 16)),
         buffer_rate=draw(st.sampled_from([None, 50_000_000])),
-        power_loss_protection=draw(st.booleans()),
+        power_loss_protection=held or draw(st.booleans()),
         flush_interval=draw(st.sampled_from([None, 2_000_000])),
         queue_depth=draw(st.integers(1, 40)),
         host_cpu=None if threads is None else 10_000,

@@ -119,7 +119,7 @@ def test_a_slow_device_keeps_order_and_think_times(tmp_path: Path) -> None:
         rows_of(**columns, offset_bytes=generator.integers(0, 10**6, 2400) * 8192),
         streams=[f"backend {n}" for n in range(6)],
     )
-    result = run(path, "15k-raid10")
+    result = run(path, "15k-raid10-bare")
     found, rows = columns_of(result), Bundle(path).requests()
     np.testing.assert_array_equal(found["recorded_ns"], rows.time_ns)
     assert result.summary["latency_ns"]["unknown"]["mean"]["value"] > 2e6
@@ -141,10 +141,10 @@ def test_a_pause_ends_a_visit_and_lets_a_late_stream_catch_up(tmp_path: Path) ->
         np.concatenate([visit, 10**10 + visit]), 50_000, stream=0, offset_bytes=np.arange(400) * 10**7 // 512 * 512
     )
     path = write_recording(tmp_path, rows, streams=["backend 1"])
-    found = columns_of(run(path, "15k-raid10"))
+    found = columns_of(run(path, "15k-raid10-bare"))
     assert found["start_ns"][199] > 2 * 10**8  # later than recorded by far
     assert found["start_ns"][200] == 10**10
-    closed = columns_of(run(path, "15k-raid10", mode="closed"))
+    closed = columns_of(run(path, "15k-raid10-bare", mode="closed"))
     assert closed["start_ns"][200] - closed["done_ns"][199] == 10**10 - (visit[-1] + 50_000)
 
 
@@ -179,7 +179,7 @@ def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> N
     )  # fmt: skip
     path = write_recording(tmp_path, rows, streams=["backend 1", "backend 2", "checkpointer"])
     write = Bundle(path).requests().op == WRITE
-    paced, timed = run(path, "15k-raid10"), run(path, "15k-raid10", writers="clock")
+    paced, timed = run(path, "15k-raid10-bare"), run(path, "15k-raid10", writers="clock")
     assert paced.summary["replay"]["waits_for_foreground"] == 100
     np.testing.assert_array_equal(columns_of(timed)["start_ns"][write][:50], times[:50])
     starts, foreground = columns_of(paced)["start_ns"], np.sort(columns_of(paced)["start_ns"][~write])
@@ -202,7 +202,7 @@ def test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded(tmp_pat
         offset_bytes=np.random.default_rng(1).integers(0, 10**6, 400) * 8192,
     )
     path = write_recording(tmp_path, rows, streams=["backend 1", "checkpointer"])
-    result = run(path, "15k-raid10", writers="clock")
+    result = run(path, "15k-raid10-bare", writers="clock")
     assert result.summary["replay"]["writers"] == 1
     own = Bundle(path).requests().op == WRITE
     start, done = (columns_of(result)[name][own] for name in ("start_ns", "done_ns"))
@@ -376,7 +376,7 @@ def test_a_sql_server_host_goes_from_its_recording_to_a_page(shared: Path, tmp_p
     """42,976 requests of an hour, of which the recording tells no latency and no process."""
     path = import_shared(tmp_path, [shared / "other/blkreplay/windows-mssql.load.gz"])
     found = survey(Bundle(path))
-    results = [replay(found, load_scenario(name)) for name in ("15k-raid10", "pcie-flash")]
+    results = [replay(found, load_scenario(name)) for name in ("15k-raid10-bare", "pcie-flash")]
     for result in results:
         summary = result.summary
         assert summary["trace"]["requests"] == summary["conservation"]["requests_out"] == 42_976

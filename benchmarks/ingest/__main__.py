@@ -18,7 +18,7 @@ from benchmarks.load.measure import run_once
 
 _SMALL, _LARGE = 1_000_000, 4_000_000
 #: Scenarios, and a load that each carries: requests a second.
-_SCENARIOS = {"pcie-flash": 20_000.0, "15k-raid10": 1_000.0}
+_SCENARIOS = {"pcie-flash": 20_000.0, "15k-raid10-bare": 1_000.0}
 #: Without latencies nobody knows who waited for what: then requests come by the clock.
 _MODES = {"blktrace": ("partly-open", "open"), "disksim": ("open",), "bundle": ("partly-open", "open")}
 

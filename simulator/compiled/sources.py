@@ -45,7 +45,7 @@ def start_command(
 ) -> tuple[int, int]:
     """Make a request of a stream's next command; returns the new count of events and the request's slot."""
     row = note_started(s, stream, now)
-    slot = new_request(p, e, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
+    slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
     begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
     if lets_followers_go(s, stream):
@@ -96,6 +96,6 @@ def go_on(
     if answer != ASKS:
         return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, NONE
     asked = d.asked[session]
-    slot = new_request(p, e, asked["station"], asked["op"], asked["offset_bytes"], asked["length_bytes"])
+    slot = new_request(p, e, NONE, asked["station"], asked["op"], asked["offset_bytes"], asked["length_bytes"])
     begin_command(p, e, slot, session, session, now, asked["category"], interval)
     return events, answer, slot

@@ -31,18 +31,18 @@ def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
 
 
 @kernel(hot=True)
-def new_request(p: Plant, e: Engine, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
-    """Take a free slot for a request to a station, which is a part of none so far; returns it."""
-    e.control[FREE] -= 1
-    slot = e.free[e.control[FREE]]
+def new_request(p: Plant, e: Engine, parent: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Take a free slot for a request to a station, a part of *parent* or of none; returns it."""
+    left, number = e.control[FREE] - 1, e.control[NUMBER]
+    e.control[FREE], e.control[NUMBER] = left, number + 1
+    slot = e.free[left]
     request = p.requests[slot]
-    request["number"] = e.control[NUMBER]
+    request["number"] = number
     request["station"] = station
     request["op"] = op
     request["offset_bytes"] = offset_bytes
     request["length_bytes"] = length_bytes
-    request["parent"] = NONE
-    e.control[NUMBER] += 1
+    request["parent"] = parent
     return int(np.int64(slot))
 
 
@@ -82,7 +82,7 @@ def enter(
 @kernel
 def arrive(p: Plant, e: Engine, a: Arrivals, row: int, interval: int) -> int:
     """Make a request of an arrival; returns its slot."""
-    slot = new_request(p, e, a.station[row], a.op[row], a.offset_bytes[row], a.length_bytes[row])
+    slot = new_request(p, e, NONE, a.station[row], a.op[row], a.offset_bytes[row], a.length_bytes[row])
     begin_command(p, e, slot, a.first_row[0] + row, NONE, a.intended_ns[row], a.category[row], interval)
     return slot
 
@@ -101,11 +101,10 @@ def make_children(
     p.requests[parent]["pending"] = made - background
     for index in range(made):
         child = p.children[index]
-        slot = new_request(p, e, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
+        whole = NONE if child["background"] else parent
+        slot = new_request(p, e, whole, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
         if child["background"]:
             p.requests[slot]["row"] = NONE
-        else:
-            p.requests[slot]["parent"] = parent
         events, dispatches = enter(p, e, d, slot, events, dispatches, now, round_, COMPLETION)
     if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
         dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])

@@ -1,0 +1,96 @@
+"""Flash drives that hold commands back until their die can take them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.flash_runs import in_loop, latencies, per_s, random_offsets, read_ns, transfer_ns
+from tests.naive_held import Held, NaiveHeld
+from tests.plants import flash
+from tests.runs import commands, run
+from tiersim.devices.flash import Flash, add_flash
+from tiersim.devices.flash_kernels import placed_die, sensing_ns
+from tiersim.devices.plant import PlantBuilder
+from tiersim.operations import READ, WRITE
+
+pytestmark = pytest.mark.kernels
+
+
+def held(**changes: object) -> Flash:
+    """A drive with pages of one unit, which are programmed one by one."""
+    shape = {"unit": 4096, "page": 4096, "planes": 1, "program_size": 4096, "spread": 1, "block": 64 * 4096}
+    rules = {"allocation": "static", "commands": "held", "suspend": None, "state": "fresh", "queue_depth": 10_000}
+    return flash(**shape | rules | {"power_loss_protection": True} | changes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    numbers=st.fixed_dictionaries(
+        {
+            "channels": st.sampled_from([1, 2, 4]),
+            "controller_iops": st.sampled_from([20_000, 90_000]),
+            "channel_rate": st.sampled_from([41_000_000, 400_000_000]),
+            "read": st.sampled_from([(60_000,), (20_000, 90_000)]),
+            "buffer": st.sampled_from([0, 4096, 4 * 4096]),
+            "buffer_rate": st.sampled_from([None, 50_000_000]),
+        }
+    ),
+    seed=st.integers(0, 2**32),
+    apart_ns=st.sampled_from([3_000, 20_000, 70_000]),
+)
+def test_a_drive_that_holds_commands_back_does_what_its_twin_does(
+    numbers: dict[str, int], seed: int, apart_ns: int
+) -> None:
+    drive = held(dies=8, **numbers)
+    luck = np.random.default_rng(seed)
+    times = np.cumsum(luck.integers(1, 2 * apart_ns, 200)) * 8 + np.arange(200) % 7
+    writes, units = luck.random(200) < 0.4, luck.integers(0, 500, 200)
+    builder = PlantBuilder(seed)
+    fed = commands(times, add_flash(builder, drive, "flash"), np.where(writes, WRITE, READ), units * 4096, 4096)
+    plant = builder.build()
+    requests = [
+        Held(number, bool(write), int(placed_die(plant, 0, unit)), 4096)
+        for number, (write, unit) in enumerate(zip(writes, units.tolist(), strict=True))
+    ]
+    twin = NaiveHeld(drive, lambda one: int(sensing_ns(plant, 0, one.die, int(units[one.number]))))
+    assert twin.run(times.tolist(), requests) == (run(builder, fed).latency_ns + times).tolist()
+
+
+def test_dies_of_a_busy_channel_sense_together_and_transfer_one_after_the_other() -> None:
+    shape = {"channels": 1, "dies": 4, "read": (75_000,), "channel_rate": 160_000_000, "controller_iops": 90_000}
+    offsets = random_offsets(20_000, 4096, 1 << 25)
+    found, ahead = (
+        per_s(in_loop(held(commands=commands, **shape), READ, offsets, 4096, 256)) for commands in ("held", "planned")
+    )
+    together_ns = 75_000 + 4 * transfer_ns(held(**shape))
+    assert found == pytest.approx(4e9 / together_ns, rel=0.02)
+    assert ahead > 1.2 * found  # a die senses while the others transfer
+
+
+def test_a_read_alone_takes_as_long_as_on_another_drive() -> None:
+    assert latencies(held(), [0], READ, 0, 4096) == [read_ns(held(), 4096)]
+    assert latencies(held(), [0], READ, 0, 64 * 4096) == latencies(held(commands="planned"), [0], READ, 0, 64 * 4096)
+
+
+def test_a_write_in_the_buffer_is_done_while_reads_go_before_its_program() -> None:
+    drive = held(channels=1, dies=1, buffer=4096 * 4)
+    times = [0, *[1_000_000 + 10_000 * number for number in range(8)]]
+    found = latencies(drive, times, [READ, WRITE, *[READ] * 7], np.arange(9) * 4096, 4096)
+    assert found[1] < drive.read[0]
+    assert max(found[2:]) < drive.program
+
+
+@pytest.mark.parametrize(
+    ("changes", "needed"),
+    [
+        ({"allocation": "dynamic"}, "allocation = 'static'"),
+        ({"suspend": 100_000}, "no suspend"),
+        ({"power_loss_protection": False, "buffer": 1 << 20}, "power_loss_protection, or no buffer"),
+        ({"mapping": "mapped"}, "mapping = 'analytic'"),
+    ],
+)
+def test_what_holding_back_needs_is_said(changes: dict[str, object], needed: str) -> None:
+    with pytest.raises(ValidationError, match=f"commands: 'held' needs {needed}"):
+        held(**changes)
