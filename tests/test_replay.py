@@ -27,7 +27,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "04bf2e265dcb279760d5bd414c93c56b209c5de99db0be8a3cb7f39029244c1b"
+GOLDEN = "64af89eee4c7b2738c9a0932dd81128d72f015cc7efce6b1ae19d911aec0f6fa"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
