@@ -97,7 +97,7 @@ class EngineModel(StrictModel):
     """``[engine]``: the database engine's settings; what is left out is as it was recorded.
 
     Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run
-    (``scenarios/statements``).
+    (OTHERS_KEYS).
     """
 
     kind: Literal["postgresql", "sqlserver"] | None = Field(
@@ -166,3 +166,31 @@ class EngineModel(StrictModel):
         description="SQL Server: size of the buffer pool extension, on the volume of placement.extension.",
     )
     delayed_durability: bool | None = Field(default=None, description="SQL Server: commits do not wait for the log.")
+
+
+#: Keys of ``[engine]`` that are those of the other engine, by engine, and what is written in their place.
+OTHERS_KEYS: dict[str, dict[str, str]] = {
+    "postgresql": {
+        "recovery_interval": "write checkpoint_timeout, or max_wal_size",
+        "target_recovery_time": "write checkpoint_timeout and checkpoint_completion_target",
+        "extension": "write a volume of its own with caches",
+        "delayed_durability": "write synchronous_commit",
+    },
+    "sqlserver": {
+        "os_cache": "SQL Server reads past the page cache of the operating system; leave it out",
+        "direct_io": "SQL Server always reads past the page cache of the operating system; leave it out",
+        "io_method": "SQL Server always reads asynchronously; leave it out",
+        "io_workers": "SQL Server always reads asynchronously; leave it out",
+        "effective_io_concurrency": "SQL Server decides itself how far it reads ahead; leave it out",
+        "checkpoint_timeout": "write recovery_interval, or target_recovery_time for indirect checkpoints",
+        "checkpoint_completion_target": "write target_recovery_time, whose checkpoints write all the time",
+        "checkpoint_flush_after": "SQL Server writes past the page cache of the operating system; leave it out",
+        "checkpoint_segments": "write recovery_interval, which says how much log there is between checkpoints",
+        "max_wal_size": "write recovery_interval, which says how much log there is between checkpoints",
+        "wal_buffers": "SQL Server's log buffers have no setting; leave it out",
+        "full_page_writes": "SQL Server puts no images of pages into its log; leave it out",
+        "synchronous_commit": "write delayed_durability, which is its opposite",
+        "commit_delay": "SQL Server has none; leave it out",
+        "replica": "a synchronous replica of SQL Server is not simulated; leave it out",
+    },
+}

@@ -30,13 +30,6 @@ _VERSION = "18"
 _FLUSH_AFTER_PAGES, _SORTED = 32, 90600
 #: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
 _COMMIT_RECORD_BYTES = 34
-#: Keys of ``[engine]`` that are SQL Server's, and what is written here in their place.
-OTHERS_KEYS = {
-    "recovery_interval": "write checkpoint_timeout, or max_wal_size",
-    "target_recovery_time": "write checkpoint_timeout and checkpoint_completion_target",
-    "extension": "write a volume of its own with caches",
-    "delayed_durability": "write synchronous_commit",
-}
 #: Keys that make no difference to lookups.
 _WITHOUT_EFFECT = ("io_method", "io_workers", "effective_io_concurrency")
 

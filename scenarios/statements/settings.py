@@ -12,7 +12,7 @@ from tiersim.devices.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.database_models import EngineModel, HostModel
+from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements import postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
@@ -23,9 +23,8 @@ from tiersim.units import format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
 DEFAULT_CORES = 8
-#: How each kind of engine is set, and which keys of ``[engine]`` are the other's.
+#: How each kind of engine is set.
 _ENGINES = {"postgresql": postgresql.postgresql, "sqlserver": sqlserver.sqlserver}
-_OTHERS_KEYS = {"postgresql": postgresql.OTHERS_KEYS, "sqlserver": sqlserver.OTHERS_KEYS}
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
 #: Bytes that the log goes round in; what lies there is never read.
 LOG_FILE_BYTES = 1 << 30
@@ -128,7 +127,7 @@ def _kind(scenario: NamedScenario, engine: EngineModel, path: Path, recorded: Ma
         )
     basis["engine.kind"] = "scenario" if engine.kind else "recorded" if known else "default"
     kind = engine.kind or str(known or "postgresql")
-    for key, instead in _OTHERS_KEYS[kind].items():
+    for key, instead in OTHERS_KEYS[kind].items():
         if getattr(engine, key) is not None:
             raise ScenarioError(f"{scenario.name}: engine.{key}: is no setting of {_NAMES[kind]}; {instead}")
     return kind

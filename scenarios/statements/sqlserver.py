@@ -14,24 +14,6 @@ from tiersim.simulator.database.lazy_writer import LazyWriter
 from tiersim.simulator.database.log_blocks import LogBlocks
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-#: Keys of ``[engine]`` that are PostgreSQL's, and what is written here in their place.
-OTHERS_KEYS = {
-    "os_cache": "SQL Server reads past the page cache of the operating system; leave it out",
-    "direct_io": "SQL Server always reads past the page cache of the operating system; leave it out",
-    "io_method": "SQL Server always reads asynchronously; leave it out",
-    "io_workers": "SQL Server always reads asynchronously; leave it out",
-    "effective_io_concurrency": "SQL Server decides itself how far it reads ahead; leave it out",
-    "checkpoint_timeout": "write recovery_interval, or target_recovery_time for indirect checkpoints",
-    "checkpoint_completion_target": "write target_recovery_time, whose checkpoints write all the time",
-    "checkpoint_flush_after": "SQL Server writes past the page cache of the operating system; leave it out",
-    "checkpoint_segments": "write recovery_interval, which says how much log there is between checkpoints",
-    "max_wal_size": "write recovery_interval, which says how much log there is between checkpoints",
-    "wal_buffers": "SQL Server's log buffers have no setting; leave it out",
-    "full_page_writes": "SQL Server puts no images of pages into its log; leave it out",
-    "synchronous_commit": "write delayed_durability, which is its opposite",
-    "commit_delay": "SQL Server has none; leave it out",
-    "replica": "a synchronous replica of SQL Server is not simulated; leave it out",
-}
 #: Majors of versions that are told apart: 2008, 2012, 2016.
 _2008, _2012, _2016 = 10, 11, 13
 #: Checkpoints slow down when writes take longer than this: from 2016 on, and before (SQLCAT).

@@ -19,7 +19,7 @@ from tiersim.devices.children import add_background, add_child
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
-from tiersim.simulator.database.database_state import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database
+from tiersim.simulator.database.database_state import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database, record
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.page_cache import BY_WRITER, hand_on, has_enough, note_write_back
 from tiersim.simulator.database.pages import clean, station_of
@@ -29,6 +29,33 @@ from tiersim.simulator.database.pages import clean, station_of
 #: scan_whole_pool_milliseconds).
 _ROUNDS, _FIRST_DENSITY, _WHOLE_POOL_NS = 16, 10, 120_000_000_000
 _BITS = 16
+
+#: The background writer; averages in 2^-16.
+WRITER = record(
+    "station",
+    "delay_ns",
+    "most_pages",  # of a round
+    "multiplier",  # frames that a round provides for each that is taken, in thousandths
+    "awake",
+    "rounds",
+    "written_pages",
+    "next",  # frame that it looks at next
+    "next_lap",
+    "hand",  # of the sweep, when the last round began
+    "laps",
+    "taken",  # frames up to then
+    "taken_average",  # in a round
+    "density",  # frames that are passed for one that is reusable
+    "needed",  # reusable frames ahead of the hand
+    "found",
+    "found_before",  # this round
+    "to_scan",
+    "to_scan_at_first",
+    "written",  # in this round
+    "page_after_log",  # page + 1 that is written when the log is flushed up to it
+    "idle_rounds",
+    indices=("station",),
+)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from tiersim.devices.cached_blocks_kernels import FIRST_PLACE
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, NONE
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.background_writer import BackgroundWriter, writer_fields
+from tiersim.simulator.database.background_writer import WRITER, BackgroundWriter, writer_fields
 from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
-from tiersim.simulator.database.checkpointer import Checkpoints, checkpointer_fields
+from tiersim.simulator.database.checkpointer import CHECKPOINTER_ROW, Checkpoints, checkpointer_fields
 from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.database_state import (
     ALIKE,
@@ -24,7 +24,6 @@ from tiersim.simulator.database.database_state import (
     BURSTS,
     CHECKPOINT,
     CHECKPOINTER,
-    CHECKPOINTER_ROW,
     COPIES,
     COPY,
     COPY_ROW,
@@ -32,17 +31,14 @@ from tiersim.simulator.database.database_state import (
     HISTORY,
     HOLD,
     INDEPENDENT,
-    LAZY_WRITER_ROW,
     LOCK,
     LOCKED_ROW,
     LOG_BLOCKS,
-    LOG_ROW,
     LOG_STATION,
     LRU2,
     MOST_LOCKS,
     MOST_PAGES,
     PAGE_CACHE,
-    PAGE_CACHE_ROW,
     PAGES_A_FILE,
     PLACED,
     PROCESSORS,
@@ -53,14 +49,13 @@ from tiersim.simulator.database.database_state import (
     SPENT,
     SWEEP,
     TEMP_BLOCK_BYTES,
-    WRITER,
     Database,
 )
-from tiersim.simulator.database.lazy_writer import MOST_RUNS, LazyWriter, lazy_writer_fields
-from tiersim.simulator.database.log import Log, log_fields
+from tiersim.simulator.database.lazy_writer import LAZY_WRITER_ROW, MOST_RUNS, LazyWriter, lazy_writer_fields
+from tiersim.simulator.database.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.database.page_cache import MOST_PAGES as MOST_WRITE_BACK
-from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGES_AT_ONCE, page_cache_fields
+from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGE_CACHE_ROW, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.processors import Costs
 from tiersim.simulator.database.rings import RING_BYTES, ring_pages
 from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows

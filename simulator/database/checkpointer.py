@@ -31,6 +31,7 @@ from tiersim.simulator.database.database_state import (
     PAGES_A_FILE,
     UNUSED,
     Database,
+    record,
 )
 from tiersim.simulator.database.log import must_flush_for
 from tiersim.simulator.database.page_cache import BY_CHECKPOINTER, hand_on, has_any, has_enough, note_write_back
@@ -46,6 +47,38 @@ BY_TIME, BY_LOG = range(2)
 _NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
 #: CheckpointWriteDelay.
 _NAP_NS = 100_000_000
+
+#: The checkpointer
+CHECKPOINTER_ROW = record(
+    "station",
+    "timeout_ns",
+    "target",  # share of the time between checkpoints that writing may take, in thousandths
+    "segments",  # of the log between checkpoints
+    "in_file_order",
+    "armed",  # its timer is set
+    "due_ns",
+    "begun",  # checkpoints so far
+    "count",  # those that are over
+    "wanted",  # 1 + why, when another is to begin behind the one that runs
+    "state",
+    "started_ns",
+    "pages",  # that were dirty then
+    "processed",
+    "next",  # page, frame or file that is looked at next
+    "page",  # that is written when the log is flushed up to it
+    "written_pages",
+    "synced_files",
+    # of SQL Server, see tiersim.simulator.database.bursts
+    "indirect",  # it goes on and on
+    "gathered_pages",  # that one write is for at most
+    "target_pages",  # that may be under way
+    "most_pages",
+    "outstanding_pages",
+    "slow_ns",  # writes that take longer lower the target; 0: it stays
+    "writes",  # that have ended since it was last looked at
+    "latency_ns",  # of all these
+    indices=("station",),
+)
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,12 @@ SLICE_NS = 1_000_000
 BURST = 64
 
 
-def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
+def record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
+    """Return a row of integers of these names: 64 bits, those of *indices* 32 and unsigned."""
     return np.dtype([(name, np.uint32 if name in indices else np.int64) for name in names], align=True)
 
 
-SESSION = _record(
+SESSION = record(
     "first",  # of its statements
     "next",  # that it runs, or will
     "end",  # behind its last
@@ -110,146 +111,11 @@ SESSION = _record(
     indices=("first", "next", "end", "awaiting"),
 )
 
-#: The background writer, see tiersim.simulator.database.background_writer; averages in 2^-16.
-WRITER = _record(
-    "station",
-    "delay_ns",
-    "most_pages",  # of a round
-    "multiplier",  # frames that a round provides for each that is taken, in thousandths
-    "awake",
-    "rounds",
-    "written_pages",
-    "next",  # frame that it looks at next
-    "next_lap",
-    "hand",  # of the sweep, when the last round began
-    "laps",
-    "taken",  # frames up to then
-    "taken_average",  # in a round
-    "density",  # frames that are passed for one that is reusable
-    "needed",  # reusable frames ahead of the hand
-    "found",
-    "found_before",  # this round
-    "to_scan",
-    "to_scan_at_first",
-    "written",  # in this round
-    "page_after_log",  # page + 1 that is written when the log is flushed up to it
-    "idle_rounds",
-    indices=("station",),
-)
-
-#: The lazy writer and the free list, see tiersim.simulator.database.lazy_writer.
-LAZY_WRITER_ROW = _record(
-    "interval_ns",
-    "examined",  # pages that a worker looks at when the free list is short
-    "gathered_pages",  # that one write is for at most
-    "awake",
-    "taken",  # frames up to the last round
-    "runs",  # in ``to_write`` that nobody has posted
-    "written_pages",
-    "freed_frames",
-    "extended_place",  # of the extension: where the next page goes
-    # that have left the pool and are not being written there yet; their places end at ``extended_place``
-    "extended_pages",
-    "extension_reads",
-)
-
-#: The operating system's page cache, see tiersim.simulator.database.page_cache.
-PAGE_CACHE_ROW = _record(
-    "station",
-    "cache",  # row of flash_caches, whose lists it has
-    "waiting",  # queue of writes
-    "background_pages",  # more dirty ones are written back
-    "most_pages",  # dirty or being written back, when writers wait
-    "flusher",  # it has come or will
-    "expired_ns",  # what has been dirty since then is written back
-    "cleaning",  # pages that are being written back
-    "write_backs",
-    "written_back_pages",
-    "read_pages",
-    "hit_pages",
-    indices=("station", "cache", "waiting"),
-)
-
-#: The log, see tiersim.simulator.database.log; positions are bytes since the run began.
-LOG_ROW = _record(
-    "volume",
-    "waiting",  # queue of requests whose position is not durable
-    "file_bytes",
-    "segment_bytes",
-    "block_bytes",
-    "buffer_bytes",
-    "full_page_writes",
-    "image_bytes",  # of a page
-    "commit_delay_ns",
-    "commit_siblings",
-    "commit_op",  # what a commit asks for
-    "writer_delay_ns",
-    "writer_awake",
-    "round_trip_ns",
-    "replica_flush_ns",
-    "replica_starts_ns",  # its flush that begins, or began, last
-    "replica_ends_ns",
-    "busy",  # somebody writes or flushes
-    "inserted",
-    "written",
-    "flushed",
-    "target",  # up to where who is busy writes
-    "piece_end",
-    "redo",  # where the last checkpoint began
-    "flushes",
-    "commits",
-    "images",
-    "written_bytes",  # whole blocks
-    "sync_ns",  # how long writes and flushes took together
-    "began_ns",  # the write or flush under way
-    # of a log of blocks, see tiersim.simulator.database.log_blocks
-    "largest_block_bytes",
-    "most_writes",
-    "most_bytes",
-    "writes",  # under way
-    "write_bytes",
-    "first_block",  # the oldest that is not durable, counted since the run began
-    "next_block",
-    "searched",  # what was written and flushed when nobody was found who may go on
-    indices=("volume", "waiting"),
-)
-
-#: The checkpointer, see tiersim.simulator.database.checkpointer.
-CHECKPOINTER_ROW = _record(
-    "station",
-    "timeout_ns",
-    "target",  # share of the time between checkpoints that writing may take, in thousandths
-    "segments",  # of the log between checkpoints
-    "in_file_order",
-    "armed",  # its timer is set
-    "due_ns",
-    "begun",  # checkpoints so far
-    "count",  # those that are over
-    "wanted",  # 1 + why, when another is to begin behind the one that runs
-    "state",
-    "started_ns",
-    "pages",  # that were dirty then
-    "processed",
-    "next",  # page, frame or file that is looked at next
-    "page",  # that is written when the log is flushed up to it
-    "written_pages",
-    "synced_files",
-    # of SQL Server, see tiersim.simulator.database.bursts
-    "indirect",  # it goes on and on
-    "gathered_pages",  # that one write is for at most
-    "target_pages",  # that may be under way
-    "most_pages",
-    "outstanding_pages",
-    "slow_ns",  # writes that take longer lower the target; 0: it stays
-    "writes",  # that have ended since it was last looked at
-    "latency_ns",  # of all these
-    indices=("station",),
-)
 #: Columns of ``log_blocks``: up to which position a block goes, where it lies on its volume and how long it is there,
 #: when its write began, whether it is durable.
 BLOCK_END, BLOCK_OFFSET, BLOCK_BYTES, BLOCK_BEGAN_NS, BLOCK_DURABLE = range(5)
 #: A checkpoint as a result; what has not come yet is 0.
-CHECKPOINT = _record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
+CHECKPOINT = record("start_ns", "written_ns", "end_ns", "pages", "written_pages", "log_bytes", "trigger")
 #: State of a page of a checkpoint: it has to write it; another has.
 CHECKPOINT_PENDING, CHECKPOINT_WRITTEN = 1, 2
 #: Files of a relation are so long at most (1 GiB of 8 KiB, RELSEG_SIZE).
@@ -257,7 +123,7 @@ PAGES_A_FILE = 131_072
 #: Columns of ``history``.
 HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase")
 
-DEMAND = _record(
+DEMAND = record(
     "kind",
     "table",
     "dirties",
@@ -284,7 +150,7 @@ DEMAND = _record(
 )
 
 #: What a session copies; pages of each level that were taken are in ``copied``.
-COPY_ROW = _record(
+COPY_ROW = record(
     "place",  # of its demand
     "turn",  # the volume that pages were taken from, or are for, last
     "file_bytes",  # how far the file is read or written
@@ -295,7 +161,7 @@ COPY_ROW = _record(
 
 #: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted
 #: within the demand.
-READ_STREAM = _record(
+READ_STREAM = record(
     "open",
     "position",  # the next page that the session takes
     "ahead",  # the next one that no read has been started for; those in between it may take soon
@@ -317,13 +183,13 @@ READ_STREAM = _record(
 #: A row that a session has locked. Sessions have MOST_LOCKS places each, one behind the other; numbers of places and
 #: sessions count from 1.
 MOST_LOCKS = 8
-LOCKED_ROW = _record("rank", "table", "row", "next", "first_waiter", "last_waiter")
+LOCKED_ROW = record("rank", "table", "row", "next", "first_waiter", "last_waiter")
 
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
-PLACED = _record("rank_after", "place")
+PLACED = record("rank_after", "place")
 
 #: What a station of the database knows of a request that it holds, one row per slot; beside the HOLD of the devices.
-HOLD = _record(
+HOLD = record(
     "phase",  # what the request does: each station has its own numbers
     # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
     "position",
@@ -337,7 +203,7 @@ HOLD = _record(
 )
 
 #: A request that a session asks for.
-ASKED = _record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
+ASKED = record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.

@@ -29,6 +29,7 @@ from tiersim.simulator.database.database_state import (
     UNUSED,
     VALID,
     Database,
+    record,
 )
 from tiersim.simulator.database.extension import extend, has_extension
 from tiersim.simulator.database.gather_write import GATHERED, gather
@@ -37,6 +38,22 @@ from tiersim.simulator.database.gather_write import GATHERED, gather
 MOST_RUNS = 64
 #: The free list is no larger than this part of the pool.
 _POOL_PART = 8
+
+#: The lazy writer and the free list
+LAZY_WRITER_ROW = record(
+    "interval_ns",
+    "examined",  # pages that a worker looks at when the free list is short
+    "gathered_pages",  # that one write is for at most
+    "awake",
+    "taken",  # frames up to the last round
+    "runs",  # in ``to_write`` that nobody has posted
+    "written_pages",
+    "freed_frames",
+    "extended_place",  # of the extension: where the next page goes
+    # that have left the pool and are not being written there yet; their places end at ``extended_place``
+    "extended_pages",
+    "extension_reads",
+)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from tiersim.simulator.database.database_state import (
     SESSIONS_ACTIVE,
     URGENT,
     Database,
+    record,
 )
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
@@ -42,6 +43,50 @@ _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8
 #: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
 #: runs, docs/accuracy.md).
 HOLE_BYTES = 92
+
+#: The log; positions are bytes since the run began.
+LOG_ROW = record(
+    "volume",
+    "waiting",  # queue of requests whose position is not durable
+    "file_bytes",
+    "segment_bytes",
+    "block_bytes",
+    "buffer_bytes",
+    "full_page_writes",
+    "image_bytes",  # of a page
+    "commit_delay_ns",
+    "commit_siblings",
+    "commit_op",  # what a commit asks for
+    "writer_delay_ns",
+    "writer_awake",
+    "round_trip_ns",
+    "replica_flush_ns",
+    "replica_starts_ns",  # its flush that begins, or began, last
+    "replica_ends_ns",
+    "busy",  # somebody writes or flushes
+    "inserted",
+    "written",
+    "flushed",
+    "target",  # up to where who is busy writes
+    "piece_end",
+    "redo",  # where the last checkpoint began
+    "flushes",
+    "commits",
+    "images",
+    "written_bytes",  # whole blocks
+    "sync_ns",  # how long writes and flushes took together
+    "began_ns",  # the write or flush under way
+    # of a log of blocks, see tiersim.simulator.database.log_blocks
+    "largest_block_bytes",
+    "most_writes",
+    "most_bytes",
+    "writes",  # under way
+    "write_bytes",
+    "first_block",  # the oldest that is not durable, counted since the run began
+    "next_block",
+    "searched",  # what was written and flushed when nobody was found who may go on
+    indices=("volume", "waiting"),
+)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from tiersim.devices.children import add_background, add_child, is_background
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.database_state import AWAIT, FILL, Database
+from tiersim.simulator.database.database_state import AWAIT, FILL, Database, record
 from tiersim.simulator.database.pages import file_of, volume_of
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
@@ -64,6 +64,23 @@ _WRITE_BACK, _FLUSHER = WRITE, FLUSH
 _BEGINS, _FLUSHES = range(2)
 #: So many pieces of a sync are under way at once.
 _PIECES = 32
+
+#: The operating system's page cache
+PAGE_CACHE_ROW = record(
+    "station",
+    "cache",  # row of flash_caches, whose lists it has
+    "waiting",  # queue of writes
+    "background_pages",  # more dirty ones are written back
+    "most_pages",  # dirty or being written back, when writers wait
+    "flusher",  # it has come or will
+    "expired_ns",  # what has been dirty since then is written back
+    "cleaning",  # pages that are being written back
+    "write_backs",
+    "written_back_pages",
+    "read_pages",
+    "hit_pages",
+    indices=("station", "cache", "waiting"),
+)
 
 
 @kernel
