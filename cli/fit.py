@@ -234,7 +234,7 @@ def _show(fitted: _Fitted, name: str) -> None:
         [key, parameter.key, text(key, found.values[key]), "–".join(between(found, key)), _told(found, key)]
         for key, parameter in PARAMETERS.items()
     ]
-    columns = ["parameter", "key", "value", "between", "told by what was measured"]
+    columns = ["parameter", "key", "value", "between", "identified by the measurement"]
     terminal.show_table(f"{name}: fitted to {fitted.measured}", columns, rows, "\n".join(what_is_open(found)), words=2)
     misfit = f"Weighted root mean square of relative errors: {100 * found.misfit:.1f} %."
     notes = [misfit, *(f"Left out: {sentence}." for sentence in fitted.left_out)]

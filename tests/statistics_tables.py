@@ -30,7 +30,7 @@ def _list(names: frozenset[str]) -> str:
 
 def views(known: tuple[View, ...]) -> str:
     """One row for each view and subject."""
-    head = "| view | told by | subject | word ← columns |\n|---|---|---|---|\n"
+    head = "| view | recognised by | subject | word ← columns |\n|---|---|---|---|\n"
     rows = []
     for view in known:
         told = " or ".join(" ".join(f"`{name}`" for name in names.split()) for names in view.told_by)

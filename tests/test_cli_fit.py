@@ -61,7 +61,7 @@ def test_a_fit_is_shown_and_its_file_is_a_device(table: str) -> None:
     assert run.exit_code == 0, run.output
     for part in (*PARAMETERS, "Mine: fitted to 2 settings, 2 runs, of points.txt", "read mean", "measured", "fitted"):
         assert part in run.stdout
-    assert "Not told: program_ns, program_units; " in run.stdout
+    assert "Not identified: program_ns, program_units; " in run.stdout
     assert "wrote mine.toml: 256 GB" in run.stderr
     drive = read_device(Path("mine.toml"))
     assert (drive.name, drive.capacity) == ("Mine", 256 * 10**9)

@@ -80,13 +80,13 @@ def what_is_open(fit: Fit) -> list[str]:
     open_by: dict[str, list[str]] = {}
     for name in fit.unknown:
         open_by.setdefault(WOULD_TELL[name], []).append(name)
-    return [f"Not told: {', '.join(names)}; {further}." for further, names in open_by.items()]
+    return [f"Not identified: {', '.join(names)}; {further}." for further, names in open_by.items()]
 
 
 def _notes(fit: Fit, measured: str) -> str:
     notes = f"Fitted to {measured}; {100 * fit.misfit:.1f} % off (weighted root mean square of relative errors)."
     if fit.unknown:
-        notes += f" Not told by what was measured: {', '.join(fit.unknown)}."
+        notes += f" Not identified by the measurement: {', '.join(fit.unknown)}."
     return f"{notes} It is fresh because the times of programs hold what collection took while it was measured."
 
 
