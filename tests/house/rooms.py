@@ -27,7 +27,6 @@ SHORT = {
     "scenarios/model_error.py": "replays, sizing and validation ask it",
     "scenarios/newest.py": "a tool of threads, which knows nothing of scenarios",
     "scenarios/statements/level.py": "is asked before anything of statements is loaded",
-    "scenarios/validation/depth_sweep.py": "an experiment; each has a module",
     "scenarios/workloads/files.py": "is asked of every file, before anything of workloads is loaded",
     "simulator/categories.py": "a numbering that all figures share",
     "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
