@@ -208,6 +208,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         held_writes=_queues(builder, drive.dies),
         held_sensed=_queues(builder, drive.channels),
         held_buffer=builder.queue(),
+        with_data=builder.table([0] * drive.dies),
         turns=builder.table([0] * drive.channels),
         queue_depth=drive.queue_depth,
         ftl=add_ftl(builder, drive.page_mapping, steady=drive.state == "steady") if mapped else NONE,

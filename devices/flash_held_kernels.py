@@ -112,7 +112,7 @@ def _send(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
         for step in range(turn, turn + dies):
             die = channel + step % dies * channels
             slot, ready = _first_held(p, flash, die, now)
-            if slot == NONE:
+            if slot == NONE or p.pool[f["with_data"] + die] == 1:
                 continue
             at = max(idle, ready, p.pool[f["read_free"] + die], p.pool[f["program_free"] + die])
             if at > now:
@@ -167,7 +167,8 @@ def _sense(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
     page = unit // (f["page_units"] * f["spread"])
     took = sensing_ns(p, flash, die, page)
     into_registers(p, flash, die, page, (1 << f["planes"]) - 1)
-    p.pool[f["read_free"] + die] = NEVER
+    p.pool[f["with_data"] + die] = 1
+    p.pool[f["read_free"] + die] = now + took + _units(p, flash, slot) * f["unit_channel_ns"]  # at the earliest
     p.holds[slot]["position"] = now + took
     p.work_ns[station, DIES] += took
     waiting = f["held_sensed"] + die % f["channels"]
@@ -195,7 +196,8 @@ def _transfer(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
     die = _first_die(p, flash, slot)
     transfer = _units(p, flash, slot) * f["unit_channel_ns"]
     end = reserve(p, f["calendars"] + die % f["channels"] * ENTRIES, now, now, transfer)
-    p.pool[f["read_free"] + die] = end
+    p.pool[f["with_data"] + die] = 0
+    p.pool[f["read_free"] + die] = max(p.pool[f["read_free"] + die], end)
     p.work_ns[station, CHANNELS] += transfer
     p.work_ns[station, DIES] += end - p.holds[slot]["position"]
     on_link = request["length_bytes"] * f["link_ps_per_byte"] // PS_PER_NS

@@ -268,6 +268,7 @@ FLASH_ROW = _record(
     "held_sensed",  # of the first channel: reads that the channel is to transfer, as they are sensed; one a channel
     "held_buffer",  # queue of writes that wait for the buffer
     "units_held",  # in the buffer
+    "with_data",  # 1: a die senses, or has what it sensed; one entry a die
     "turns",  # which of its dies each channel looks at first
     indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer"),
 )

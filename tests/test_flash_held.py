@@ -74,6 +74,14 @@ def test_a_read_alone_takes_as_long_as_on_another_drive() -> None:
     assert latencies(held(), [0], READ, 0, 64 * 4096) == latencies(held(commands="planned"), [0], READ, 0, 64 * 4096)
 
 
+def test_requests_of_several_pages_wait_for_dies_that_have_data_to_transfer() -> None:
+    drive = held(channels=2, dies=4)
+    lengths = np.where(np.arange(400) % 3 == 0, 10 * 4096, 4096)
+    found = latencies(drive, np.arange(400) * 200_000, READ, random_offsets(400, 4096, 1 << 25), lengths)
+    # ten pages on four dies: three one after the other on some die, behind what others sense there
+    assert 3 * drive.read[0] < max(found) < 40 * drive.read[0]
+
+
 def test_a_write_in_the_buffer_is_done_while_reads_go_before_its_program() -> None:
     drive = held(channels=1, dies=1, buffer=4096 * 4)
     times = [0, *[1_000_000 + 10_000 * number for number in range(8)]]

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from tests.plants import hdd
 from tests.runs import commands, poisson, run
+from tiersim.devices.array import Layout
 from tiersim.devices.gate import add_gate
+from tiersim.devices.hdd import Hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.volume import Volume, add_volume
-from tiersim.operations import READ
+from tiersim.operations import READ, WRITE
 
 COUNT = 4_000_000
 SERVICE_NS = 1_000_000
@@ -92,3 +94,58 @@ def test_a_stripe_of_drives_answers_requests_that_it_does_not_split_as_one_drive
     waiting = load * (alone**2).mean() / alone.mean() / (2 * (1 - load))
     found = latency_ns(0, poisson(count, drives * load * 1e9 / alone.mean(), 7))
     assert found.mean() == pytest.approx(alone.mean() + waiting, rel=0.03)
+
+
+def first_come() -> Hdd:
+    return hdd(scheduler="fcfs", buffer_segments=None, buffer_segment=None)
+
+
+def array_latency_ns(
+    layout: Layout, drives: int, op: int, offsets: NDArray[np.int64], times: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    builder = PlantBuilder(1)
+    station = add_volume(builder, Volume("data", first_come(), drives, layout, 65536))
+    return run(builder, commands(times, station, op, offsets, 4096)).latency_ns.astype(float)
+
+
+@pytest.mark.parametrize(("layout", "drives"), [("raid1", 2), ("raid10", 8)])
+def test_reads_of_mirrors_lie_between_one_queue_for_both_copies_and_one_for_each(layout: Layout, drives: int) -> None:
+    """Two servers with one queue (Erlang, with Lee and Longton's factor for service times) do best, drawn copies worst;
+    the copy with the fewest outstanding lies between.
+    """
+    pairs, load, every_ns = drives // 2, 0.6, 50_000_000
+    count = 40_000 * pairs
+    offsets = np.random.default_rng(5).integers(0, pairs * (first_come().capacity // 65536), count) * 65536
+    alone = array_latency_ns(layout, drives, READ, offsets, np.arange(count) * every_ns)
+    spread = (alone**2).mean() / alone.mean() ** 2 / 2
+    found = array_latency_ns(layout, drives, READ, offsets, poisson(count, drives * load * 1e9 / alone.mean(), 7))
+    waiting = found.mean() / alone.mean() - 1
+    assert 0.97 * spread * load**2 / (1 - load**2) < waiting < spread * load / (1 - load)
+
+
+@pytest.mark.parametrize(("layout", "drives"), [("raid1", 2), ("raid10", 8)])
+def test_a_write_to_mirrors_waits_for_the_later_copy(layout: Layout, drives: int) -> None:
+    """Each drive is an M/G/1 queue; of two with exponential services the later takes (12 - load) / 8 of its time
+    (Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988), of these, which differ less, less.
+    """
+    pairs, load, every_ns = drives // 2, 0.6, 50_000_000
+    count = 40_000 * pairs
+    offsets = np.random.default_rng(5).integers(0, pairs * (first_come().capacity // 65536), count) * 65536
+    one = np.random.default_rng(6).integers(0, first_come().capacity // 65536, 40_000) * 65536
+    alone = array_latency_ns("single", 1, WRITE, one, np.arange(40_000) * every_ns)
+    each = alone.mean() + load * (alone**2).mean() / alone.mean() / (2 * (1 - load))
+    found = array_latency_ns(layout, drives, WRITE, offsets, poisson(count, pairs * load * 1e9 / alone.mean(), 7))
+    assert each < found.mean() < (12 - load) / 8 * each
+
+
+def test_a_small_write_to_raid_5_takes_the_later_of_two_reads_and_a_turn() -> None:
+    """Both drives read what was there and write it anew when it comes by again: the later one a turn after its read."""
+    drives, count, every_ns = 5, 40_000, 100_000_000
+    offsets = np.random.default_rng(5).integers(0, 4 * (first_come().capacity // 65536), count) * 65536
+    times = np.arange(count) * every_ns
+    one = np.random.default_rng(6).integers(0, first_come().capacity // 65536, count) * 65536
+    reads = array_latency_ns("single", 1, READ, one, times)
+    later = np.maximum(reads, np.random.default_rng(7).permutation(reads)).mean()
+    found = array_latency_ns("raid5", drives, WRITE, offsets, times)
+    turn_ns = 60e9 / first_come().rpm
+    assert found.mean() == pytest.approx(later + turn_ns, rel=0.03)

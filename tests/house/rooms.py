@@ -19,7 +19,6 @@ SHORT = {
     "devices/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
-    "scenarios/validation/depth_sweep.py": "an experiment; each has a module",
     "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",

@@ -222,10 +222,26 @@ PHYSICS = (
     Fault(
         "flash-registers",
         "devices/flash_kernels.py",
-        '_into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)',
-        '_into_registers(p, flash, die, NEVER, 1 << f["planes"] - 1)',
+        'into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)',
+        'into_registers(p, flash, die, NEVER, 1 << f["planes"] - 1)',
         "A program leaves what was read in the registers of all planes but one.",
         ("tests/test_flash.py::test_a_program_takes_the_registers",),
+    ),
+    Fault(
+        "flash-held-reads-first",
+        "devices/flash_held_kernels.py",
+        "if read_at <= max(now, write_at):",
+        "if read_at <= write_at:",
+        "A die takes a read and a write as they came, not the read first.",
+        ("tests/test_flash_held.py::test_a_drive_that_holds_commands_back_does_what_its_twin_does",),
+    ),
+    Fault(
+        "flash-held-turns",
+        "devices/flash_held_kernels.py",
+        'p.pool[f["turns"] + channel] = (step + 1) % dies',
+        'p.pool[f["turns"] + channel] = 0',
+        "The dies of a channel have no turns: the first goes first.",
+        ("tests/test_flash_held.py::test_a_drive_that_holds_commands_back_does_what_its_twin_does",),
     ),
     Fault(
         "flash-discard-part",
