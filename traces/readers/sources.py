@@ -12,6 +12,8 @@ from tiersim.traces.readers.host_counters.cloudwatch import looks_like_cloudwatc
 from tiersim.traces.readers.host_counters.iostat import looks_like_iostat, read_iostat
 from tiersim.traces.readers.host_counters.proc import looks_like_proc, read_proc
 from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
+from tiersim.traces.readers.mysql.slow_log import looks_like_slow_log, read_slow_log
+from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opened import first_bytes
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
 from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, read_pgbench_output
@@ -44,6 +46,8 @@ SOURCES: dict[str, Source] = {
     "pgbench-log": Source(looks_like_pgbench_log, read_pgbench_log),
     "pgbench-output": Source(looks_like_pgbench_output, read_pgbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
+    "mysql": MYSQL,  # snapshots of its tables
+    "mysql-slow-log": Source(looks_like_slow_log, read_slow_log),
     "perfmon": PERFMON,
     "sqlserver-trace-xml": TRACE_XML,
     "sqlserver-trace-table": TRACE_TABLE,
