@@ -41,6 +41,7 @@ _REMEDIES["mysql"] = {
     "relations": "record performance_schema.table_io_waits_summary_by_index_usage before and after",
     "sizes": "record mysql.innodb_table_stats and mysql.innodb_index_stats",
     "pool": "record SHOW GLOBAL STATUS",
+    "transactions": "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits', and record INNODB_METRICS",
     "log": "record SHOW GLOBAL STATUS (8.0.30 and later), or information_schema.INNODB_METRICS",
     "log timing": "record performance_schema.file_summary_by_instance, whose binary log tells it",
     "checkpoints": "record information_schema.INNODB_METRICS",
@@ -95,6 +96,12 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         yield "physical reads of the executions (logical reads are known)", "reads"
     if found.of("query") and _reads_without_time(found):
         yield "the time of reads, so the CPU time of queries cannot be separated from it", "timing"
+    if (
+        engine in _INNODB
+        and found.of("database")
+        and not any(change.number("write_transactions") is not None for change in found.of("database").values())
+    ):
+        yield "transactions that write, other than by COMMIT", "transactions"
     if engine in _INNODB and not any(change.number("pages_read") for change in found.of("query").values()):
         physical = statements.columns["physical_reads"] if len(statements) else None
         if physical is None or not (physical >= 0).any():

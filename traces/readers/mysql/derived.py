@@ -111,3 +111,10 @@ def index_size(row: Row) -> Row:
     words = {"size": "size_pages", "n_leaf_pages": "leaf_pages"}
     named, word = index(row), words.get(row.get("stat_name") or "")
     return named | {"size_pages": None, "leaf_pages": None} | ({word: row.get("stat_value")} if word else {})
+
+
+def session(row: Row) -> Row:
+    """Say what a session does; the server's own threads are kinds by themselves, in place of a state."""
+    command, state = row.get("command") or "", row.get("state") or ""
+    words = {"Query": "active", "Execute": "active", "Sleep": "idle"}
+    return row | {"state": words.get(command, command), "wait": state if command != "Sleep" else ""}

@@ -29,7 +29,7 @@ _TAINTED = 1000
 _USER = re.compile(r"# (?:Time: .{10,40} # )?User@Host: ")
 _TIME = re.compile(r"# Time: (\d{6} +\d{1,2}:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d))")
 _BANNER = re.compile(
-    r".{0,200}, Version: (\S{1,80}).{0,200}\. (?:started with|embedded library)|Tcp port: .*|Time +Id .*"
+    r".{0,200}, Version: (\S{1,80}).{0,200}\. (?:started with|embedded library):?|Tcp port: .*|Time +Id .*"
 )
 _FIELD = re.compile(r"([A-Za-z_]\w{1,40}): {1,3}([\w.:@+-]{1,64})", re.ASCII)
 _SET = re.compile(r"SET (?:[a-z_]{1,40}=\d{1,20},){0,4}timestamp=(\d{9,10})(?:\.(\d{1,6}))?;", re.IGNORECASE)

@@ -162,6 +162,13 @@ VIEWS: tuple[View, ...] = (
         derived.index,
         needs="entity",
     ),
+    View(
+        "sessions",
+        ("command state count",),
+        (Part("session", "{state}//{wait}", {"sessions": "count"}),),
+        derived.session,
+        adds_up=True,
+    ),
     View("innodb status", ("type name status",)),
     View("buffer pool", ("pool_id pool_size free_buffers",)),  # the status has the same, of all instances
     View("statement kinds", ("event_name count_star sum_timer_wait",)),  # digests have the same, one by one
@@ -169,8 +176,8 @@ VIEWS: tuple[View, ...] = (
 
 #: The rows that tables of names and values become.
 STATUS = View(
-    "status",
-    (),
+    "SHOW GLOBAL STATUS",
+    ("variable_name value", "variable_name variable_value"),
     (
         Part("server", "server", {"uptime_s": "uptime"}),
         Part(
@@ -261,14 +268,14 @@ STATUS = View(
     derived.status,
 )
 VARIABLES = View(
-    "variables",
-    (),
+    "SHOW GLOBAL VARIABLES",
+    ("variable_name value", "variable_name variable_value"),
     (Part("log", "log", {"capacity_bytes": "redo_capacity"}),),
     derived.variables,
 )
 COUNTED = View(
-    "metrics",
-    (),
+    "INNODB_METRICS",
+    ("name subsystem count",),
     (
         Part("database", "*", {"write_transactions": "trx_rw_commits"}),
         Part("checkpointer", "checkpointer", {"done": "log_checkpoints"}),
