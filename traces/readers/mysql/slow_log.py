@@ -16,6 +16,7 @@ from tiersim.traces.readers.mysql.query_text import open_quote, without_literals
 from tiersim.traces.readers.mysql.settings import engine_of
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded, lines_of
+from tiersim.traces.readers.timestamps import LATEST_NS
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 _ROWS = 1 << 16
@@ -205,6 +206,8 @@ class _Log:
         if duration_ns is None:
             raise ValueError("it has no Query_time")
         start_ns = self._start_ns(entry, duration_ns)
+        if not 0 <= start_ns <= LATEST_NS:
+            raise ValueError("it started before 1970, or after 2116")
         row: dict[str, int | str | None] = {
             "time_ns": start_ns,
             "duration_ns": duration_ns,
