@@ -16,6 +16,7 @@ _FEW, _SHORT = 5, 32
 _SHORT_QUERY_COLUMNS = ("query", "calls", "mean", "of all", "pages read", "hit ratio")
 _QUERY_COLUMNS = ("query", "calls", "mean", "time", "of all", "pages hit", "pages read", "hit ratio", "written", "log")
 _CPU_COLUMNS = ("query", "calls", "mean", "time", "of all", "CPU", "pages hit", "pages read", "hit ratio", "dirtied")
+_ROW_COLUMNS = ("query", "calls", "mean", "time", "of all", "rows", "rows examined", "waited for locks")
 _EXECUTION_COLUMNS = ("executed", "count", "sessions", "time", "mean", "p50", "p95", "p99")
 _FILE_COLUMNS = ("file", "kind", "size", "reads", "mean", "read", "writes", "mean", "written")
 _WAIT_COLUMNS = ("wait", "waits", "time", "mean", "of all", "for a processor")
@@ -68,7 +69,9 @@ def _tables(document: dict[str, Any], span: str) -> Iterator[_Table]:
     timed = any(query["cpu_ms"] is not None for query in document["queries"])
     for title, rows in _orders(document["queries"]):
         cells = [(_query_with_cpu if timed else _query)(row) for row in rows]
-        columns = _CPU_COLUMNS if timed else _QUERY_COLUMNS
+        columns: Sequence[str] = _CPU_COLUMNS if timed else _QUERY_COLUMNS
+        if all(row["pages_read"] is None and row["rows_examined"] is not None for row in rows):
+            columns, cells = _ROW_COLUMNS, [_query_by_rows(row) for row in rows]
         yield _Table(f"queries by {title}, {span}", columns, cells, _more(document["queries"], "queries"))
     if document["executions"]:
         counts = [name for name in _SUMS if any(row[name] is not None for row in document["executions"])]
@@ -149,8 +152,19 @@ def _query_with_cpu(row: dict[str, Any]) -> list[str]:
     return [text, calls, mean, time, share, _ms(row["cpu_ms"]), hit, read, ratio, _count(row["pages_dirtied"])]
 
 
+def _query_by_rows(row: dict[str, Any]) -> list[str]:
+    """Show a query of a server that counts no pages for it."""
+    return [*_query(row)[:5], _count(row["rows"]), _count(row["rows_examined"]), _ms(row["lock_ms"])]
+
+
 #: Sums of executions that a source may have, and their headings.
-_SUMS = {"cpu_ns": "CPU", "logical_reads": "looked up", "physical_reads": "read", "writes": "written"}
+_SUMS = {
+    "cpu_ns": "CPU",
+    "rows_examined": "rows examined",
+    "logical_reads": "looked up",
+    "physical_reads": "read",
+    "writes": "written",
+}
 
 
 def _execution(row: dict[str, Any], counts: Sequence[str]) -> list[str]:
@@ -219,8 +233,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}",
             )
         asked = [
-            f"{row[name] / span_s:,.0f} {name}/s"
-            for name in ("batches", "transactions")
+            f"{row[name] / span_s:,.0f} {name.replace('_', ' ')}/s"
+            for name in ("batches", "transactions", "statements", "write_transactions")
             if row[name] is not None and span_s
         ]
         if row["pages_looked_up"] is not None:
@@ -247,13 +261,26 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         flushes = f", {_count(log['flushes'])} flushes" if log.get("flushes") is not None else ""
         mean = f" of {_ms(log['flush_ms'] / log['flushes'])}" if log.get("flush_ms") and log.get("flushes") else ""
         yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}"
+    if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:
+        log = document["log"]
+        limit = f", the server waits at {_bytes(most)}" if (most := log.get("checkpoint_age_limit_bytes")) else ""
+        of = f" of {_bytes(capacity)} of redo" if (capacity := log.get("capacity_bytes")) else ""
+        yield "checkpoint age", f"{_bytes(log['checkpoint_age_bytes'])}{of} at the end{limit}"
+    if document["binary_log"]:
+        found = document["binary_log"]
+        groups = f" in {_count(found['groups'])} groups" if found.get("groups") is not None else ""
+        size = f", {_bytes(found['bytes'])}" if found.get("bytes") is not None else ""
+        yield "binary log", f"{_count(found.get('transactions'))} transactions{groups}{size}"
     if document["checkpointer"]:
         found = document["checkpointer"]
         phrases = []
         if found.get("timed") is not None or found.get("requested") is not None:
             phrases.append(f"{_count(found.get('timed'))} timed, {_count(found.get('requested'))} requested")
         timed = f" in {_ms(found['write_ms'])}, flushed in {_ms(found.get('flush_ms'))}" if "write_ms" in found else ""
-        phrases.append(f"{_count(found.get('pages_written'))} pages written{timed}")
+        if found.get("done") is not None:
+            phrases.append(f"{_count(found['done'])} done")
+        if found.get("pages_written") is not None or not phrases:
+            phrases.append(f"{_count(found.get('pages_written'))} pages written{timed}")
         if found.get("indirect_pages_written"):
             phrases.append(f"{_count(found['indirect_pages_written'])} by indirect checkpoints")
         yield "checkpoints", ", ".join(phrases)

@@ -10,7 +10,10 @@ from tiersim.errors import TraceError
 from tiersim.units import format_ns, parse_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tiersim.traces.bundle import Manifest
+    from tiersim.traces.recorders.rounds import Plan
 
 app = typer.Typer(help="Record a server or a device while it works, into a trace bundle.", no_args_is_help=True)
 
@@ -59,28 +62,54 @@ def postgres(
 
     Example: tiersim record postgres --dsn service=prod --minutes 30 -o prod.trace
     """
-    from tiersim.traces.recorders.ending import ended_by_signals
     from tiersim.traces.recorders.postgres import Plan, record_postgres
     from tiersim.traces.recorders.postgres.by_hand import commands
 
     if dry_run:
         print("\n".join(commands(with_pool=buffercache)))
         return
-    target = _required(output)
     plan = Plan(minutes * 60, interval, sample, buffercache)
-    with terminal.progress_bar("recording") as progress, ended_by_signals() as ended:
-        said: list[str] = []
+    _record(record_postgres, dsn, output, plan, json=json, force=force)
 
-        def say(sentence: str) -> None:
-            said.append(sentence)
-            _say(sentence)
 
-        manifest = record_postgres(dsn, target, plan, ended, force=force, say=say, progress=progress)
-    for sentence in [sentence for sentence in manifest.warnings if sentence not in said]:
-        _say(sentence)
-    if ended.is_set():
-        terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
-    _report(manifest, target, json=json)
+@app.command("mysql")
+def mysql(
+    output: Output = None,
+    dsn: Annotated[
+        str,
+        typer.Option(
+            "--dsn",
+            help=(
+                "Where the server is: 'host=db1 user=recorder' (host, port, user, socket, ssl_ca, option_file), or a"
+                " mysql:// address. The password comes from MYSQL_PWD or ~/.my.cnf."
+            ),
+        ),
+    ] = "",
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
+    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds from snapshot to snapshot.")] = 30,
+    sample: Annotated[
+        float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions do; 0 for none.")
+    ] = 1,
+    dry_run: DryRun = False,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Record a MySQL (5.7 or later) or MariaDB (10.6 or later) server.
+
+    Its counters at intervals, over a session that only reads. --dry-run prints
+    the grants that are needed, and the queries for a DBA. Ctrl-C ends the
+    recording early; what was recorded is kept.
+
+    Example: tiersim record mysql --dsn "host=db1 user=recorder" -o prod.trace
+    """
+    from tiersim.traces.recorders.mysql import record_mysql
+    from tiersim.traces.recorders.mysql.by_hand import commands
+    from tiersim.traces.recorders.rounds import Plan
+
+    if dry_run:
+        print("\n".join(commands()))
+        return
+    _record(record_mysql, dsn, output, Plan(minutes * 60, interval, sample), json=json, force=force)
 
 
 @app.command("sqlserver")
@@ -159,6 +188,28 @@ def blktrace(
         manifest = record_block(device, target, Bounds(minutes * 60, most_bytes, ended), force=force)
     for sentence in manifest.warnings:
         _say(sentence)
+    _report(manifest, target, json=json)
+
+
+def _record(
+    record: "Callable[..., Manifest]", dsn: str, output: Path | None, plan: "Plan", *, json: bool, force: bool
+) -> None:
+    """Record a server by snapshots, and say what is missing as soon as it is known."""
+    from tiersim.traces.recorders.ending import ended_by_signals
+
+    target = _required(output)
+    with terminal.progress_bar("recording") as progress, ended_by_signals() as ended:
+        said: list[str] = []
+
+        def say(sentence: str) -> None:
+            said.append(sentence)
+            _say(sentence)
+
+        manifest = record(dsn, target, plan, ended, force=force, say=say, progress=progress)
+    for sentence in [sentence for sentence in manifest.warnings if sentence not in said]:
+        _say(sentence)
+    if ended.is_set():
+        terminal.notice(f"ended early, after {format_ns(manifest.span_ns)}; what was recorded until then is kept")
     _report(manifest, target, json=json)
 
 

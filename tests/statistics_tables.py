@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.marked import replaced
 from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.readers.mysql import views as mysql
 from tiersim.traces.readers.postgres import views as postgres
 from tiersim.traces.readers.sqlserver import views as sqlserver
 from tiersim.traces.readers.views import View
@@ -51,6 +52,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "words": words,
     "views": partial(views, postgres.VIEWS),
     "sqlserver views": partial(views, sqlserver.VIEWS),
+    "mysql views": partial(views, (mysql.STATUS, mysql.VARIABLES, mysql.COUNTED, *mysql.VIEWS[2:])),
 }
 
 

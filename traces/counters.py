@@ -36,7 +36,7 @@ SUBJECTS: Mapping[str, Subject] = {
             " local_pages_read local_pages_dirtied local_pages_written temp_pages_read temp_pages_written read_ms"
             " write_ms local_read_ms local_write_ms temp_read_ms temp_write_ms log_records log_full_page_images"
             " log_bytes log_buffers_full jit_functions jit_ms workers_planned workers_launched cpu_ms cpu_user_ms"
-            " cpu_system_ms device_read_bytes device_written_bytes"
+            " cpu_system_ms device_read_bytes device_written_bytes rows_examined lock_ms"
         ),
         _words(
             "exec_min_ms exec_max_ms exec_mean_ms exec_stddev_ms plan_min_ms plan_max_ms plan_mean_ms plan_stddev_ms"
@@ -51,9 +51,10 @@ SUBJECTS: Mapping[str, Subject] = {
             " rows_updated rows_deleted temp_files temp_bytes conflicts deadlocks session_ms active_ms"
             " idle_in_transaction_ms sessions sessions_abandoned sessions_fatal sessions_killed cpu_user_ms"
             " cpu_system_ms device_read_bytes device_written_bytes transactions write_transactions batches"
-            " pages_looked_up pages_read_ahead pages_written"
+            " pages_looked_up pages_missed pages_read_ahead pages_written cpu_ms statements commit_statements"
+            " rollback_statements"
         ),
-        _words("backends page_life_s"),
+        _words("backends backends_active page_life_s"),
         _words("since"),
     ),
     "relation": Subject(  # a table: of its heap alone unless the name says otherwise; an index: of itself
@@ -62,9 +63,9 @@ SUBJECTS: Mapping[str, Subject] = {
             "pages_hit pages_read index_pages_hit index_pages_read toast_pages_hit toast_pages_read"
             " toast_index_pages_hit toast_index_pages_read sequential_scans sequential_rows index_scans index_rows"
             " index_entries rows_inserted rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes"
-            " autoanalyzes page_io_latch_waits page_io_latch_wait_ms"
+            " autoanalyzes page_io_latch_waits page_io_latch_wait_ms rows_read rows_changed"
         ),
-        _words("pages rows size_bytes rows_live rows_dead rows_modified"),
+        _words("pages leaf_pages rows size_bytes rows_live rows_dead rows_modified"),
         _words("kind table path identifier"),
     ),
     "column": Subject("schema.table.column", frozenset(), _words("correlation distinct null_share width_bytes")),
@@ -85,7 +86,8 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "file": Subject(
         "database identifier/file identifier",
-        _words("reads read_bytes read_ms writes written_bytes write_ms"),
+        # others: opened, closed, flushed, sought
+        _words("reads read_bytes read_ms writes written_bytes write_ms others other_ms"),
         _words("size_bytes"),
         _words("kind path database"),  # kind: data, log or another word of the source
     ),
@@ -93,11 +95,13 @@ SUBJECTS: Mapping[str, Subject] = {
         "log; of one database alone, its name",
         _words(
             "records full_page_images full_page_image_bytes bytes buffers_full writes write_ms flushes flush_ms"
-            " flush_waits"
+            " flush_waits written_bytes"  # written: blocks again and again; bytes are those that were new
         ),
-        _words("position_bytes flush_wait_ms"),  # in the log, of its end; waited for flushes lately
+        # in the log, of its end; waited for flushes lately; changes that a restart would have to do again
+        _words("position_bytes flush_wait_ms checkpoint_age_bytes checkpoint_age_limit_bytes capacity_bytes"),
         _words("since"),
     ),
+    "binary log": Subject("binary log", _words("bytes transactions groups")),  # groups: of commits, a flush each
     "checkpointer": Subject(
         "checkpointer",
         _words(
@@ -110,6 +114,7 @@ SUBJECTS: Mapping[str, Subject] = {
         "background writer",
         _words(
             "pages_written rounds_cut_short pages_allocated sessions_pages_written sessions_flushes free_list_stalls"
+            " lru_pages_written adaptive_pages_written sync_pages_written idle_pages_written neighbour_pages_written"
         ),
         texts=_words("since"),
     ),
@@ -123,7 +128,7 @@ SUBJECTS: Mapping[str, Subject] = {
         _words("trigger"),
     ),
     "setting": Subject("name", frozenset(), _words("setting"), _words("setting unit")),
-    "server": Subject("server", frozenset(), texts=_words("version started_at identifier")),
+    "server": Subject("server", frozenset(), _words("uptime_s"), _words("version started_at identifier")),
     "session": Subject(
         "state/class of wait/wait; '' is none", frozenset(), _words("sessions in_transaction"), complete=True
     ),

@@ -80,6 +80,7 @@ STATEMENT_COLUMNS = (
     Column("physical_reads", "int64", False, True, "pages that were not in the buffer pool"),
     Column("writes", "int64", False, True, "pages that it wrote itself"),
     Column("rows", "int64", False, True, "returned or changed"),
+    Column("rows_examined", "int64", False, True, "looked at to find these"),
     Column("log_bytes", "int64", False, True, "written to the log for it"),
     Column("temp_bytes", "int64", False, True, "read from and written to temporary files"),
     Column("parallel", "int64", False, True, "workers besides the session itself"),

@@ -35,6 +35,8 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
 
+#: Engines whose recordings can be described and not replayed.
+NOT_SIMULATED = {"mysql": "MySQL", "mariadb": "MariaDB"}
 #: Clients are through early before this share of the recording's time; what they then do more is so many times what
 #: they seem to need, and no more statements than these.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
@@ -49,6 +51,11 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     what is lacking.
     """
     manifest = Bundle(path).manifest
+    if manifest.host.get("engine") in NOT_SIMULATED:
+        raise TraceError(
+            f"{path}: is a recording of {NOT_SIMULATED[manifest.host['engine']]}, whose engine InnoDB is not simulated"
+            " yet; tiersim describe shows what was recorded"
+        )
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
     evidence = Evidence(path) if recorded_statements(path) is None else None

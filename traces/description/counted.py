@@ -50,6 +50,7 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         "waits": _waits(found),
         "log": _log(found),
         "checkpointer": _numbers(found, "checkpointer", "checkpointer"),
+        "binary_log": _numbers(found, "binary log", "binary log"),
         "background_writer": _numbers(found, "background writer", "background writer"),
         "checkpoints": [_plain(change.last) for _, change in sorted(found.of("checkpoint").items(), key=_by_number)],
         "sessions": _sessions(bundle),
@@ -110,6 +111,8 @@ _OF_QUERIES = (
         "cpu_system_ms",
         "device_read_bytes",
         "device_written_bytes",
+        "rows_examined",
+        "lock_ms",
     ),
 )
 
@@ -155,7 +158,7 @@ def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]
                 **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
                 **{
                     name: _sum(statements.columns[name][rows])
-                    for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes")
+                    for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes", "rows_examined")
                 },
                 "sessions": _distinct(statements.columns["session"][rows]),
             }
@@ -199,7 +202,7 @@ _OF_DATABASES = (
         "pages_looked_up",
         "pages_read_ahead",
     ),
-    *("pages_written", "page_life_s"),
+    *("pages_written", "page_life_s", "statements", "write_transactions", "pages_missed"),
 )
 
 

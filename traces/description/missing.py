@@ -36,8 +36,38 @@ _REMEDIES = {
         "files": "record sys.dm_io_virtual_file_stats joined with sys.master_files, before and after",
     },
 }
+_REMEDIES["mysql"] = {
+    "queries": "record performance_schema.events_statements_summary_by_digest before and after",
+    "relations": "record performance_schema.table_io_waits_summary_by_index_usage before and after",
+    "sizes": "record mysql.innodb_table_stats and mysql.innodb_index_stats",
+    "pool": "record SHOW GLOBAL STATUS",
+    "transactions": "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits', and record INNODB_METRICS",
+    "log": "record SHOW GLOBAL STATUS (8.0.30 and later), or information_schema.INNODB_METRICS",
+    "log timing": "record performance_schema.file_summary_by_instance, whose binary log tells it",
+    "checkpoints": "record information_schema.INNODB_METRICS",
+    "settings": "record SHOW GLOBAL VARIABLES",
+    "files": "record performance_schema.file_summary_by_instance before and after",
+}
+_REMEDIES["mariadb"] = _REMEDIES["mysql"] | {
+    "queries": (
+        "start the server with performance_schema = ON, or import a slow log with log_slow_verbosity = innodb and"
+        " long_query_time = 0"
+    ),
+    "relations": "start the server with performance_schema = ON, or SET GLOBAL userstat = ON",
+    "log": "record SHOW GLOBAL STATUS",
+}
 #: Engines that read and write their files past the operating system's cache.
 _PAST_THE_CACHE = ("sqlserver",)
+_INNODB = ("mysql", "mariadb")
+_NO_READS = {
+    "mysql": (
+        "the pages that each query reads, which MySQL does not count; Percona Server's slow log does"
+        " (log_slow_verbosity = innodb)"
+    ),
+    "mariadb": (
+        "the pages that each query reads; import a slow log with log_slow_verbosity = innodb and log_slow_rate_limit"
+    ),
+}
 
 
 def missing(found: Differences, statements: Table, bundle: Bundle) -> list[str]:
@@ -66,6 +96,16 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         yield "physical reads of the executions (logical reads are known)", "reads"
     if found.of("query") and _reads_without_time(found):
         yield "the time of reads, so the CPU time of queries cannot be separated from it", "timing"
+    if (
+        engine in _INNODB
+        and found.of("database")
+        and not any(change.number("write_transactions") is not None for change in found.of("database").values())
+    ):
+        yield "transactions that write, other than by COMMIT", "transactions"
+    if engine in _INNODB and not any(change.number("pages_read") for change in found.of("query").values()):
+        physical = statements.columns["physical_reads"] if len(statements) else None
+        if physical is None or not (physical >= 0).any():
+            yield _NO_READS[engine], ""
     if not found.of("relation"):
         yield "reads by table and index", "relations"
     elif not any("size_bytes" in change.last or "pages" in change.last for change in found.of("relation").values()):
@@ -95,7 +135,7 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         )
     if not found.of("setting"):
         yield "settings of the engine, such as the size of its buffer pool", "settings"
-    if engine in _PAST_THE_CACHE:
+    if engine in _PAST_THE_CACHE or "DIRECT" in str(bundle.manifest.host.get("flush_method")).upper():
         if not found.of("file") and not found.of("device") and not bundle.rows:
             yield "reads and writes by file or device, and their latency", "files"
     elif not bundle.rows and "data" not in str(bundle.manifest.host.get("debug_io_direct", "")):

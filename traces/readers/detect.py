@@ -25,6 +25,8 @@ from tiersim.traces.readers.host_counters.cloudwatch import looks_like_cloudwatc
 from tiersim.traces.readers.host_counters.iostat import looks_like_iostat, read_iostat
 from tiersim.traces.readers.host_counters.proc import looks_like_proc, read_proc
 from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
+from tiersim.traces.readers.mysql.slow_log import looks_like_slow_log, read_slow_log
+from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opencas import OpenCas
 from tiersim.traces.readers.opened import first_bytes, is_compressed
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
@@ -95,6 +97,8 @@ SOURCES: dict[str, Source] = {
     "pgbench-log": Source(read_pgbench_log, looks_like_pgbench_log),
     "pgbench-output": Source(read_pgbench_output, looks_like_pgbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
+    "mysql": MYSQL,  # snapshots of its tables
+    "mysql-slow-log": Source(read_slow_log, looks_like_slow_log),
     "perfmon": PERFMON,
     "sqlserver-trace-xml": TRACE_XML,
     "sqlserver-trace-table": TRACE_TABLE,

@@ -2,6 +2,7 @@
 sessions in between.
 """
 
-from tiersim.traces.recorders.postgres.recording import Plan, record_postgres
+from tiersim.traces.recorders.postgres.recording import record_postgres
+from tiersim.traces.recorders.rounds import Plan
 
 __all__ = ["Plan", "record_postgres"]

@@ -1,8 +1,6 @@
 """Records a PostgreSQL server into a bundle that grows: snapshots at intervals, samples of its sessions in between."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,19 +13,7 @@ from tiersim.traces.recorders.local_host import device_of
 from tiersim.traces.recorders.postgres.advice import advice, reach
 from tiersim.traces.recorders.postgres.connection import NotShownError, Server
 from tiersim.traces.recorders.postgres.snapshots import Snapshots
-from tiersim.traces.statistics import Snapshot
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How long a server is recorded, in seconds; ``sample_s`` 0 takes no samples."""
-
-    length_s: float
-    interval_s: float
-    sample_s: float
-    with_pool: bool = False
+from tiersim.traces.recorders.rounds import Plan, Progress, known, record_rounds
 
 
 def record_postgres(
@@ -59,11 +45,11 @@ def record_postgres(
         assert first.time_ns is not None
         bundle = GrowingBundle(target, first.time_ns, _fields(server, snapshots), force=force)
         try:
-            _record(first, snapshots, bundle, plan, ended, progress)
+            record_rounds(first, snapshots, bundle, plan, ended, progress)
         except RecordingError as error:
             sentence = f"{error} before the recording was over; it ends there"
             snapshots.recorded.warnings.append(sentence)
-            bundle.fields |= _known(snapshots)
+            bundle.fields |= known(snapshots)
             bundle.end()
             raise RecordingError(f"{sentence}, and {target} holds it") from None
         return bundle.end()
@@ -71,51 +57,9 @@ def record_postgres(
         server.close()
 
 
-def _record(
-    first: Snapshot,
-    snapshots: Snapshots,
-    bundle: GrowingBundle,
-    plan: Plan,
-    ended: Event,
-    progress: Progress | None,
-) -> None:
-    """Do what is due and wait for what is next; what was missed is not made up for."""
-    start = time.monotonic()
-    taken = [first]  # and not yet kept
-    next_snapshot, next_sample = plan.interval_s, plan.sample_s or plan.length_s
-    try:
-        _keep(bundle, taken, snapshots)
-        while not ended.is_set() and (now := time.monotonic() - start) < plan.length_s:
-            if progress is not None:
-                progress(int(now), int(plan.length_s))
-            if now >= next_snapshot:
-                taken.append(snapshots.take())
-                _keep(bundle, taken, snapshots)
-                next_snapshot = _next(now, plan.interval_s)
-            elif now >= next_sample:
-                sample = snapshots.sample()
-                taken += [] if sample is None else [sample]
-                next_sample = _next(now, plan.sample_s)
-            else:
-                ended.wait(min(next_snapshot, next_sample, plan.length_s) - now)
-        taken.append(snapshots.take(at_end=True))
-    finally:
-        _keep(bundle, taken, snapshots)
-
-
-def _next(now_s: float, every_s: float) -> float:
-    return (now_s // every_s + 1) * every_s
-
-
-def _keep(bundle: GrowingBundle, taken: list[Snapshot], snapshots: Snapshots) -> None:
-    bundle.fields |= _known(snapshots)
-    bundle.add(taken, list(snapshots.recorded.queries.values()))
-    taken.clear()
-
-
 def _fields(server: Server, snapshots: Snapshots) -> dict[str, Any]:
     host = {**snapshots.recorded.host, **(_devices(server) if snapshots.local else {})}
-    return {"source_format": "postgresql", "host": host, **_known(snapshots)}
+    return {"source_format": "postgresql", "host": host, **known(snapshots)}
 
 
 def _devices(server: Server) -> dict[str, str]:
@@ -129,8 +73,3 @@ def _devices(server: Server) -> dict[str, str]:
         return {}
     devices = {"data_device": device_of(folder), "log_device": device_of(folder / "pg_wal")}
     return {name: device for name, device in devices.items() if device is not None}
-
-
-def _known(snapshots: Snapshots) -> dict[str, Any]:
-    recorded = snapshots.recorded
-    return {"dropped": dict(recorded.dropped), "warnings": list(recorded.warnings)}

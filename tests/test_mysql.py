@@ -1,0 +1,302 @@
+"""Tables and slow logs of MySQL and MariaDB: what they become, and that nothing takes them for PostgreSQL's."""
+
+# ruff: noqa: F401, F811 - fixtures
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.recorded_files import read_text
+from tests.test_cli import Shell, shell
+from tiersim.errors import TraceError
+from tiersim.scenarios.statements.replay import load_of
+from tiersim.traces.bundle_tables import read_statements
+from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.differences import Differences, differences
+from tiersim.traces.readers import import_trace
+from tiersim.traces.readers.detect import detect_format
+from tiersim.traces.readers.mysql.query_text import without_literals
+from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
+from tiersim.traces.statistics import read_snapshots
+
+DATA = Path(__file__).parent / "data" / "mysql"
+FOLDERS = [DATA / "before", DATA / "after"]
+SECRET = "planted secret"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of MariaDB 10.11 of 31 s and 6,000 transactions, as it was saved before and after."""
+    path = tmp_path_factory.mktemp("mysql") / "mariadb.trace"
+    import_trace(FOLDERS, path)
+    return path
+
+
+def found(path: Path) -> Differences:
+    return differences(read_snapshots(path))
+
+
+def rows_of(table: str, folder: str) -> dict[str, str]:
+    lines = (DATA / folder / f"{table}.tsv").read_text().splitlines()[1:]
+    return {name.lower(): value for name, value, *_ in (line.split("\t") for line in lines)}
+
+
+def grown(name: str) -> int:
+    return int(rows_of("global_status", "after")[name]) - int(rows_of("global_status", "before")[name])
+
+
+def test_differences_are_those_of_global_status(bundle: Path) -> None:
+    said = found(bundle)
+    server, log, binary = said.of("database")["*"], said.of("log")["log"], said.of("binary log")["binary log"]
+    assert server.number("pages_read") == grown("innodb_pages_read") == 15_070
+    assert server.number("pages_looked_up") == grown("innodb_buffer_pool_read_requests")
+    assert server.number("write_transactions") == 6000
+    assert log.number("bytes") == grown("innodb_lsn_current") == 5_316_294
+    assert log.last["checkpoint_age_bytes"] == Decimal(rows_of("global_status", "after")["innodb_checkpoint_age"])
+    assert log.last["capacity_bytes"] == 64 << 20
+    assert {name: int(count) for name, count in binary.grown.items()} == {
+        "transactions": 6000, "groups": 5320, "bytes": grown("binlog_bytes_written")
+    }  # fmt: skip
+    assert log.number("written_bytes") is None  # MariaDB's counts what is new alone
+    assert said.span_ns["database"] == 31_000_000_000
+
+
+def test_digests_files_and_indexes_are_counted(bundle: Path) -> None:
+    said = found(bundle)
+    commits = [change for entity, change in said.of("query").items() if change.number("calls") == 6000]
+    assert len(commits) == 7
+    assert round(max(change.number("exec_ms") or 0 for change in commits)) == 14_486  # COMMIT holds the flushes
+    items = said.of("file")["shop/items.ibd"]
+    assert items.last["kind"] == "data"
+    assert (items.number("reads") or 0) > 13_000
+    assert said.of("file")["mysql/binlog.000001"].number("others") == 5320  # one flush a group
+    assert said.of("relation")["shop.items"].grown["index_rows"] > 600_000
+    assert said.of("relation")["shop.items"].last["leaf_pages"] == 8220
+    assert said.of("relation")["shop.items.k"].last["kind"] == "index"
+
+
+def test_the_manifest_tells_engine_page_and_pool(bundle: Path) -> None:
+    host = json.loads((bundle / "manifest.json").read_text())["host"]
+    assert (host["engine"], host["page_bytes"], host["flush_method"]) == ("mariadb", 16384, "O_DIRECT")
+    assert host["version"].startswith("10.11.19-MariaDB")
+    assert host["buffer_pool_bytes"] == int(rows_of("global_variables", "after")["innodb_buffer_pool_size"])
+
+
+def test_describe_shows_redo_checkpoint_age_and_what_is_missing(bundle: Path, shell: Shell) -> None:
+    out = shell("describe", bundle, "--all").out
+    assert re.search(r"checkpoint age +3.426 MiB of 64 MiB of redo at the end, the server waits at 51.16 MiB", out)
+    assert re.search(r"binary log +6,000 transactions in 5,320 groups", out)
+    assert "rows examined" in out
+    assert "missing: the pages that each query reads" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replay", "{}", "--on", "pcie-flash"),
+        ("replay", "{}", "--on", "pcie-flash", "--recorded-on", "15k-raid10"),
+        ("replay", "{}", "--on", "pcie-flash", "--set", "engine.buffer_pool=1 GiB"),
+        ("sweep", "{}", "--on", "pcie-flash", "--set", "engine.buffer_pool=1 GiB,2 GiB"),
+        ("mrc", "{}"),
+        ("size", "{}", "--slo", "p99(query) < 10 ms", "--candidates", "intel-optane-p4800x-375"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_gives_a_number_as_if_it_were_postgresql(
+    bundle: Path, shell: Shell, command: tuple[str, ...]
+) -> None:
+    said = shell(*(part.format(bundle) for part in command))
+    assert said.code == 1
+    assert "is a recording of MariaDB, whose engine InnoDB is not simulated yet" in said.err
+
+
+def test_a_replay_is_refused_in_a_sentence(bundle: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.trace"
+    import_trace([DATA / "mariadb_slow.log"], slow)
+    for path in (bundle, slow):
+        with pytest.raises(TraceError, match="a recording of MariaDB, whose engine InnoDB is not simulated yet"):
+            load_of(path, 1)
+
+
+VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}
+
+
+def _tabs(rows: dict[str, str]) -> str:
+    return "Variable_name\tValue\n" + "".join(f"{name}\t{value}\n" for name, value in rows.items())
+
+
+def _framed(rows: dict[str, str]) -> str:
+    rule = f"+{'-' * 32}+{'-' * 12}+\n"
+    lines = "".join(f"| {name:<30} | {value:<10} |\n" for name, value in {"Variable_name": "Value", **rows}.items())
+    head, rest = lines.split("\n", 1)
+    return rule + head + "\n" + rule + rest + rule
+
+
+def _vertical(rows: dict[str, str]) -> str:
+    return "".join(
+        f"*************************** {number}. row ***************************\nVariable_name: {name}\n"
+        f"        Value: {value}\n"
+        for number, (name, value) in enumerate(rows.items(), 1)
+    )
+
+
+FORMS = {
+    "tabs": _tabs(VALUES),
+    "frame": _framed(VALUES),
+    "vertical": _vertical(VALUES),
+    "csv": _tabs(VALUES).replace("\t", ","),
+    "json": json.dumps([{"VARIABLE_NAME": name, "VARIABLE_VALUE": value} for name, value in VALUES.items()]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_says_the_same_however_it_was_saved(form: str, tmp_path: Path) -> None:
+    recorded = read_text(tmp_path, FORMS[form])
+    (piece,) = recorded.pieces
+    assert piece.values["server", "server"] == {"uptime_s": 100}
+    assert piece.values["database", "*"] == {"pages_read": 7, "pages_missed": 6}
+
+
+def test_values_apart_by_tabs_keep_quotes_and_escapes(tmp_path: Path) -> None:
+    text = 'schema_name\tdigest\tdigest_text\tcount_star\na\tb\tSELECT "x\\ty\n\tc\td\t1\nNULL\te\tSELECT `a`\\n\t3\n'
+    recorded = read_text(tmp_path, text.replace("\n\tc", "\\n\tc").replace("\\n\tc\td\t1", "\t1"))
+    entities = {entity for piece in recorded.pieces for _, entity in piece.values}
+    assert entities == {"a//t/b", "//t/e"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (_tabs({**VALUES, "aurora_version": "3.04"}), "recorded: aurora_version is of Amazon Aurora"),
+        (_tabs({**VALUES, "Innodb_pages_read": "many"}), "recorded: line 3: innodb_pages_read: 'many' is no number"),
+        (_tabs({**VALUES, "Uptime": "9" * 40}), "recorded: line 2: uptime: '9"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=re.escape(sentence)):
+        read_text(tmp_path, text, key="mysql")
+
+
+def test_metrics_that_are_off_are_not_zero(tmp_path: Path) -> None:
+    text = (
+        "NAME\tSUBSYSTEM\tCOUNT\tSTATUS\n"
+        + "trx_rw_commits\ttransaction\t0\tdisabled\nlog_checkpoints\trecovery\t0\tenabled\n"
+    )
+    recorded = read_text(tmp_path, text)
+    (piece,) = recorded.pieces
+    assert dict(piece.values) == {("checkpointer", "checkpointer"): {"done": 0}}
+
+
+@pytest.mark.parametrize("part", [(v.name, part) for v in (*VIEWS, STATUS, VARIABLES, COUNTED) for part in v.parts])
+def test_tables_use_the_words_of_their_subject(part: tuple[str, object]) -> None:
+    _, known = part
+    subject = SUBJECTS[known.subject]  # type: ignore[attr-defined]
+    assert set(known.numbers) <= subject.counters | subject.gauges  # type: ignore[attr-defined]
+    assert set(known.texts) <= subject.texts  # type: ignore[attr-defined]
+
+
+HEAD = (
+    "# User@Host: app[app] @ web [10.0.0.1]  Id: 7\n# Query_time: 0.002000  Lock_time: 0.000001"
+    " Rows_sent: 1  Rows_examined: 5\n"
+)
+ENTRIES = {
+    "mysql": "# Time: 2026-11-24T04:00:00.500000Z\n" + HEAD + "SET timestamp=1795492800;\n",
+    "mariadb": HEAD.replace("  Id: 7", "")
+    + "# Thread_id: 7  Schema: shop  QC_hit: No\n# Pages_accessed: 3  Pages_read: 1  Pages_prefetched: 0\n"
+    + "# Pages_read_time: 0.5000  Engine_time: 0.1\nSET timestamp=1795492800;\n",
+    "percona": HEAD
+    + "#   InnoDB_IO_r_ops: 2  InnoDB_IO_r_bytes: 32768  InnoDB_IO_r_wait: 0.000500\n"
+    + "#   InnoDB_rec_lock_wait: 0.000250\n"
+    + "SET timestamp=1795492800;\n",
+}
+
+
+@pytest.mark.parametrize("server", ENTRIES)
+def test_a_slow_log_becomes_statements(server: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.log").write_text(ENTRIES[server] + f"select a from t where b = '{SECRET}';\n")
+    assert detect_format(tmp_path / "slow.log") == "mysql-slow-log"
+    import_trace([tmp_path / "slow.log"], tmp_path / "o.trace")
+    table = read_statements(tmp_path / "o.trace")
+    one = {name: int(values[0]) for name, values in table.columns.items()}
+    assert (one["duration_ns"], one["rows_examined"], one["rows"]) == (2_000_000, 5, 1)
+    reads = {"mysql": (-1, -1, -1), "mariadb": (3, 1, 500_000), "percona": (-1, 2, 500_000)}[server]
+    assert tuple(max(one[name], -1) for name in ("logical_reads", "physical_reads", "io_wait_ns")) == reads
+    assert one["lock_wait_ns"] == (250_000 if server == "percona" else 1000)
+    (zero,) = [json.loads((tmp_path / "o.trace/manifest.json").read_text())["host"]["clock_start_unix_ns"]]
+    assert zero == 1_795_492_800_000_000_000 + (498_000_000 if server == "mysql" else 0)
+
+
+LITERALS = [
+    f"'{SECRET}'",
+    f'"{SECRET}"',
+    f"'it\\'s {SECRET}'",
+    f"'it''s {SECRET}'",
+    f'"a\\"{SECRET}"',
+    f"N'{SECRET}'",
+    f"_utf8mb4'{SECRET}'",
+    f"/* {SECRET} */ 1",
+    f"1 # {SECRET}\n",
+    f"1 -- {SECRET}\n",
+    f"'{SECRET}",
+    f"'a;\n# User@Host: x[x] @ y []\n# Query_time: 1.0  Lock_time: 0\nSET timestamp=1795492800;\n{SECRET}'",
+]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_planted_literals_are_nowhere_in_the_bundle(literal: str, tmp_path: Path) -> None:
+    text = ENTRIES["mysql"] + f"select a from t where b = {literal};\n" + ENTRIES["mysql"] + "commit;\n"
+    (tmp_path / "slow.log").write_text(text)
+    import_trace([tmp_path / "slow.log"], tmp_path / "o.trace")
+    _nowhere(tmp_path / "o.trace")
+
+
+def _nowhere(bundle: Path) -> None:
+    for file in bundle.iterdir():
+        said = str(pq.read_table(file).to_pylist()) if file.suffix == ".parquet" else file.read_text()
+        assert "planted" not in said, file.name
+
+
+@given(st.text(alphabet=st.sampled_from("'\"\\` ab#-*/;\n0"), max_size=30))
+def test_a_text_without_literals_has_none_of_its_strings(inside: str) -> None:
+    quoted = "'" + inside.replace("\\", "\\\\").replace("'", "\\'") + "xyzzy'"
+    assert "xyzzy" not in without_literals(f"select {quoted} from t")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (HEAD + "select 1;\n", "1 of 1 entries cannot be read (line 1: it has no SET timestamp"),
+        (
+            HEAD.replace("0.002000", "never") + "SET timestamp=1795492800;\nselect 1;\n",
+            "Query_time: 'never' is no time",
+        ),
+        (HEAD + "SET timestamp=9999999999;\nselect 1;\n", "it started before 1970, or after 2116"),
+        ("# Time: 2026-13-24T04:00:00.500000Z\n" + HEAD + "select 1;\n", "is no moment"),
+    ],
+)
+def test_a_slow_log_that_cannot_be_read_is_refused_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=re.escape(sentence)):
+        read_text(tmp_path, text, key="mysql-slow-log")
+
+
+def test_a_real_slow_log_is_read(tmp_path: Path) -> None:
+    import_trace([DATA / "mariadb_slow.log"], tmp_path / "o.trace")
+    text = (DATA / "mariadb_slow.log").read_text()
+    table = read_statements(tmp_path / "o.trace")
+    assert len(table) == text.count("# User@Host")
+    reads = [int(count) for count in re.findall(r"Pages_read: (\d+)", text)]
+    assert int(table.columns["physical_reads"][table.columns["physical_reads"] >= 0].sum()) == sum(reads)
+
+
+def test_a_cell_of_the_lab_is_read(shared: Path, tmp_path: Path) -> None:
+    manifest = import_trace([shared / "mysql/lab/update_zipf_bp512_rw300"], tmp_path / "o.trace")
+    said = found(tmp_path / "o.trace")
+    assert manifest.span_ns == 150_000_000_000
+    assert said.of("log")["log"].last["capacity_bytes"] == 512 << 20
+    assert said.of("database")["*"].number("write_transactions") == 46_465
