@@ -70,6 +70,7 @@ def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws)
         "log_bytes": _log_bytes(query, weights, page_bytes, draws),
         "temp_bytes": np.where(temp == NOT_KNOWN, NOT_KNOWN, temp * page_bytes),
         "parallel": handed_out(query.workers, "workers"),
+        "rows_examined": np.full(calls, NOT_KNOWN, np.int64),
         "io_wait_ns": np.full(calls, NOT_KNOWN, np.int64) if split.io_ns is None else drawn.io_ns,
     }
     return columns | _waits_and_cpu(query, split, drawn.base_ns)
