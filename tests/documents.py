@@ -24,9 +24,11 @@ PARTS = {
     ("bundle.md", "statistics"): "python -m tests.bundle_tables",
     ("hardening.md", "fuzzing"): "python -m tests.fuzz.table",
     ("performance.md", "load"): "python -m benchmarks.load --table",
+    ("plots.md", "plots"): "python -m tests.plot_tables",
     ("statistics.md", "words"): "python -m tests.statistics_tables",
     ("statistics.md", "views"): "python -m tests.statistics_tables",
     ("statistics.md", "sqlserver views"): "python -m tests.statistics_tables",
+    ("statistics.md", "mysql views"): "python -m tests.statistics_tables",
 }
 
 

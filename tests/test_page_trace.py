@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests import plot_tables
+from tests.marked import between
 from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_description import description
 from tests.page_samples import CARD, DISKS, TOO_FEW_DISKS, sample
@@ -148,9 +150,7 @@ def test_plots_refuse_what_they_cannot_draw() -> None:
 
 
 def test_every_public_plot_is_documented_and_works_on_nothing() -> None:
-    document = (Path(__file__).parents[1] / "docs" / "plots.md").read_text()
-    for name in plots.__all__:
-        assert f"`{name}(" in document, name
+    assert between(plot_tables.DOCUMENT.read_text(encoding="utf-8"), "plots") == plot_tables.table()
     nothing = {"trace": "x", "requests": 0, "span_ns": 1}
     for name in (
         "rates",
