@@ -27,7 +27,10 @@ LINUX = {
 }
 ASKING = {"src/tiersim/operating_system.py"}
 #: Where a path of Linux that is not there is an answer.
-ANSWERED = {"traces/recorders/postgres/connection.py": {"/proc/{info.backend_pid}/cmdline"}}
+ANSWERED = {
+    "traces/recorders/postgres/connection.py": {"/proc/{info.backend_pid}/cmdline"},
+    "traces/recorders/mysql/connection.py": {"/proc/{process}/comm"},
+}
 
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
 NAMES = {

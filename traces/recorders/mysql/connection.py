@@ -28,9 +28,9 @@ _NOT_CONNECTED = {
     1045: "the server refused the user or the password; check user, and MYSQL_PWD or the option file",
     1698: "the server refused the user or the password; check user, and MYSQL_PWD or the option file",
     1130: "the server does not let this host in; GRANT to the user from here",
-    1040: "the server has no connection left",
-    1203: "the user has no connection left",
-    1226: "the user has no connection left",
+    1040: "the server has no connection left; end one, or raise max_connections",
+    1203: "the user has no connection left; end one, or raise MAX_USER_CONNECTIONS",
+    1226: "the user has no connection left; end one, or raise MAX_USER_CONNECTIONS",
     1251: "the server's way to sign in is not known to PyMySQL; install a newer one",
     2002: "no server listens there; check host, port and socket",
     2003: "no server listens there; check host, port and socket",
@@ -116,11 +116,7 @@ class Server:
                 program_name="tiersim",
             )
         except (pymysql.MySQLError, RuntimeError, OSError) as error:
-            number = error.args[0] if error.args else 0
-            why = _NOT_CONNECTED.get(
-                number, "its message is not repeated here since it may hold secrets; mysql shows it"
-            )
-            raise RecordingError(f"cannot connect to the server: {why}") from None
+            raise RecordingError(f"cannot connect to the server: {_why_not(error)}") from None
         self.version_text = str(self._connection.get_server_info())
         self.engine = engine_of(self.version_text)
         told = re.search(r"(\d+)\.(\d+)\.(\d+)", self.version_text.removeprefix("5.5.5-"))
@@ -174,6 +170,12 @@ class Server:
         """End the session."""
         if self._connection.open:
             self._connection.close()
+
+
+def _why_not(error: Exception) -> str:
+    """Return why no session began, and what to do."""
+    number = error.args[0] if error.args else 0
+    return _NOT_CONNECTED.get(number, "its message is not repeated here since it may hold secrets; mysql shows it")
 
 
 def _text(value: Any) -> str | None:
