@@ -4,11 +4,18 @@ from tiersim.devices import station as devices
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
+from tiersim.simulator.database.binary_log import (
+    accept_binary_log,
+    choose_binary_log,
+    finish_binary_log,
+    resume_binary_log,
+)
 from tiersim.simulator.database.bursts import accept_burst, finish_burst, resume_burst
 from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
 from tiersim.simulator.database.copies import accept_copies, choose_copies, finish_copies, resume_copies
 from tiersim.simulator.database.database_state import (
     BACKGROUND_WRITER,
+    BINARY_LOG,
     BUFFER_POOL,
     BURSTS,
     CHECKPOINTER,
@@ -16,6 +23,7 @@ from tiersim.simulator.database.database_state import (
     LOG_BLOCKS,
     LOG_STATION,
     PAGE_CACHE,
+    PAGE_CLEANER,
     PROCESSORS,
     Database,
 )
@@ -31,6 +39,13 @@ from tiersim.simulator.database.page_cache import (
     choose_page_cache,
     finish_page_cache,
     resume_page_cache,
+)
+from tiersim.simulator.database.page_cleaner import (
+    accept_cleaner,
+    choose_cleaner,
+    finish_cleaner,
+    resume_cleaner,
+    wake_cleaner,
 )
 from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
@@ -61,6 +76,10 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_burst(p, d, slot, now)
     if kind == COPIES:
         return accept_copies(p, d, slot, now)
+    if kind == PAGE_CLEANER:
+        return accept_cleaner(p, d, slot, now)
+    if kind == BINARY_LOG:
+        return accept_binary_log(p, d, slot)
     return accept_readers(p, d, slot)
 
 
@@ -82,6 +101,10 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_log_blocks(p, d, now)
     if kind == COPIES:
         return choose_copies(p, d, now)
+    if kind == PAGE_CLEANER:
+        return choose_cleaner(p, d, now)
+    if kind == BINARY_LOG:
+        return choose_binary_log(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -94,7 +117,7 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
     if kind == PROCESSORS:
         return finish_processors(d)
     if kind == BUFFER_POOL:
-        return wake_writer(p, d, finish_pool(p, d, slot))
+        return wake_cleaner(p, d, wake_writer(p, d, finish_pool(p, d, slot)))
     if kind == BACKGROUND_WRITER:
         return finish_writer(p, d)
     if kind == PAGE_CACHE:
@@ -109,6 +132,10 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_burst(p, d, slot)
     if kind == COPIES:
         return finish_copies(p, d, slot)
+    if kind == PAGE_CLEANER:
+        return finish_cleaner(p, d, slot)
+    if kind == BINARY_LOG:
+        return finish_binary_log(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -136,4 +163,8 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_burst(p, d, slot, now)
     if kind == COPIES:
         return resume_copies(p, d, slot)
+    if kind == PAGE_CLEANER:
+        return resume_cleaner(p, d, slot)
+    if kind == BINARY_LOG:
+        return resume_binary_log(p, d, slot)
     return resume_readers(p, d, slot)

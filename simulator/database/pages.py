@@ -1,14 +1,15 @@
 """Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share.
 
-Three modules know which page has to go (:mod:`tiersim.simulator.database.sweep`, ``lru``, ``lru2``); here the one is
-asked that the host has.
+Four modules know which page has to go (:mod:`tiersim.simulator.database.sweep`, ``lru``, ``lru2``, ``midpoint``); here
+the one is asked that the host has.
 """
 
 import numpy as np
 
 from tiersim.devices.station_records import NONE
 from tiersim.kernel import kernel
-from tiersim.simulator.database import lru, lru2, rings, sweep
+from tiersim.simulator.database import lru, lru2, midpoint, rings, sweep
+from tiersim.simulator.database.adaptive_flushing import MYSQL
 from tiersim.simulator.database.database_state import (
     CHECKPOINT_PENDING,
     CHECKPOINT_WRITTEN,
@@ -16,6 +17,8 @@ from tiersim.simulator.database.database_state import (
     FREE_FRAMES,
     INDEPENDENT,
     LRU,
+    LRU2,
+    MIDPOINT,
     NO_RING,
     PAGES_A_FILE,
     POLICY,
@@ -27,9 +30,12 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.extension import outdate
+from tiersim.simulator.database.flush_list import note_changed, note_clean
 from tiersim.simulator.database.log import log_change
 from tiersim.simulator.popularity import draw_rank, scattered
 
+#: InnoDB: pages that a session looks at for one that it need not write.
+_SEARCHED = 100
 #: Entities of the permutation of an index whose order is not that of the heap.
 _OTHER_ORDER = 1 << 20
 
@@ -141,8 +147,10 @@ def touch(d: Database, page: int, now: int) -> bool:
         sweep.use(d, frame)
     elif d.replacement[POLICY] == LRU:
         lru.use(d, frame)
-    else:
+    elif d.replacement[POLICY] == LRU2:
         lru2.use(d, frame, page, now)
+    else:
+        midpoint.use(d, frame, now)
     return True
 
 
@@ -181,6 +189,8 @@ def change(d: Database, page: int, log_bytes: int) -> None:
     if not d.dirty[held - 1]:
         d.dirty[held - 1] = 1
         d.pool_state[DIRTY_PAGES] += 1
+        if d.page_cleaner.size > 0:
+            note_changed(d, held - 1, d.log[0]["inserted"] - log_bytes)
 
 
 @kernel
@@ -191,6 +201,8 @@ def clean(d: Database, frame: int) -> None:
     page = d.page_of[frame]
     d.dirty[frame] = 0
     d.pool_state[DIRTY_PAGES] -= 1
+    if d.page_cleaner.size > 0:
+        note_clean(d, frame)
     d.written_files[file_of(d, page)] = 1
     if d.checkpoint_mark[page] == CHECKPOINT_PENDING:
         d.checkpoint_mark[page] = CHECKPOINT_WRITTEN
@@ -221,13 +233,30 @@ def victim(d: Database, now: int) -> int:
             frame = sweep.choose(d)
         elif d.replacement[POLICY] == LRU:
             frame = lru.choose(d)
-        else:
+        elif d.replacement[POLICY] == LRU2:
             frame = lru2.choose(d, now)
+        else:
+            frame = _choose_at_midpoint(d)
         if frame < 0:
             return -1
         rings.leave(d, frame)
     d.pool_state[TAKEN] += 1
     return int(frame)
+
+
+@kernel
+def _choose_at_midpoint(d: Database) -> int:
+    """Return the frame of the page that has to go. While page cleaners run, a session looks for a clean one near the
+    tail; without any it waits for the cleaner in MariaDB, and in MySQL writes a page itself (buf0lru.cc,
+    buf_LRU_get_free_block).
+    """
+    frames = len(d.page_of)
+    if d.page_cleaner.size == 0 or not d.page_cleaner[0]["armed"]:
+        return midpoint.choose(d, frames, False)
+    frame = midpoint.choose(d, _SEARCHED, True)
+    if frame < 0 and d.page_cleaner[0]["form"] == MYSQL:
+        frame = midpoint.choose(d, frames, False)
+    return frame
 
 
 @kernel
@@ -242,8 +271,10 @@ def frame_for(d: Database, session: int, now: int) -> int:
         return victim(d, now)
     if d.replacement[POLICY] == LRU:
         lru.leave(d, frame)
-    elif d.replacement[POLICY] != SWEEP:
+    elif d.replacement[POLICY] == LRU2:
         lru2.leave(d, frame)
+    elif d.replacement[POLICY] == MIDPOINT:
+        midpoint.let_go(d, frame)
     return frame
 
 
@@ -254,7 +285,9 @@ def loaded(d: Database, frame: int, page: int, ring: int, now: int) -> None:
         sweep.enter(d, frame)
     elif d.replacement[POLICY] == LRU:
         lru.enter(d, frame)
-    else:
+    elif d.replacement[POLICY] == LRU2:
         lru2.enter(d, frame, page, now)
+    else:
+        midpoint.enter(d, frame, now)
     if ring > 0:
         rings.join(d, ring - 1, frame)

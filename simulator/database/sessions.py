@@ -18,6 +18,7 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_
 from tiersim.simulator.database.copies import open_copy
 from tiersim.simulator.database.database_state import (
     AFTER,
+    AT_CLEANER,
     AT_COPIES,
     AT_LOG,
     AT_POOL,
@@ -61,6 +62,7 @@ from tiersim.simulator.database.database_state import (
     UNUSED,
     Database,
 )
+from tiersim.simulator.database.flush_list import has_room_in_log
 from tiersim.simulator.database.locks import call, lock_row, unlock_rows
 from tiersim.simulator.database.log import has_full_buffers, insert
 from tiersim.simulator.database.lookups import look_up_rows
@@ -139,6 +141,11 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]
             s["waits"] = FOR_LOG
             return _ask(d, session, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
+        if demand["log_bytes"] > 0 and kind != LOG and not has_room_in_log(d):
+            if s["charge_ns"] > 0:
+                return _ask_processor(d, session)
+            s["waits"] = FOR_LOG
+            return _ask(d, session, AT_CLEANER, AWAIT, 0, 0, LOG_WRITE)
         if kind == COMPUTE:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)

@@ -32,6 +32,8 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.extension import extend, has_extension, is_extended
+from tiersim.simulator.database.flush_list import age, note_clean
+from tiersim.simulator.database.midpoint import balance, free_frame, let_go, tail
 from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.pages import change, draw_row, loaded, page_at, references, touch, victim
 from tiersim.simulator.database.read_stream import heap_pages, page_in, pages_of
@@ -80,6 +82,8 @@ def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
         if d.dirty[frame]:
             changed = int(old)
             d.pool_state[DIRTY_PAGES] -= 1
+            if d.page_cleaner.size > 0:
+                note_clean(d, frame)
         d.frame_of[old] = 0
         if has_extension(d):
             extend(d, old)
@@ -265,6 +269,24 @@ def clean_all(d: Database) -> None:
     used = int(d.pool_state[UNUSED])
     d.dirty[:used] = 0
     d.pool_state[DIRTY_PAGES] = 0
+
+
+@kernel
+def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
+    """Let the pool of a database that was filled have *free* frames more, and no more than *dirty_pages* changed pages,
+    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it.
+    """
+    to_free = free - (len(d.page_of) - d.pool_state[UNUSED])
+    for _ in range(min(to_free, d.midpoint[0]["young"] + d.midpoint[0]["old"])):
+        frame = tail(d)
+        if d.dirty[frame]:
+            note_clean(d, frame)
+            d.dirty[frame] = 0
+            d.pool_state[DIRTY_PAGES] -= 1
+        let_go(d, frame)
+        free_frame(d, frame)
+    balance(d)
+    age(d, dirty_pages, age_bytes)
 
 
 def _transactions(d: Database) -> Transactions:

@@ -30,6 +30,11 @@ _HELD = (
     "heap",
     "heap_ns",
     "heap_place",
+    "midpoint",
+    "midpoint_frames",
+    "free_frames",
+    "flush_newer",
+    "flush_older",
     "placed",
 )
 
