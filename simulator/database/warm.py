@@ -20,6 +20,7 @@ from tiersim.simulator.database.database_state import (
     AGAIN,
     CLOCK_NS,
     DIRTY_PAGES,
+    LOCK,
     LOOKUP,
     LOOKUPS,
     ORIGIN_NS,
@@ -187,6 +188,8 @@ def walk(
                         page = page_in(d, place, 0, number)
                         read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
                         referred += 1
+                if kind == LOCK and demand["dirties"] and d.page_cleaner.size > 0:  # changed pages stay so in InnoDB
+                    change(d, page_at(d, table, row % d.rows[table], references(d, table) - 1), 0)
                 if kind not in (LOOKUP, AGAIN, LOOKUPS):
                     continue
                 pages = references(d, table)
@@ -274,8 +277,14 @@ def clean_all(d: Database) -> None:
 @kernel
 def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
     """Let the pool of a database that was filled have *free* frames more, and no more than *dirty_pages* changed pages,
-    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it.
+    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it. The run begins
+    when the last page came.
     """
+    latest_ns = 0
+    for frame in range(d.pool_state[UNUSED]):
+        latest_ns = max(latest_ns, d.midpoint_frames[frame]["first_ns"])
+    for frame in range(d.pool_state[UNUSED]):
+        d.midpoint_frames[frame]["first_ns"] -= latest_ns
     to_free = free - (len(d.page_of) - d.pool_state[UNUSED])
     for _ in range(min(to_free, d.midpoint[0]["young"] + d.midpoint[0]["old"])):
         frame = tail(d)

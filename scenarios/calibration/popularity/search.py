@@ -16,7 +16,7 @@ from tiersim.scenarios.calibration.popularity.evidence import (
     score,
     tells_misses,
 )
-from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import SWEEP, Expected, Policy, Pool
 
 Vector = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class Evidence:
         unused: int,
         others: Sequence[OtherSize],
         seed: int,
-        policy: str = SWEEP,
+        policy: Policy = SWEEP,
     ) -> None:
         """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others*
         the same tables count, whose pools were full.
