@@ -33,6 +33,20 @@ SHORT = {
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
 }
 
+#: Fields that more than one folder of a subsystem writes, and why; no field is written by two subsystems.
+SHARED = {
+    "Plant.holds": "what the station that has a request keeps of it",
+    "Plant.pool": "numbers: each station has a part of its own",
+    "Plant.work_ns": "a figure of each station",
+    "Plant.children": "what a station hands to the engine; it may lengthen the last one",
+    "Plant.links": "lists of requests that wait: devices/queue.py",
+    "Plant.queues": "lists of requests that wait: devices/queue.py",
+    "Database.holds": "what the station that has a request keeps of it",
+    "Database.checkpoint_mark": "a checkpoint asks for a page; whoever writes it first says so",
+    "Database.written_files": "whoever writes a page of a file; a checkpoint syncs it",
+    "Database.sessions": "pages that are touched are charged to the session",
+}
+
 
 @dataclass
 class Rooms:
@@ -56,8 +70,13 @@ class Rooms:
         return {name for name, lines in self.lines.items() if lines < LEAST_LINES} - self.fronts
 
     def shared(self) -> dict[str, set[str]]:
-        """Return the fields that several folders write."""
-        return {name: folders for name, folders in self.writers.items() if len(folders) > 1}
+        """Return the fields that several folders write, without a reason or in several subsystems."""
+        several = {name: folders for name, folders in self.writers.items() if len(folders) > 1}
+        return {
+            name: folders
+            for name, folders in several.items()
+            if len({_subsystem(folder) for folder in folders}) > 1 or ".".join(name.split(".")[:2]) not in SHARED
+        }
 
     def unused(self) -> dict[str, set[str]]:
         """Return the sets that kernels take and do not touch."""
@@ -94,6 +113,12 @@ def look(root: Path = ROOT) -> Rooms:
     for name, node in kernels:
         _kernel(found, name, node, sets, arrays)
     return found
+
+
+def _subsystem(folder: str) -> str:
+    """Return which part of the project a folder is of: ``devices``, ``simulator/database``."""
+    parts = Path(folder).parts
+    return "/".join(parts[: 1 if parts[0] == "devices" else 2])
 
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:
