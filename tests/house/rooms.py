@@ -15,12 +15,12 @@ MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
     "cli/warmup.py": "a command",
-    "devices/files.py": "a kind of station, beside its kernels",
-    "devices/processor.py": "a kind of the catalogue",
+    "devices/host/file_system.py": "a kind of station, beside its kernels",
+    "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
-    "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
-    "simulator/database/lru.py": "a policy; each has a module",
+    "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",
+    "simulator/database/buffer_pool/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",
     "src/tiersim/kernel/versions.py": "what is changed when a version was tried",
     "traces/readers/clock.py": "a format; each has a module",
