@@ -271,7 +271,7 @@ def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
         "segment_sectors": segment_sectors,
         "interface_ps": interface_ps,
         "write_interface_ps": _sector_ps(drive.write_interface_rate) if drive.write_interface_rate else interface_ps,
-        "times": builder.table(_times(drive), share=("times", drive.model_dump_json())),
+        "times": builder.table(_times(drive)),
         "mark_millionths": 0 if of_segment else round(mark * MILLION),
         "mark_sectors": ceil(mark * segment_sectors) if of_segment else 0,
         "write_move_least_ns": drive.write_move_least or 0,
