@@ -15,10 +15,11 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.adaptive_flushing import MARIADB, MYSQL
-from tiersim.simulator.database.binary_log import BinaryLog
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
+from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     DIRTY_PAGES,
@@ -32,9 +33,8 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.flush_list import checkpoint_age
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.page_cleaner import PageCleaner
+from tiersim.simulator.database.wal.binary_log import BinaryLog
+from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.twins.innodb import FlushList, Midpoint, pages_wanted
 from tiersim.devices.plant import PlantBuilder
-from tiersim.simulator.database import flush_list, midpoint
-from tiersim.simulator.database.adaptive_flushing import (
+from tiersim.simulator.database.buffer_pool import flush_list, midpoint
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
     MARIADB,
     MYSQL,
     percent_for_age,
@@ -17,11 +17,12 @@ from tiersim.simulator.database.adaptive_flushing import (
     wanted_pages,
     works_on_list,
 )
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
+from tiersim.simulator.database.buffer_pool.pages import change, clean
+from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import MIDPOINT, Database
-from tiersim.simulator.database.page_cleaner import PageCleaner
-from tiersim.simulator.database.pages import change, clean
-from tiersim.simulator.database.warm import refer
+from tiersim.simulator.database.wal.log import Log
 
 pytestmark = pytest.mark.kernels
 
@@ -29,7 +30,14 @@ pytestmark = pytest.mark.kernels
 def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None) -> Database:
     none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     loads = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
-    host = Host(1, frames, policy=MIDPOINT, midpoint=midpoint.Midpoint(old_time_ns=old_time_ns), page_cleaner=cleaner)
+    host = Host(
+        1,
+        frames,
+        policy=MIDPOINT,
+        midpoint=midpoint.Midpoint(old_time_ns=old_time_ns),
+        page_cleaner=cleaner,
+        log=Log(full_page_writes=False),
+    )
     return add_database(PlantBuilder(1), host, [Relation(pages, (pages,))], [], loads)
 
 

@@ -218,8 +218,9 @@ def innodb_accesses(counters: Counters, counted: InnoDBCounters) -> tuple[Access
     ]
     if not tables:
         raise TraceError(
-            f"{path}: no statement names a table whose size is known; record statement digests with their texts,"
-            " mysql.innodb_index_stats and mysql.innodb_table_stats before and after a load"
+            f"{path}: is a recording of InnoDB, and no statement in it names a table whose rows and pages are known;"
+            " record statement digests with their texts, mysql.innodb_index_stats and mysql.innodb_table_stats before"
+            " and after a load"
         )
     pool = found.of("pool").get("*")
     held = 0 if pool is None else int(pool.number("pages") or 0)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
-from tiersim.simulator.database.adaptive_flushing import MARIADB
-from tiersim.simulator.database.background_writer import BackgroundWriter
-from tiersim.simulator.database.binary_log import BinaryLog
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.build import PLAIN_MIDPOINT
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.checkpointer import Checkpoints
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.midpoint import Midpoint
-from tiersim.simulator.database.page_cleaner import PageCleaner
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.wal.binary_log import BinaryLog
+from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.simulator.database.adaptive_flushing import MARIADB, MYSQL
-from tiersim.simulator.database.binary_log import BinaryLog
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
+from tiersim.simulator.database.buffer_pool.page_cleaner import MOST_BATCH, PageCleaner
 from tiersim.simulator.database.database_state import MIDPOINT
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.midpoint import Midpoint
-from tiersim.simulator.database.page_cleaner import MOST_BATCH, PageCleaner
+from tiersim.simulator.database.wal.binary_log import BinaryLog
+from tiersim.simulator.database.wal.log import Log
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 #: Versions that are told apart, as numbers of two parts.
