@@ -124,7 +124,7 @@ def test_without_sizes_of_tables_no_command_gives_a_number(
 def test_a_slow_log_alone_is_not_replayed(tmp_path: Path) -> None:
     slow = tmp_path / "slow.trace"
     import_trace([DATA / "mariadb_slow.log"], slow)
-    with pytest.raises(TraceError, match="is a recording of InnoDB"):
+    with pytest.raises(TraceError, match="record the variables, too"):
         load_of(slow, 1)
 
 

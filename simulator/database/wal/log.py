@@ -323,8 +323,11 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if log["written"] < log["target"]:
         return _write(p, d, slot, made, now)
     log["busy"] = 0
-    behind = log["flushed"] < log["inserted"] if is_background(p, slot) else bool(log["flushed_later"])
-    if behind and not log["writer_awake"]:
+    if is_background(p, slot):
+        is_left = log["flushed"] < log["inserted"]
+    else:
+        is_left = log["flushed_later"] != 0 and log["writer_awake"] == 0
+    if is_left:
         log["writer_awake"] = 1
         return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
     return made
