@@ -202,8 +202,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     worst = max(float(line.split("|")[-4].split()[0]) for line in left_out)
     said = {
         (
-            f"not larger on {sum('holds' in line for line in left_out)} of {len(left_out)} drives, worst {worst:+.0f} %:"
-            " **fails**"
+            f"not larger on {sum('holds' in line for line in left_out)} of {len(left_out)} drives, worst {worst:+.0f}"
+            " %: **fails**"
         ),
         "| " + ", ".join(f"{error:+.0f}" for error in pgbench[:4]) + " % |",
         "| " + ", ".join(f"{error:+.0f}" for error in pgbench[4:]) + " %: **fails** |",
