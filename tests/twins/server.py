@@ -33,7 +33,6 @@ class Server(Twin):
         self.free, self.service_ns, self.law, self.bytes_per_s = servers, service_ns, law, bytes_per_s
         self.seed, self.entity = seed, entity
         self.queue: deque[int] = deque()
-        self.served = 0
 
     def accept(self, now: int, slot: int) -> int:
         self.queue.append(slot)
@@ -46,8 +45,7 @@ class Server(Twin):
         self.free -= 1
         takes = self.service_ns
         if self.law == "exponential":
-            takes = exponential_ns(takes, random_bits(self.seed, SERVICE, self.entity, self.served))
-        self.served += 1
+            takes = exponential_ns(takes, random_bits(self.seed, SERVICE, self.entity, self.asked(slot).number))
         if self.bytes_per_s:
             takes += self.asked(slot).length * -(-(10**12) // self.bytes_per_s) // 1000
         return slot, now + max(takes, 1), NEVER

@@ -1,0 +1,30 @@
+"""Row locks until the end of the transaction, in order of arrival (docs/wal.md)."""
+
+from collections import deque
+from collections.abc import Hashable
+
+from tests.twins.clock import Clock, Process, Signal
+
+
+class Locks:
+    """Who holds what, and who waits for it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.held: dict[Hashable, deque[Signal]] = {}
+
+    def lock(self, row: Hashable) -> Process:
+        """Lock a row."""
+        if row not in self.held:
+            self.held[row] = deque()
+            return
+        mine = Signal()
+        self.held[row].append(mine)
+        yield mine
+
+    def unlock(self, row: Hashable) -> None:
+        """Give a row to who waits longest."""
+        if self.held[row]:
+            self.clock.set(self.held[row].popleft())
+        else:
+            del self.held[row]
