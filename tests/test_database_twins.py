@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.twins.buffer_pool import Lru, Pool, Sweep
+from tests.twins.buffer_pool import Lru, Policy, Pool, Sweep
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
 from tests.twins.page_cache import PageCache
@@ -51,14 +51,20 @@ def statements(sessions: int, each: int, seed: int, most_cpu_ns: int, most_think
 
 
 def both(
-    host: dict[str, Any], relation: Any, demands: Sequence[Demand], load: Statements, seed: int, warm_pages: int = 0
+    host: dict[str, Any],
+    table: tuple[int, tuple[int, ...], float],
+    demands: Sequence[Demand],
+    load: Statements,
+    seed: int,
+    warm_pages: int = 0,
 ) -> Database:
     """Run in both engines, which must agree, with the first pages in the pool; return the compiled one's database."""
 
     def fresh() -> tuple[PlantBuilder, Database, Any]:
         builder = PlantBuilder(seed % 1000)
         disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
-        relations = [Relation(*relation, station=disk)]
+        rows, level_pages, exponent = table
+        relations = [Relation(rows, level_pages, exponent, station=disk)]
         database = add_database(builder, Host(**{"log_station": log} | host), relations, [demands], load)
         for page in range(warm_pages):
             refer(database, page, 0, 0)
@@ -105,7 +111,7 @@ def run_sessions(clock: Clock, load: Statements, body: Callable[[int, int], Proc
 def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: int) -> None:
     slowdown = [1000 + slower * busy for busy in range(cores)]
     load = statements(sessions, 12, seed, longest, longest * 2)
-    database = both({"cores": cores, "frames": 8, "slowdown": slowdown}, (10, (1,)), [Demand(COMPUTE)], load, seed)
+    database = both({"cores": cores, "frames": 8, "slowdown": slowdown}, (10, (1,), 0.0), [Demand(COMPUTE)], load, seed)
     clock = Clock()
     processors = Processors(clock, cores, slowdown)
     done = run_sessions(clock, load, lambda _, row: processors.use(work_ns(load, row)))
@@ -125,7 +131,8 @@ def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirti
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]
     host = {"cores": 1, "frames": frames, "policy": policy, "log": Log(full_page_writes=False)}
     database = both(host, (1000, (1, 20, 200), exponent), demands, load, seed)
-    pool = Pool(frames, {SWEEP: Sweep(frames), LRU: Lru(frames)}.get(policy), READ_NS, READ_NS)
+    policies: dict[int, Policy] = {SWEEP: Sweep(frames), LRU: Lru(frames)}
+    pool = Pool(frames, policies.get(policy), READ_NS, READ_NS)
     assert database.done_ns.tolist() == lookups(database, load, pool, dirties)
 
 
@@ -169,7 +176,7 @@ def test_wal(seed: int, sessions: int, cores: int, length: int, segment: int, th
     log = Log(segment_bytes=segment)
     host = {"cores": cores, "frames": 8, "log": log, "costs": Costs(log_io_ns=log_io_ns)}
     demands = [Demand(COMPUTE), Demand(LOG, log_bytes=length)]
-    database = both(host, (10, (1,)), demands, load, seed)
+    database = both(host, (10, (1,), 0.0), demands, load, seed)
     clock = Clock()
     processors = Processors(clock, cores, [1000] * cores)
     wal = Wal(clock, log, LOG_NS, processors, log_io_ns)
@@ -190,15 +197,15 @@ def test_locks(seed: int, sessions: int, rows: int, think_ns: int) -> None:
     load = statements(sessions, 10, seed, 50_000, think_ns)
     host = {"cores": sessions, "frames": 8}
     demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=90), Demand(LOG, log_bytes=50)]
-    database = both(host, (rows, (1,)), demands, load, seed, warm_pages=1)
+    database = both(host, (rows, (1,), 0.0), demands, load, seed, warm_pages=1)
     clock = Clock()
     processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
     wal = Wal(clock, Log(), LOG_NS, processors)
 
-    def body(_: int, row: int) -> Process:
+    def body(session: int, row: int) -> Process:
         yield from processors.use(work_ns(load, row))
         drawn = int(draw_row(database, 0, 0, row * 256 + 1))
-        yield from locks.lock(drawn)
+        yield from locks.lock(drawn, session)
         wal.change(0, 90)
         yield from wal.commit(50)
         locks.unlock(drawn)

@@ -17,28 +17,28 @@ Process = Generator[int | Signal, None, None]
 
 
 class Clock:
-    """Runs processes; at one time they go on in the order in which they were due."""
+    """Runs processes; at one time they go on in the order of places, and else in that in which they were due."""
 
     def __init__(self) -> None:
         self.now = 0
-        self.events: list[tuple[int, int, Process]] = []
+        self.events: list[tuple[int, int, int, Process]] = []
         self.count = 0
 
-    def at(self, time_ns: int, process: Process) -> None:
+    def at(self, time_ns: int, process: Process, place: int = 0) -> None:
         """Let a process go on at a time."""
         self.count += 1
-        heappush(self.events, (time_ns, self.count, process))
+        heappush(self.events, (time_ns, place, self.count, process))
 
-    def set(self, signal: Signal) -> None:
+    def set(self, signal: Signal, place: int = 0) -> None:
         """Let who waits for *signal* go on now."""
         signal.is_set = True
         if signal.waits is not None:
-            self.at(self.now, signal.waits)
+            self.at(self.now, signal.waits, place)
 
     def run(self) -> None:
         """Run to the end."""
         while self.events:
-            self.now, _, process = heappop(self.events)
+            self.now, _, _, process = heappop(self.events)
             waited = next(process, None)
             while isinstance(waited, Signal) and waited.is_set:
                 waited = next(process, None)
