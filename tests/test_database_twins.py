@@ -20,12 +20,12 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
+from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.pages import draw_row, page_at
-from tiersim.simulator.database.processors import Costs
-from tiersim.simulator.database.warm import refer
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 

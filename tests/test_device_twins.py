@@ -19,13 +19,13 @@ from tests.twins.server import Server
 from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
-from tiersim.devices.array import Layout, add_array
-from tiersim.devices.files import add_files
-from tiersim.devices.gate import add_gate, add_port
-from tiersim.devices.hdd import add_drive
+from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.cloud.token_bucket import add_bucket
+from tiersim.devices.hdd.disk_drive import add_drive
+from tiersim.devices.host.file_system import add_files
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.token_bucket import add_bucket
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 
 pytestmark = pytest.mark.kernels

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tests.twins.stand_in import CALL, DISCARD, FLUSH, NEVER, NONE, WRITE, Twin
-from tiersim.devices.hdd import Drive
+from tiersim.devices.hdd.disk_drive import Drive
 
 SECTOR = 512
 

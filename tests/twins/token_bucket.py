@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 
 from tests.twins.stand_in import CALL, DISCARD, FLUSH, NEVER, NONE, READ, Part, Twin
-from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.cloud.token_bucket import TokenBucket
 
 NS_PER_S = 10**9
 

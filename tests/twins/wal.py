@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.twins.clock import Clock, Process, Signal
 from tests.twins.processors import Processors
-from tiersim.simulator.database.log import Log
+from tiersim.simulator.database.wal.log import Log
 
 
 class Wal:
