@@ -170,11 +170,8 @@ def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, A
         if not count or not category:
             continue
         over_time = Clusters(metrics.latency_over_time[:, index])
-        by_key: dict[str, Figure] = {
-            "mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
-        } | {
-            key: percentile(metrics.latency[index], over_time, probability)
-            for key, probability in PERCENTILES.items()
+        by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
+            key: percentile(metrics.latency[index], over_time, probability) for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
             by_key = {key: withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
