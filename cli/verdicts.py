@@ -90,6 +90,20 @@ def busiest(summary: Summary) -> str:
     return f"{part_name(found['station'], found['resource'])} {100 * found['utilisation']:.0f} %"
 
 
+def busiest_name(summary: Summary) -> str:
+    """Return the busiest part."""
+    found = summary["bottleneck"]
+    return part_name(found["station"], found["resource"])
+
+
+def is_always_busy(summary: Summary) -> bool:
+    """Tell whether the busiest part works all the time, so that nothing else limits the rate."""
+    from tiersim.simulator.verdict import ALWAYS_BUSY
+
+    found = summary.get("bottleneck") or {}
+    return bool((found.get("utilisation") or 0.0) >= ALWAYS_BUSY)
+
+
 def expected_error(summary: Summary) -> str:
     """Return the error of throughput to expect; nothing if the result does not say."""
     found = summary.get("model_error")

@@ -988,7 +988,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error",
+        "expected error of the rate",
     ):
         assert f" {words} " in short.out
     said = shell(*arguments, "--all")

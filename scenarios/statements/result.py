@@ -131,7 +131,11 @@ def summarise_statements(
         },
         "stations": figures_of_stations,
         "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
-        "engine": {**assembled.settings.engine, "frames": assembled.frames},
+        "engine": {
+            **assembled.settings.engine,
+            "frames": assembled.frames,
+            "recorded_buffer_pool_bytes": None if load.described else load.pool_bytes,
+        },
         "settings_from": assembled.settings.basis,
         "extrapolated": is_extrapolated(load, assembled.settings),
         "inferred": list(load.inferred),
