@@ -19,7 +19,7 @@ from tiersim.scenarios import library
 from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
 from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.model import InstanceModel, QueueModel, ReplayModel
+from tiersim.scenarios.model import InstanceModel, NeighbourModel, PoolModel, QueueModel, ReplayModel, VolumeModel
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, read_candidates
 from tiersim.scenarios.sizing.prices import (
     EnclosureModel,
@@ -29,13 +29,12 @@ from tiersim.scenarios.sizing.prices import (
     PowerModel,
     PriceModel,
 )
-from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.sessions.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
-from tiersim.traces.readers.detect import FORMATS, SOURCES
+from tiersim.traces.readers.importing import FORMATS, SOURCES
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,7 +10,7 @@ After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 
 disk buffer); where measured response times contradict it, as they do: ``docs/disks.md``.
 """
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.hdd.hdd_kernels import (
     PS_PER_NS,
     SECTOR_BYTES,
@@ -468,7 +468,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
             previous = candidate
             candidate = p.links[candidate]["next"]
             seen += 1
-    queue.remove(p, q, best, before)
+    requests.remove(p, q, best, before)
     request = p.requests[best]
     op = request["op"]
     arm_free = max(d["arm_free_ns"], now)

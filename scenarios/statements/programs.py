@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
-from tiersim.scenarios.statements.own_pages import own_variants, pages_in
-from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings
-from tiersim.scenarios.statements.statement_load import Load
-from tiersim.scenarios.statements.variants import drawn_variants
+from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
+from tiersim.scenarios.statements.variants import drawn_variants, own_variants, pages_in
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.named_tables import NamedTables
+from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
+from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens

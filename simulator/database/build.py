@@ -63,8 +63,7 @@ from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
-from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
-from tiersim.simulator.popularity import Popularity, laws_of, zipf
+from tiersim.simulator.popularity import NONE_MOVED, Popularity, laws_of, moved_rows, zipf
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()

@@ -280,7 +280,7 @@ class Database(NamedTuple):
     rows: NDArray[np.int64]
     ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
     placed: NDArray[Any]  # PLACED (tables, 2): in the heap, in an index of another order
-    first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.moved_rows
+    first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.popularity
     moved_rank: NDArray[np.int64]
     moved_page: NDArray[np.int64]  # counted behind the pages that the others lie on
     moved_pages: NDArray[np.int64]  # (tables,): how many pages these are
