@@ -70,10 +70,10 @@ def device(*, write_cache: bool) -> Flash:
         "controller_iops": 976_000,
         "read_latency": "0 ns",  # what is left of 2.85 µs beside controller and link, which are less
         "write_latency": "0 ns",
-        "buffer": "64 MiB" if write_cache else "0 B",
+        "buffer": "1 MiB" if write_cache else "0 B",  # at most a page for each plane waits (SSD_Device.cpp)
         "power_loss_protection": True,
         "flush": "1 us",
-        "queue_depth": 10_000,
+        "queue_depth": 512,  # Queue_Fetch_Size: who comes later waits in the host's queue, reads behind writes
     }
     if write_cache:
         values["buffer_rate"] = "200 MB/s"
