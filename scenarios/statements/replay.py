@@ -30,7 +30,7 @@ from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import Load, read_load, texts_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.warm_pools import WarmPools
+from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
@@ -66,7 +66,9 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     load = read_load(counters, synthesis, fitted)
     cache = page_cache(counters, load.manifest.host, fitted)
     said = () if cache is None else (cache.said,)
-    return replace(load, page_cache=cache).with_said((*accesses.inferred, *fitted.said, *said))
+    return replace(load, page_cache=cache, fitted=replace(fitted, added=accesses.added)).with_said(
+        (*accesses.inferred, *fitted.said, *said)
+    )
 
 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
