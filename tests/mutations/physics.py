@@ -101,7 +101,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-switch-broken-off",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'taken_up = max(now, d["switched_ns"])  # heads',
         "taken_up = now  # heads",
         "A command does not wait until the heads have switched tracks.",
@@ -109,7 +109,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-empty-segments-last",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'rank = (2 if index == ahead else 0) + (1 if s["first_sector"] < s["end_sector"] else 0)',
         "rank = 2 if index == ahead else 0",
         "A segment with data is used anew before an empty one.",
@@ -117,7 +117,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-arm-waits-for-data",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'w["ready_ns"] = understood',
         'w["ready_ns"] = done',
         "The arm goes to a write in the buffer when all of its data have come.",
