@@ -14,6 +14,7 @@ import numpy as np
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
+from tiersim.random_numbers import INDEX_ENTRY, random_below
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.copies import open_copy
 from tiersim.simulator.database.database_state import (
@@ -62,7 +63,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.locks import call, lock_row, unlock_rows
-from tiersim.simulator.database.log import has_full_buffers, insert
+from tiersim.simulator.database.log import ENTRY_BYTES, has_full_buffers, insert
 from tiersim.simulator.database.lookups import look_up_rows
 from tiersim.simulator.database.pages import change, draw_row, is_there, level_of, page_at, references, touch, want
 from tiersim.simulator.database.read_stream import NO_MORE, PACED, REFERRED, close_stream, open_stream, take_page
@@ -76,6 +77,7 @@ _NO_PAGE = -1
 _NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
+_MILLION = 1_000_000
 
 
 @kernel
@@ -90,6 +92,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     if s["fetched"] != _NO_PAGE:
         change(d, s["fetched"], s["change_bytes"])
         s["fetched"] = _NO_PAGE
+        _put_entry(d, session)
     referred = 0
     while True:
         if s["phase"] == BETWEEN:
@@ -358,11 +361,14 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
+    if dirties:
+        s["leaf"] = _leaf_for(d, session, place, s["row"], page)
     if not touch(d, page, now):
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
     elif dirties:
         change(d, page, demand["log_bytes"])
+        _put_entry(d, session)
     s["reference"] += 1
     if last:
         _next_demand(d, session)
@@ -377,13 +383,51 @@ def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
     s = d.sessions[session]
     demand = d.demands[place]
     table = demand["table"]
-    page = page_at(d, table, s["looked_up"] % d.rows[table], references(d, table) - 1)
+    row = s["looked_up"] % d.rows[table]
+    page = page_at(d, table, row, references(d, table) - 1)
     s["charge_ns"] += d.costs[CHANGE_NS]
+    s["leaf"] = _leaf_for(d, session, place, row, page)
     if is_there(d, page):
         change(d, page, demand["log_bytes"])
+        _put_entry(d, session)
     else:
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = 1, demand["log_bytes"]
+
+
+@kernel
+def _leaf_for(d: Database, session: int, place: int, row: int, page: int) -> int:
+    """Return the leaf of the index that gets an entry because a row on a *page* of the heap is changed; _NO_PAGE if
+    none does.
+
+    A new version of a row needs one where it does not fit on the page of the old (access/heapam.c, heap_update).
+    """
+    demand = d.demands[place]
+    levels = references(d, demand["table"]) - 1
+    if levels == 0:
+        return _NO_PAGE
+    if demand["needs_room"] and not d.has_room[page]:
+        d.has_room[page] = 1
+    elif demand["entry_share"] == 0 or demand["entry_share"] <= random_below(
+        _MILLION, d.seed[0], INDEX_ENTRY, demand["table"], _counter(d, session)
+    ):
+        return _NO_PAGE
+    return page_at(d, demand["table"], row, levels - 1)
+
+
+@kernel
+def _put_entry(d: Database, session: int) -> None:
+    """Put an entry into the leaf that is to get one; it may have left the pool while the session waited."""
+    s = d.sessions[session]
+    leaf = s["leaf"]
+    if leaf == _NO_PAGE:
+        return
+    s["leaf"] = _NO_PAGE
+    if is_there(d, leaf):
+        change(d, leaf, ENTRY_BYTES)
+    else:
+        want(d, session, READ, leaf, 1)
+        s["dirties"], s["change_bytes"] = 1, ENTRY_BYTES
 
 
 @kernel
