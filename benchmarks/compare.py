@@ -99,7 +99,7 @@ def _database(policy: str, lacking: int, lookups: int) -> Case:
         from tiersim.devices.station_records import RESOURCES
         from tiersim.simulator.categories import FIRST_CLASS
         from tiersim.simulator.compiled import engine
-        from tiersim.simulator.database.warm import warm
+        from tiersim.simulator.database.buffer_pool.warm import warm
         from tiersim.simulator.metrics import new_metrics
 
         builder, database = database_of(POLICIES[policy], lacking, lookups)
@@ -120,9 +120,9 @@ def _warm(policy: str) -> Case:
     def prepare() -> Callable[[], list[Any]]:
         from benchmarks.test_database_speed import POLICIES
         from tiersim.devices.plant import PlantBuilder
+        from tiersim.simulator.database.buffer_pool.warm import warm
         from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
         from tiersim.simulator.database.database_state import LOOKUP, OWN
-        from tiersim.simulator.database.warm import warm
 
         relation = Relation(1_000_000, (1, 10, 2_733, 16_394), 1.05)
         one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
@@ -143,8 +143,8 @@ def _flash(mapping: str) -> Case:
     def prepare() -> Callable[[], list[Any]]:
         from benchmarks.test_flash_speed import LENGTH, drive
         from tests.runs import commands, poisson
-        from tiersim.devices.flash import add_flash
         from tiersim.devices.plant import PlantBuilder
+        from tiersim.devices.ssd.flash import add_flash
         from tiersim.devices.station_records import RESOURCES
         from tiersim.simulator.metrics import new_metrics
 
@@ -160,8 +160,8 @@ def _flash(mapping: str) -> Case:
 
 
 def _ftl() -> Callable[[], list[Any]]:
-    from tiersim.devices.ftl import PageMapping, add_ftl
     from tiersim.devices.plant import PlantBuilder
+    from tiersim.devices.ssd.ftl import PageMapping, add_ftl
     from tiersim.scenarios.validation.write_amplification import write_random
 
     units = 1 << 19

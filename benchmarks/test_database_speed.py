@@ -14,9 +14,9 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import add_volume
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
-from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 

@@ -11,9 +11,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.test_engine_speed import bare_simpy, per_cpu_second
 from tests.plants import flash
 from tests.runs import commands, poisson
-from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.flash_kernels import DIES
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
+from tiersim.devices.ssd.flash_kernels import DIES
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

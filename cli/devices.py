@@ -181,7 +181,7 @@ def import_device(
     """
     import tomli_w
 
-    from tiersim.devices.disksim import drive_values, load_drive
+    from tiersim.devices.hdd.disksim import drive_values, load_drive
     from tiersim.files import check_target, whole_file
 
     check_target(output, force=force)

@@ -4,8 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tiersim.devices.instance import Instance
-from tiersim.devices.processor import Processor
+from tiersim.devices.cloud.instance import Instance
+from tiersim.devices.host.processor import Processor
 from tiersim.devices.station import DEVICES, Device
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.toml_files import parse_toml, read_model, read_text, validate
@@ -74,7 +74,7 @@ def load_device(name_or_path: str, *, beside: Path | None = None) -> Device:
     if name_or_path.endswith(".toml"):
         return read_device((beside or Path()) / name_or_path)
     if name_or_path.endswith(_DISKSIM):
-        from tiersim.devices.disksim import load_drive
+        from tiersim.devices.hdd.disksim import load_drive
 
         return load_drive((beside or Path()) / name_or_path)
     if name_or_path not in names():

@@ -11,25 +11,32 @@ the requests and the statistics. Both engines call these same four functions.
 from collections.abc import Callable
 from typing import Any, get_args
 
-from tiersim.devices.array_kernels import accept_array, finish_array
-from tiersim.devices.cloud_volume import CloudVolume
-from tiersim.devices.files_kernels import accept_files, choose_files, finish_files, resume_files
-from tiersim.devices.flash import Flash, flash_figures
-from tiersim.devices.flash_cache import cache_figures
-from tiersim.devices.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
-from tiersim.devices.flash_held_kernels import accept_held, choose_held, finish_held
-from tiersim.devices.flash_kernels import accept_flash, choose_flash, finish_flash
-from tiersim.devices.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
-from tiersim.devices.hdd import Hdd
-from tiersim.devices.hdd_buffer_kernels import choose_buffered
-from tiersim.devices.hdd_kernels import accept_drive, choose_plain, finish_drive
-from tiersim.devices.hdd_measured import MeasuredDrive
-from tiersim.devices.neighbour_kernels import accept_neighbour, finish_neighbour
-from tiersim.devices.parity_kernels import accept_parity, finish_parity, resume_parity
-from tiersim.devices.port_kernels import accept_port, finish_port, resume_port
-from tiersim.devices.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
-from tiersim.devices.route_kernels import accept_route, finish_route, resume_route
+from tiersim.devices.array.array_kernels import accept_array, finish_array
+from tiersim.devices.array.neighbour_kernels import accept_neighbour, finish_neighbour
+from tiersim.devices.array.parity_kernels import accept_parity, finish_parity, resume_parity
+from tiersim.devices.array.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
+from tiersim.devices.array.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
+from tiersim.devices.cloud.cloud_volume import CloudVolume
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.cloud.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
+from tiersim.devices.controller.route_kernels import accept_route, finish_route, resume_route
+from tiersim.devices.controller.write_cache_kernels import (
+    accept_write_cache,
+    choose_write_cache,
+    finish_write_cache,
+    resume_write_cache,
+)
+from tiersim.devices.hdd.disk_drive import Hdd
+from tiersim.devices.hdd.hdd_buffer_kernels import choose_buffered
+from tiersim.devices.hdd.hdd_kernels import accept_drive, choose_plain, finish_drive
+from tiersim.devices.hdd.hdd_measured import MeasuredDrive
+from tiersim.devices.host.file_system_kernels import accept_files, choose_files, finish_files, resume_files
+from tiersim.devices.host.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
+from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
+from tiersim.devices.ssd.flash import Flash, flash_figures
+from tiersim.devices.ssd.flash_held_kernels import accept_held, choose_held, finish_held
+from tiersim.devices.ssd.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.station_records import (
     ARRAY,
     BUCKET,
@@ -49,17 +56,10 @@ from tiersim.devices.station_records import (
     WRITE_CACHE,
     Plant,
 )
-from tiersim.devices.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
-from tiersim.devices.tiers import tiers_figures
-from tiersim.devices.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
-from tiersim.devices.token_bucket import TokenBucket
-from tiersim.devices.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
-from tiersim.devices.write_cache_kernels import (
-    accept_write_cache,
-    choose_write_cache,
-    finish_write_cache,
-    resume_write_cache,
-)
+from tiersim.devices.tiering.flash_cache import cache_figures
+from tiersim.devices.tiering.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
+from tiersim.devices.tiering.tiers import tiers_figures
+from tiersim.devices.tiering.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
 from tiersim.kernel import kernel
 
 #: The devices that files describe, by their ``kind``. Each has ``add_to`` and ``describe``.

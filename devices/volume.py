@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tiersim.devices.array import Layout, ReadBalance, Rebuild, add_array, unit_bytes, usable_bytes
-from tiersim.devices.files import Journal, add_files
-from tiersim.devices.gate import add_gate, add_port
+from tiersim.devices.array.raid import Layout, ReadBalance, Rebuild, add_array, unit_bytes, usable_bytes
+from tiersim.devices.host.file_system import Journal, add_files
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station import Device
 from tiersim.devices.station_records import NONE, PASS_ON_NS
-from tiersim.devices.tiers import Migration, tiers_capacity_bytes
+from tiersim.devices.tiering.tiers import Migration, tiers_capacity_bytes
 
 
 @dataclass(frozen=True)

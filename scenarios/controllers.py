@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tiersim.devices.controller import DEFAULT_SOURCES, Controller, Defect
-from tiersim.devices.links import link_bytes_per_s
+from tiersim.devices.controller.links import link_bytes_per_s
+from tiersim.devices.controller.raid_controller import DEFAULT_SOURCES, Controller, Defect
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
 from tiersim.units import parse_bytes
 

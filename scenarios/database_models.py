@@ -13,7 +13,7 @@ _Slowness = Annotated[float, Field(ge=1, le=1000)]
 class CostsModel(StrictModel):
     """``[host.costs]``: CPU of the engine's work on a core of the recorded host, in place of the engine's table.
 
-    The keys are those of :class:`tiersim.simulator.database.processors.Costs`.
+    The keys are those of :class:`tiersim.simulator.database.sessions.processors.Costs`.
     """
 
     lookup: Nanoseconds | None = Field(default=None, description="A row found through its index, all pages there.")
@@ -38,7 +38,7 @@ class HostModel(StrictModel):
     ``core_speed`` is that of a core against one of the recorded host. ``contention`` is alpha of the Universal
     Scalability Law (each further busy core slows all down by it), or how slow a slice of CPU is when 1, 2, 3 ... cores
     are busy, the last for all beyond; left out, it is that of founding document 002, where 8 cores did 6 to 7 times the
-    work of one (:data:`tiersim.simulator.database.processors.CONTENTION`).
+    work of one (:data:`tiersim.simulator.database.sessions.processors.CONTENTION`).
     """
 
     cpu: str | None = Field(default=None, description="A processor of the catalogue, in place of cores.")

@@ -5,26 +5,26 @@ from dataclasses import replace
 
 import tomli_w
 
-from tiersim.devices.array import ReadBalance
+from tiersim.devices.array.raid import ReadBalance
+from tiersim.devices.array.storage_pool import Neighbour, Pool, add_pool
 from tiersim.devices.catalogue import load_instance
-from tiersim.devices.cloud_volume import CloudVolume, OrderError
-from tiersim.devices.controller import (
+from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
+from tiersim.devices.cloud.instance import add_instance, limits_of
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.controller.raid_controller import (
     DEFECTS,
     add_controller,
     defect_at,
     problem_with_stripe,
 )
-from tiersim.devices.flash import Flash
-from tiersim.devices.flash_cache import Caching, add_flash_cache, problem_with_cache
-from tiersim.devices.gate import add_gate
-from tiersim.devices.hdd import Drive
-from tiersim.devices.instance import add_instance, limits_of
+from tiersim.devices.hdd.disk_drive import Drive
+from tiersim.devices.host.gate import add_gate
 from tiersim.devices.measured import Measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.pool import Neighbour, Pool, add_pool
+from tiersim.devices.ssd.flash import Flash
 from tiersim.devices.station import Device
-from tiersim.devices.tiers import Migration, add_tiers
-from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache, problem_with_cache
+from tiersim.devices.tiering.tiers import Migration, add_tiers
 from tiersim.devices.volume import Host, TieredVolume, Volume, add_devices, add_host, add_queue
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import InstanceModel, QueueModel, Scenario, with_units

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.cloud_volume import OrderError
-from tiersim.devices.hdd import Drive
+from tiersim.devices.cloud.cloud_volume import OrderError
+from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station import Device
 from tiersim.devices.station_records import RESOURCES

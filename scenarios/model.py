@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tiersim.devices.instance import Limits
+from tiersim.devices.cloud.instance import Limits
 from tiersim.devices.measured import RECORDED
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.controllers import ControllerModel

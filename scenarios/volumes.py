@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from tiersim.devices.array import Layout, ReadBalance, loss_of, problem_with
-from tiersim.devices.files import Journal
-from tiersim.devices.flash_cache import CacheMode
+from tiersim.devices.array.raid import Layout, ReadBalance, loss_of, problem_with
+from tiersim.devices.host.file_system import Journal
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.station_records import PASS_ON_NS
+from tiersim.devices.tiering.flash_cache import CacheMode
 from tiersim.toml_files import (
     Bytes,
     BytesPerSecond,

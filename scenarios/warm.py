@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.controller import Controller, add_controller
-from tiersim.devices.flash_cache import Caching, add_flash_cache
-from tiersim.devices.ftl import PageMapping, add_ftl
-from tiersim.devices.ftl_kernels import die_of, place_of, trim_unit
-from tiersim.devices.gate import add_gate
+from tiersim.devices.controller.raid_controller import Controller, add_controller
+from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
+from tiersim.devices.ssd.ftl import PageMapping, add_ftl
+from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.station_records import RESOURCES, Plant
-from tiersim.devices.tiers import Migration, add_tiers
+from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
+from tiersim.devices.tiering.tiers import Migration, add_tiers
 from tiersim.devices.volume import Host, Volume, add_volume
 from tiersim.kernel import calls
 from tiersim.operating_system import ending_signals, processors
@@ -29,14 +29,14 @@ from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.pages import touch_in_ring
+from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
-from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
-from tiersim.simulator.database.pages import touch_in_ring
-from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.warm import warm
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered

@@ -3,10 +3,25 @@
 from tiersim.devices import station as devices
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.database.background_writer import accept_writer, finish_writer, resume_writer, wake_writer
-from tiersim.simulator.database.bursts import accept_burst, finish_burst, resume_burst
-from tiersim.simulator.database.checkpointer import accept_checkpointer, finish_checkpointer, resume_checkpointer
-from tiersim.simulator.database.copies import accept_copies, choose_copies, finish_copies, resume_copies
+from tiersim.simulator.database.buffer_pool.background_writer import (
+    accept_writer,
+    finish_writer,
+    resume_writer,
+    wake_writer,
+)
+from tiersim.simulator.database.buffer_pool.pool import accept_pool, choose_pool, finish_pool, resume_pool
+from tiersim.simulator.database.buffer_pool.readers import (
+    accept_readers,
+    choose_readers,
+    finish_readers,
+    resume_readers,
+)
+from tiersim.simulator.database.checkpoint.bursts import accept_burst, finish_burst, resume_burst
+from tiersim.simulator.database.checkpoint.checkpointer import (
+    accept_checkpointer,
+    finish_checkpointer,
+    resume_checkpointer,
+)
 from tiersim.simulator.database.database_state import (
     BACKGROUND_WRITER,
     BUFFER_POOL,
@@ -19,22 +34,21 @@ from tiersim.simulator.database.database_state import (
     PROCESSORS,
     Database,
 )
-from tiersim.simulator.database.log import accept_log, choose_log, finish_log, resume_log
-from tiersim.simulator.database.log_blocks import (
-    accept_log_blocks,
-    choose_log_blocks,
-    finish_log_blocks,
-    resume_log_blocks,
-)
 from tiersim.simulator.database.page_cache import (
     accept_page_cache,
     choose_page_cache,
     finish_page_cache,
     resume_page_cache,
 )
-from tiersim.simulator.database.pool import accept_pool, choose_pool, finish_pool, resume_pool
-from tiersim.simulator.database.processors import accept_processors, choose_processors, finish_processors
-from tiersim.simulator.database.readers import accept_readers, choose_readers, finish_readers, resume_readers
+from tiersim.simulator.database.sessions.copies import accept_copies, choose_copies, finish_copies, resume_copies
+from tiersim.simulator.database.sessions.processors import accept_processors, choose_processors, finish_processors
+from tiersim.simulator.database.wal.log import accept_log, choose_log, finish_log, resume_log
+from tiersim.simulator.database.wal.log_blocks import (
+    accept_log_blocks,
+    choose_log_blocks,
+    finish_log_blocks,
+    resume_log_blocks,
+)
 
 
 @kernel

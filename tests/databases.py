@@ -9,11 +9,12 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.checkpointer import Checkpoints
-from tiersim.simulator.database.copies import NOTHING
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     AFTER,
     AGAIN,
@@ -34,11 +35,10 @@ from tiersim.simulator.database.database_state import (
     SWEEP,
     Database,
 )
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log import Log, Replica
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.processors import Costs
-from tiersim.simulator.database.warm import warm
+from tiersim.simulator.database.sessions.copies import NOTHING
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.log import Log, Replica
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import Metrics, new_metrics
 
 #: The station of a case's log, behind that of its disk.

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests import catalogue_table
 from tests.schema_tables import table
 from tiersim.devices.catalogue import instances, kinds, schema
-from tiersim.devices.instance import Instance
+from tiersim.devices.cloud.instance import Instance
 from tiersim.devices.sourced import Sourced
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "device-reference.md"

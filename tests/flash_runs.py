@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tests.runs import Run, commands, run
-from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.operations import READ
 from tiersim.scenarios.closed import Loop, run_closed
 from tiersim.simulator.streams import Streams

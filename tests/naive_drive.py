@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from tiersim.devices.hdd import Drive
-from tiersim.devices.hdd_geometry import seek_table_ns
-from tiersim.devices.hdd_kernels import SEEK_EXACT, SEEK_STEP_BITS
+from tiersim.devices.hdd.disk_drive import Drive
+from tiersim.devices.hdd.hdd_geometry import seek_table_ns
+from tiersim.devices.hdd.hdd_kernels import SEEK_EXACT, SEEK_STEP_BITS
 
 SECTOR = 512
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from tiersim.devices.flash import Flash
+from tiersim.devices.ssd.flash import Flash
 from tiersim.units import NS_PER_S
 
 

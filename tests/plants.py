@@ -7,21 +7,21 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from tiersim.devices.array import ReadBalance, Rebuild, add_array
+from tiersim.devices.array.raid import ReadBalance, Rebuild, add_array
+from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.cloud_volume import CloudVolume
-from tiersim.devices.controller import Controller, add_controller
-from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.flash_cache import Caching, add_flash_cache
-from tiersim.devices.gate import add_gate, add_port
-from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.cloud.cloud_volume import CloudVolume
+from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
+from tiersim.devices.controller.raid_controller import Controller, add_controller
+from tiersim.devices.hdd.disk_drive import Hdd, add_drive
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
+from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station import Device
 from tiersim.devices.station_records import NONE, RESOURCES
-from tiersim.devices.tiers import Migration, add_tiers
-from tiersim.devices.token_bucket import TokenBucket, add_bucket
+from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
+from tiersim.devices.tiering.tiers import Migration, add_tiers
 from tiersim.devices.volume import Host, Volume, add_drive_queues, add_host, add_queue
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands

@@ -13,8 +13,8 @@ from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tests.runs import Run, commands, needs_jit, poisson, run
 from tiersim.devices import station as machine
-from tiersim.devices.array import Layout, add_array, unit_bytes, usable_bytes
-from tiersim.devices.array_kernels import column_part
+from tiersim.devices.array.array_kernels import column_part
+from tiersim.devices.array.raid import Layout, add_array, unit_bytes, usable_bytes
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runs import needs_jit
-from tiersim.devices.array import add_array
+from tiersim.devices.array.raid import add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -21,7 +21,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOOKUPS, OWN
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = [pytest.mark.kernels, pytest.mark.shared]

@@ -9,9 +9,9 @@ import pytest
 from tests import device_reference
 from tiersim.devices import catalogue
 from tiersim.devices.catalogue import kinds, load_device, names, schema
-from tiersim.devices.flash import Flash
-from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.sourced import flash_reasons, hdd_reasons, interface_bytes_per_s
+from tiersim.devices.ssd.flash import Flash
 from tiersim.errors import ScenarioError
 from tiersim.units import NS_PER_S
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiersim.devices.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.channel_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels

@@ -15,7 +15,7 @@ from tiersim.scenarios.statements.checkpoint_results import (
 )
 from tiersim.simulator.categories import FIRST_CLASS, TRANSACTION
 from tiersim.simulator.database.build import Host, Statements, add_database
-from tiersim.simulator.database.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
+from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import new_metrics, record_sync
 from tiersim.units import NS_PER_MS, NS_PER_S

@@ -3,7 +3,7 @@
 import pytest
 
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.checkpointer import (
+from tiersim.simulator.database.checkpoint.checkpointer import (
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
     SEGMENT_BYTES,

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from tests.plants import hdd
 from tests.runs import Run, commands, run
-from tiersim.devices.array import Layout, add_array
-from tiersim.devices.controller import (
+from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.controller.lines_kernels import LINE_BYTES, LINE_SECTORS, SECTOR_BYTES
+from tiersim.devices.controller.links import LINKS, link_bytes_per_s
+from tiersim.devices.controller.raid_controller import (
     DEFECT_BYTES_PER_S,
     LONGEST_DESTAGE_BYTES,
     Controller,
     add_controller,
     add_front,
 )
-from tiersim.devices.lines_kernels import LINE_BYTES, LINE_SECTORS, SECTOR_BYTES
-from tiersim.devices.links import LINKS, link_bytes_per_s
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant

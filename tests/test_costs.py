@@ -3,9 +3,9 @@
 import pytest
 
 from tiersim.devices.catalogue import load_processor, processors
-from tiersim.devices.processor import core_speed
+from tiersim.devices.host.processor import core_speed
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.processors import (
+from tiersim.simulator.database.sessions.processors import (
     MEASURED_ON,
     POSTGRESQL,
     SQL_SERVER,

@@ -15,6 +15,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     AFTER,
@@ -48,8 +49,7 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.pages import draw_row, page_at
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine

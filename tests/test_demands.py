@@ -30,7 +30,7 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tests.recordings import closed_recording, recording_on, rows_of, write_recording
 from tiersim.cli.main import app
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.flash import Flash
+from tiersim.devices.ssd.flash import Flash
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.demerit import demerit_ns, score
 from tiersim.scenarios.survey import survey

@@ -13,11 +13,11 @@ from tests.naive_drive import NaiveDrive
 from tests.runs import commands, run
 from tiersim.cli.main import app
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.disksim import KEPT, load_drive
-from tiersim.devices.disksim.layout import zones_of
-from tiersim.devices.disksim.parameters import Block
-from tiersim.devices.hdd import add_drive
-from tiersim.devices.hdd_measured import MeasuredDrive
+from tiersim.devices.hdd.disk_drive import add_drive
+from tiersim.devices.hdd.disksim import KEPT, load_drive
+from tiersim.devices.hdd.disksim.layout import zones_of
+from tiersim.devices.hdd.disksim.parameters import Block
+from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, TiersimError
 from tiersim.operations import READ

@@ -8,13 +8,13 @@ import pytest
 
 from tests import command_reference, device_reference, scenario_reference, workload_reference
 from tiersim.devices.catalogue import instances, names, processors
-from tiersim.devices.cloud_volume import CloudVolume, Step
-from tiersim.devices.controller import DEFECTS
-from tiersim.devices.flash import Flash
-from tiersim.devices.hdd import Hdd
-from tiersim.devices.instance import Instance
-from tiersim.devices.links import LINKS
-from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.cloud.cloud_volume import CloudVolume, Step
+from tiersim.devices.cloud.instance import Instance
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.controller.links import LINKS
+from tiersim.devices.controller.raid_controller import DEFECTS
+from tiersim.devices.hdd.disk_drive import Hdd
+from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios import library
 from tiersim.scenarios.controllers import ControllerModel
 from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
@@ -32,7 +32,7 @@ from tiersim.scenarios.sizing.prices import (
 from tiersim.scenarios.volumes import NeighbourModel, PoolModel, VolumeModel
 from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, StatementModel, StreamModel
 from tiersim.scenarios.workloads.steps import VERBS
-from tiersim.simulator.database.processors import TABLES, Costs
+from tiersim.simulator.database.sessions.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
 from tiersim.traces.measurement import Measured
 from tiersim.traces.readers.detect import FORMATS, SOURCES

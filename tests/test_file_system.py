@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runs import Run, commands, run
-from tiersim.devices.files import Journal, add_files
+from tiersim.devices.host.file_system import Journal, add_files
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE

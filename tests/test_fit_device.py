@@ -11,7 +11,7 @@ import tomli_w
 
 from tests.load_generator import flushed, flushes, mix, points, random_reads
 from tiersim.devices.catalogue import read_device
-from tiersim.devices.flash import Flash
+from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios.calibration.fitting import loops
 from tiersim.scenarios.calibration.fitting.devicefile import (
     WOULD_TELL,

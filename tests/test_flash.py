@@ -19,8 +19,8 @@ from tests.flash_runs import (
 )
 from tests.plants import flash, flash_file
 from tests.runs import poisson
-from tiersim.devices.flash import Flash, describe
-from tiersim.devices.flash_kernels import HOST_CPU
+from tiersim.devices.ssd.flash import Flash, describe
+from tiersim.devices.ssd.flash_kernels import HOST_CPU
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runs import Run, commands, run
-from tiersim.devices.cached_blocks_kernels import CLEANING, DIRTY, REDIRTIED
-from tiersim.devices.flash_cache import Caching, add_flash_cache, cache_figures
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE
+from tiersim.devices.tiering.cached_blocks_kernels import CLEANING, DIRTY, REDIRTIED
+from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache, cache_figures
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

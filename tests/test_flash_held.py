@@ -10,9 +10,9 @@ from tests.flash_runs import in_loop, latencies, per_s, random_offsets, read_ns,
 from tests.naive_held import Held, NaiveHeld
 from tests.plants import flash
 from tests.runs import commands, run
-from tiersim.devices.flash import Flash, add_flash
-from tiersim.devices.flash_kernels import placed_die, sensing_ns
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
+from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns
 from tiersim.operations import READ, WRITE
 
 pytestmark = pytest.mark.kernels

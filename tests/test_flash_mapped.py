@@ -10,8 +10,8 @@ import pytest
 from tests.flash_runs import command_ns, in_loop, latencies, link_ns, per_s, random_offsets, read_ns, run_flash
 from tests.plants import flash
 from tests.runs import commands, needs_jit, poisson, run
-from tiersim.devices.flash import Flash, add_flash, describe, flash_figures
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash, describe, flash_figures
 from tiersim.operations import DISCARD, READ, WRITE
 
 pytestmark = pytest.mark.kernels

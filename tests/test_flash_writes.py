@@ -17,8 +17,8 @@ from tests.flash_runs import (
     transfer_ns,
 )
 from tests.plants import flash
-from tiersim.devices.flash import Flash, describe, flash_figures
-from tiersim.devices.flash_kernels import DIES
+from tiersim.devices.ssd.flash import Flash, describe, flash_figures
+from tiersim.devices.ssd.flash_kernels import DIES
 from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

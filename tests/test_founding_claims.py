@@ -16,7 +16,7 @@ from tiersim.scenarios.validation import depth_sweep, founding, order_entry, ran
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.order_entry import Load, Part
 from tiersim.scenarios.validation.ranges import Assumed
-from tiersim.simulator.database.checkpointer import Checkpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 
 ROOT = Path(__file__).resolve().parents[1]
 

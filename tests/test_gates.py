@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runs import Run, commands, run
-from tiersim.devices.gate import add_gate, add_port
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE

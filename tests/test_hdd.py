@@ -9,7 +9,7 @@ from tests.closed import closed_reads
 from tests.plants import hdd
 from tests.runs import commands, poisson, run
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.hdd.disk_drive import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.plants import hdd
 from tests.runs import commands, run
-from tiersim.devices.hdd import Hdd, add_drive
+from tiersim.devices.hdd.disk_drive import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
 

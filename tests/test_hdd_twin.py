@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.naive_drive import NaiveDrive
 from tests.plants import hdd
 from tests.runs import commands, run
-from tiersim.devices.hdd import Drive, add_drive
-from tiersim.devices.hdd_measured import MeasuredDrive, MeasuredZone
+from tiersim.devices.hdd.disk_drive import Drive, add_drive
+from tiersim.devices.hdd.hdd_measured import MeasuredDrive, MeasuredZone
 from tiersim.devices.plant import PlantBuilder
 
 pytestmark = pytest.mark.kernels

@@ -50,7 +50,11 @@ def test_a_replay_of_requests_loads_neither_readers_nor_what_runs_statements(tmp
     import_trace([CAPTURE], tmp_path / "x.trace")
     found = loaded("replay", tmp_path / "x.trace", "--on", "pcie-flash", "-o", tmp_path)
     assert "tiersim.simulator.compiled.engine" in found
-    statements = {"tiersim.scenarios.statements.replay", "tiersim.scenarios.workloads.model", "tiersim.devices.disksim"}
+    statements = {
+        "tiersim.scenarios.statements.replay",
+        "tiersim.scenarios.workloads.model",
+        "tiersim.devices.hdd.disksim",
+    }
     assert not found & (SELDOM | statements)
 
 

@@ -19,10 +19,10 @@ from tiersim.scenarios.statements.queries import Asked
 from tiersim.scenarios.statements.variants import drawn_variants
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
-from tiersim.simulator.database.log import ENTRY_BYTES, Log
-from tiersim.simulator.database.pages import draw_row, page_at
+from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.moved_rows import first_updates, pages_with_room, updates_before
 from tiersim.traces.differences import Change, Differences

@@ -17,9 +17,9 @@ from tiersim.scenarios.calibration.popularity import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.settings import Settings, settings_of_load
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, add_database
 from tiersim.simulator.database.database_state import LOOKUP, SWEEP
-from tiersim.simulator.database.warm import warm
 from tiersim.traces.differences import Change
 
 PAGE = 8192

@@ -10,6 +10,8 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     COMPUTE,
@@ -23,10 +25,8 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.processors import Costs
-from tiersim.simulator.database.warm import warm
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.token_bucket import TokenBucket
+from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.errors import ScenarioError
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios import load_curve as module

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from tiersim.devices.cached_blocks_kernels import CLEAN, take_place
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, RESOURCES, WAIT, Plant
+from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, take_place
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOOKUP, LRU, OWN, Database, with_slots
 from tiersim.simulator.database.page_cache import (
@@ -19,7 +20,6 @@ from tiersim.simulator.database.page_cache import (
     finish_page_cache,
     resume_page_cache,
 )
-from tiersim.simulator.database.pages import draw_row, page_at
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.array_ios import MS, PARITIES, build, home, ios
 from tests.examples import examples
 from tests.runs import Run, commands, poisson, run
-from tiersim.devices.array import Layout, problem_with, usable_bytes
-from tiersim.devices.parity_kernels import ROWS_AT_ONCE
+from tiersim.devices.array.parity_kernels import ROWS_AT_ONCE
+from tiersim.devices.array.raid import Layout, problem_with, usable_bytes
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

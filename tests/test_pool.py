@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
+from tiersim.simulator.database.buffer_pool.pages import frame_for, loaded, touch, touch_in_ring, victim
+from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
+from tiersim.simulator.database.buffer_pool.warm import Transactions, Warmed, refer, walk, warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     BULK_READ,
@@ -25,9 +28,6 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.pages import frame_for, loaded, touch, touch_in_ring, victim
-from tiersim.simulator.database.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.warm import Transactions, Warmed, refer, walk, warm
 
 pytestmark = pytest.mark.kernels
 
@@ -205,7 +205,7 @@ _RESIDENT = textwrap.dedent("""
     from pathlib import Path
     from tests.test_pool import PLANT, pool
     from tiersim.simulator.database.build import Host, Relation
-    from tiersim.simulator.database.warm import Transactions, walk
+    from tiersim.simulator.database.buffer_pool.warm import Transactions, walk
 
     def resident() -> int:
         fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -8,8 +8,8 @@ import pytest
 
 from tests.runs import Run, commands, poisson, run
 from tests.test_replay import scenario_of
+from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.pool import Neighbour, add_neighbour
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import DRIVE, RESOURCES
 from tiersim.errors import ScenarioError

@@ -30,8 +30,8 @@ from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.scenarios.calibration.popularity.search import least_squares
+from tiersim.simulator.database.buffer_pool.pages import page_at
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
-from tiersim.simulator.database.pages import page_at
 from tiersim.simulator.moved_rows import first_updated, moved_rows
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf

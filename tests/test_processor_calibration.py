@@ -8,7 +8,7 @@ import pytest
 
 from tiersim.scenarios.calibration.processor import Pace, ProcessorCosts, Run, calibrate_processor
 from tiersim.scenarios.validation import point_reads
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.result import Result
 
 __all__ = ["load"]

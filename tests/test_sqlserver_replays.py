@@ -37,13 +37,13 @@ from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database import warm_pools
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.buffer_pool import warm_pools
+from tiersim.simulator.database.buffer_pool.warm import Warmed, warm
+from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import CLOCK, LOG, LOOKUP, LOOKUPS, Database
 from tiersim.simulator.database.database_state import SCAN as SCANS
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.warm import Warmed, warm
-from tiersim.simulator.database.warm_pools import WarmPools
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.bundle_tables import Table, table_of

@@ -13,7 +13,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.made_up_devices import token_bucket
 from tiersim.devices.catalogue import load_processor
-from tiersim.devices.processor import core_speed
+from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
@@ -31,7 +31,7 @@ from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result

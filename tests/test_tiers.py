@@ -11,7 +11,7 @@ from tests.runs import Run, commands, run
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE
-from tiersim.devices.tiers import Migration, add_tiers, tiers_capacity_bytes, tiers_figures
+from tiersim.devices.tiering.tiers import Migration, add_tiers, tiers_capacity_bytes, tiers_figures
 from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

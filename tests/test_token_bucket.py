@@ -6,9 +6,9 @@ from pydantic import ValidationError
 
 from tests.plants import bucket, hdd
 from tests.runs import Run, commands, poisson, run
-from tiersim.devices.hdd import add_drive
+from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
+from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.token_bucket import TokenBucket, add_bucket
 from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

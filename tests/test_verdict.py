@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
-from tiersim.devices.array import add_array
-from tiersim.devices.gate import add_gate
+from tiersim.devices.array.raid import add_array
+from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
-from tiersim.simulator.database.processors import Costs
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics
 from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ

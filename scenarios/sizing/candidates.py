@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import BeforeValidator, Field, model_validator
 
-from tiersim.devices.array import PARITIES, Layout, copies_of, problem_with
+from tiersim.devices.array.raid import PARITIES, Layout, copies_of, problem_with
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.cloud_volume import CloudVolume
+from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.hardware import NamedScenario

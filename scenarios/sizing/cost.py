@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tiersim.devices.catalogue import load_device, load_processor
-from tiersim.devices.cloud_volume import CloudVolume
+from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError

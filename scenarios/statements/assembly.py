@@ -17,10 +17,10 @@ from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database.buffer_pool.warm import clean_all, fill, warm
+from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.database_state import UNTIL, Database
-from tiersim.simulator.database.warm import clean_all, fill, warm
-from tiersim.simulator.database.warm_pools import WarmPools
 from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.

@@ -50,7 +50,7 @@ from tiersim.scenarios.statements.statement_load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
-from tiersim.simulator.database.processors import Costs, scaled
+from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim.simulator.categories import TRANSACTION
-from tiersim.simulator.database.checkpointer import BY_LOG, IDLE
+from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import HISTORY, Database
 from tiersim.simulator.figures import PERCENTILES
 from tiersim.simulator.metrics import Metrics

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
-from tiersim.simulator.database.background_writer import BackgroundWriter
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.checkpointer import Checkpoints
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 
 
 @dataclass(frozen=True)

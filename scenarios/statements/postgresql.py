@@ -7,8 +7,8 @@ from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.simulator.database.background_writer import BackgroundWriter
-from tiersim.simulator.database.checkpointer import (
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.checkpoint.checkpointer import (
     CHECKPOINT_SEGMENTS,
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
@@ -20,7 +20,7 @@ from tiersim.simulator.database.checkpointer import (
     version_number,
 )
 from tiersim.simulator.database.database_state import SWEEP
-from tiersim.simulator.database.log import HOLE_BYTES, Log, Replica
+from tiersim.simulator.database.wal.log import HOLE_BYTES, Log, Replica
 from tiersim.units import NS_PER_S, NS_PER_US
 
 #: A version with the rules of today, where none was recorded.

@@ -30,7 +30,7 @@ from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import Load, read_load, texts_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.warm_pools import WarmPools
+from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest

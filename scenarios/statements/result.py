@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim import __version__
+from tiersim.devices.cloud.token_bucket import balances
 from tiersim.devices.station_records import NEVER, Plant
-from tiersim.devices.token_bucket import balances
 from tiersim.scenarios import without_effect
 from tiersim.scenarios.calibration.synthesis.schedule import logged_transactions
 from tiersim.scenarios.hardware import NamedScenario

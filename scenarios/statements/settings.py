@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_processor
-from tiersim.devices.processor import Processor, core_speed
+from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -17,7 +17,15 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements import postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database.processors import CONTENTION, MEASURED_ON, TABLES, UNKNOWN, Costs, scaled, slowdown
+from tiersim.simulator.database.sessions.processors import (
+    CONTENTION,
+    MEASURED_ON,
+    TABLES,
+    UNKNOWN,
+    Costs,
+    scaled,
+    slowdown,
+)
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints
+from tiersim.simulator.database.buffer_pool.gather_write import GATHERED, GATHERED_BEFORE_2016
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import LRU2
-from tiersim.simulator.database.gather_write import GATHERED, GATHERED_BEFORE_2016
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log_blocks import LogBlocks
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Majors of versions that are told apart: 2008, 2012, 2016.

@@ -11,7 +11,7 @@ from tiersim.scenarios.statements.index_entries import NO_ENTRIES, IndexEntries
 from tiersim.scenarios.statements.queries import Asked
 from tiersim.simulator.database.build import Demand
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP
-from tiersim.simulator.database.log import ENTRY_BYTES
+from tiersim.simulator.database.wal.log import ENTRY_BYTES
 
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8

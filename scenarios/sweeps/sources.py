@@ -25,7 +25,7 @@ from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.waiting import from_disk
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
-from tiersim.simulator.database.warm_pools import WarmPools
+from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 

@@ -2,8 +2,8 @@
 
 It sets 200,000 reads of 8 KB a second and 2 GB/s as targets, from 30,000 to 45,000 reads a second and core, and eight
 cores that do six to seven times the work of one. How much a core slows the others down was chosen by the first of these
-(:data:`tiersim.simulator.database.processors.CONTENTION`). The rate of a scan depends on the rows of a page, 360 MB/s
-to 1.5 GB/s a core: the dense end is taken, as a target has to be met.
+(:data:`tiersim.simulator.database.sessions.processors.CONTENTION`). The rate of a scan depends on the rows of a page,
+360 MB/s to 1.5 GB/s a core: the dense end is taken, as a target has to be met.
 """
 
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ from tiersim.scenarios.validation.log_volume import (
     record_bytes,
     transactions_until,
 )
-from tiersim.simulator.database.checkpointer import (
+from tiersim.simulator.database.checkpoint.checkpointer import (
     SEGMENT_BYTES,
     completion_target,
     distance_segments,

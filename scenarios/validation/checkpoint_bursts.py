@@ -25,12 +25,12 @@ from tiersim.scenarios.validation.claims import Claim, Experiment, Figure
 from tiersim.scenarios.validation.ranges import Assumed
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.bursts import BurstCheckpoints
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
-from tiersim.simulator.database.gather_write import GATHERED_BEFORE_2016
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.warm import warm
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_MS, NS_PER_S
 

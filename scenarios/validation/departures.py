@@ -14,7 +14,7 @@ from typing import get_args
 
 import numpy as np
 
-from tiersim.devices.disksim import KEPT, Departure, load_drive
+from tiersim.devices.hdd.disksim import KEPT, Departure, load_drive
 from tiersim.scenarios.calibration.demerit import demerits_ms, respond
 from tiersim.scenarios.survey import Survey, survey
 from tiersim.scenarios.validation.claims import Claim, Experiment

@@ -1,7 +1,7 @@
 """A 15K drive's random reads by queue depth, and writes into its cache."""
 
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s

@@ -17,7 +17,7 @@ from statistics import median
 
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import heap_pages, leaf_pages
-from tiersim.simulator.database.checkpointer import SEGMENT_BYTES, distance_segments
+from tiersim.simulator.database.checkpoint.checkpointer import SEGMENT_BYTES, distance_segments
 
 #: What an image takes: a page less its hole. 61 rows of 128 bytes leave no room on a heap page; leaves are filled to 90
 #: %.

@@ -9,8 +9,8 @@ takes 100 MT/s of one byte, twice a cycle.
 
 import numpy as np
 
-from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station_records import RESOURCES
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.closed import Loop, at_random, run_closed

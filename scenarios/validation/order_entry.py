@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tiersim.devices.flash import Flash
-from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd.disk_drive import Hdd
+from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios import library
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.hdd import Hdd
+from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.scenarios import library
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations
 from tiersim.scenarios.sizing.size import Request, size

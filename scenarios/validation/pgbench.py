@@ -20,11 +20,11 @@ from tiersim.devices.volume import Volume, add_volume
 from tiersim.scenarios.calibration.popularity.accessed_table import INNER_ENTRIES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OWN
-from tiersim.simulator.database.log import Log
-from tiersim.simulator.database.warm import warm
+from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 

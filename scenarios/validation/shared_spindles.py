@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.devices.array import Layout
+from tiersim.devices.array.raid import Layout
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.controller import Controller, add_controller
+from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.devices.volume import Host as Path
@@ -35,14 +35,14 @@ from tiersim.scenarios.validation.pgbench import closed_loop, relations
 from tiersim.scenarios.validation.ranges import Assumed
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.buffer_pool.warm import clean_all, warm
 from tiersim.simulator.database.build import Demand, Host, add_database
-from tiersim.simulator.database.bursts import BurstCheckpoints
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
-from tiersim.simulator.database.gather_write import GATHERED_BEFORE_2016
-from tiersim.simulator.database.lazy_writer import LazyWriter
-from tiersim.simulator.database.log_blocks import LogBlocks
-from tiersim.simulator.database.processors import TABLES
-from tiersim.simulator.database.warm import clean_all, warm
+from tiersim.simulator.database.sessions.processors import TABLES
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_S

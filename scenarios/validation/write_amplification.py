@@ -4,9 +4,9 @@ unit.
 
 from collections.abc import Iterator
 
-from tiersim.devices.ftl import Collection, PageMapping, add_ftl
-from tiersim.devices.ftl_kernels import write_unit
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.ftl import Collection, PageMapping, add_ftl
+from tiersim.devices.ssd.ftl_kernels import write_unit
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import RANDOM_WRITES, random_below, random_bits

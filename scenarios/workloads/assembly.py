@@ -20,8 +20,8 @@ from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out
 from tiersim.scenarios.workloads.steps import Backup, Restore, Spill
+from tiersim.simulator.database.buffer_pool.warm import clean_all, warm
 from tiersim.simulator.database.build import Relation, add_database
-from tiersim.simulator.database.warm import clean_all, warm
 from tiersim.traces.bundle import Manifest
 from tiersim.units import format_bytes
 

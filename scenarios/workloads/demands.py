@@ -19,8 +19,8 @@ from tiersim.scenarios.workloads.steps import (
     Write,
 )
 from tiersim.simulator.database.build import Demand, Relation
-from tiersim.simulator.database.copies import NOTHING
 from tiersim.simulator.database.database_state import COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
+from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.units import NS_PER_S
 
 Engine = Literal["postgresql", "sqlserver"]

@@ -35,7 +35,7 @@ from tiersim.simulator.compiled.stations import (
     make_children,
 )
 from tiersim.simulator.database.database_state import Database
-from tiersim.simulator.database.sessions import OVER
+from tiersim.simulator.database.sessions.sessions import OVER
 from tiersim.simulator.events import (
     ARRIVAL,
     COMPLETION,

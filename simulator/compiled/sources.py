@@ -8,7 +8,7 @@ from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.engine_state import Engine
 from tiersim.simulator.compiled.stations import begin_command, new_request
 from tiersim.simulator.database.database_state import Database
-from tiersim.simulator.database.sessions import ASKS, OVER, RESTS, step
+from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.events import ARRIVAL, COMPLETION, event_key, push, round_for
 from tiersim.simulator.metrics import record_lag, record_sync
 from tiersim.simulator.streams import (

@@ -8,7 +8,7 @@ import numpy as np
 from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.compiled.engine_state import FREE, NUMBER, Arrivals, Engine
-from tiersim.simulator.database.checkpointer import note_history
+from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.events import COMPLETION, DISPATCH, TIMER, event_key, push, round_for
 from tiersim.simulator.metrics import Metrics, note_accepted, note_finished, record_arrival, record_completion

@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.cached_blocks_kernels import FIRST_PLACE
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, NONE
+from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError
-from tiersim.simulator.database.background_writer import WRITER, BackgroundWriter, writer_fields
-from tiersim.simulator.database.bursts import MOST_RUNS as MOST_BURST_RUNS
-from tiersim.simulator.database.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
-from tiersim.simulator.database.checkpointer import CHECKPOINTER_ROW, Checkpoints, checkpointer_fields
-from tiersim.simulator.database.copies import NOTHING
+from tiersim.simulator.database.buffer_pool.background_writer import WRITER, BackgroundWriter, writer_fields
+from tiersim.simulator.database.buffer_pool.lazy_writer import (
+    LAZY_WRITER_ROW,
+    MOST_RUNS,
+    LazyWriter,
+    lazy_writer_fields,
+)
+from tiersim.simulator.database.buffer_pool.rings import RING_BYTES, ring_pages
+from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
+from tiersim.simulator.database.checkpoint.checkpointer import CHECKPOINTER_ROW, Checkpoints, checkpointer_fields
 from tiersim.simulator.database.database_state import (
     ALIKE,
     ASKED,
@@ -51,13 +57,12 @@ from tiersim.simulator.database.database_state import (
     TEMP_BLOCK_BYTES,
     Database,
 )
-from tiersim.simulator.database.lazy_writer import LAZY_WRITER_ROW, MOST_RUNS, LazyWriter, lazy_writer_fields
-from tiersim.simulator.database.log import LOG_ROW, Log, log_fields
-from tiersim.simulator.database.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.database.page_cache import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGE_CACHE_ROW, PAGES_AT_ONCE, page_cache_fields
-from tiersim.simulator.database.processors import Costs
-from tiersim.simulator.database.rings import RING_BYTES, ring_pages
+from tiersim.simulator.database.sessions.copies import NOTHING
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
+from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.moved_rows import NONE_MOVED, MovedRows, moved_rows, pages_with_room, share_of_pages
 from tiersim.simulator.popularity import Popularity, laws_of, zipf
 
@@ -91,9 +96,7 @@ class Demand:
     rank: int = 0  # of LOCK: rows of a transaction are locked in the order of these
     page_ns: int = 0  # of SCAN and COPY: CPU of each page, besides
     paced_ns: int = 0  # of SCAN: each page that it reads takes as long at least while the pool fills
-    tables: int = (
-        1  # of COPY: from *table* on, none: it spills; of its other fields see tiersim.simulator.database.copies
-    )
+    tables: int = 1  # of COPY: from *table* on, none: it spills; of its other fields see sessions/copies.py
     station: int = NOTHING
     file_bytes: int = 0
     restores: bool = False

@@ -27,7 +27,7 @@ from tiersim.simulator.popularity import Laws
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
 #: all before it; SCAN pages of a heap one after the other; LOOKUPS many rows, with reads ahead; LOCK the row that the
 #: session looked up last, until its transaction ends, and change it when it is had; SPILL bytes to temp blocks, and
-#: read them back; COPY pages past the pool, see :mod:`tiersim.simulator.database.copies`.
+#: read them back; COPY pages past the pool, see :mod:`tiersim.simulator.database.sessions.copies`.
 COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL, COPY = range(9)
 
 #: Operations of requests to the pool besides READ: start to read what is not there, and return at once; wait until one
@@ -162,8 +162,8 @@ COPY_ROW = record(
     indices=("working",),
 )
 
-#: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.read_stream`; they are counted
-#: within the demand.
+#: Pages that a session goes through in order, see :mod:`tiersim.simulator.database.sessions.read_stream`; they are
+#: counted within the demand.
 READ_STREAM = record(
     "open",
     "position",  # the next page that the session takes
@@ -211,7 +211,7 @@ ASKED = record("station", "op", "offset_bytes", "length_bytes", "category", indi
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.
 READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
-#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.processors.Costs`.
+#: Places in ``costs``: the fields of :class:`tiersim.simulator.database.sessions.processors.Costs`.
 (
     LOOKUP_NS, PAGE_NS, SCAN_PAGE_NS, SCAN_ROW_NS, READ_NS, ASYNC_READ_NS, READ_PAGE_NS, SCAN_READ_NS, EVICT_CLEAN_NS,
     EVICT_DIRTY_NS, CHANGE_NS, LOG_IO_NS,
@@ -309,7 +309,7 @@ class Database(NamedTuple):
     replacement: NDArray[np.int64]
     newer: NDArray[
         np.uint32
-    ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.frame_lists
+    ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.buffer_pool.frame_lists
     older: NDArray[np.uint32]
     times_ns: NDArray[np.int64]  # (pages, 3): of LRU-2, also of pages that have left
     heap: NDArray[np.uint32]  # (frames,): of LRU-2

@@ -27,7 +27,9 @@ The checkpointer has such a list, and the background writer. With direct IO ther
 """
 
 from tiersim.devices import queue
-from tiersim.devices.cached_blocks_kernels import (
+from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.tiering.cached_blocks_kernels import (
     CLEAN,
     CLEANING,
     DIRTY,
@@ -41,12 +43,10 @@ from tiersim.devices.cached_blocks_kernels import (
     take_place,
     touch,
 )
-from tiersim.devices.children import add_background, add_child, is_background
-from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.buffer_pool.pages import file_of, volume_of
 from tiersim.simulator.database.database_state import AWAIT, FILL, Database, record
-from tiersim.simulator.database.pages import file_of, volume_of
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
 #: (vm.dirty_background_ratio, vm.dirty_ratio).

@@ -15,12 +15,12 @@ MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
     "cli/warmup.py": "a command",
-    "devices/files.py": "a kind of station, beside its kernels",
-    "devices/processor.py": "a kind of the catalogue",
+    "devices/host/file_system.py": "a kind of station, beside its kernels",
+    "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
-    "simulator/database/frame_lists.py": "the lists of LRU, LRU-2 and rings",
-    "simulator/database/lru.py": "a policy; each has a module",
+    "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",
+    "simulator/database/buffer_pool/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",
     "src/tiersim/kernel/versions.py": "what is changed when a version was tried",
     "traces/readers/clock.py": "a format; each has a module",
@@ -31,6 +31,20 @@ SHORT = {
     "traces/recorders/mysql/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
+}
+
+#: Fields that more than one folder of a subsystem writes, and why; no field is written by two subsystems.
+SHARED = {
+    "Plant.holds": "what the station that has a request keeps of it",
+    "Plant.pool": "numbers: each station has a part of its own",
+    "Plant.work_ns": "a figure of each station",
+    "Plant.children": "what a station hands to the engine; it may lengthen the last one",
+    "Plant.links": "lists of requests that wait: devices/queue.py",
+    "Plant.queues": "lists of requests that wait: devices/queue.py",
+    "Database.holds": "what the station that has a request keeps of it",
+    "Database.checkpoint_mark": "a checkpoint asks for a page; whoever writes it first says so",
+    "Database.written_files": "whoever writes a page of a file; a checkpoint syncs it",
+    "Database.sessions": "pages that are touched are charged to the session",
 }
 
 
@@ -56,8 +70,13 @@ class Rooms:
         return {name for name, lines in self.lines.items() if lines < LEAST_LINES} - self.fronts
 
     def shared(self) -> dict[str, set[str]]:
-        """Return the fields that several folders write."""
-        return {name: folders for name, folders in self.writers.items() if len(folders) > 1}
+        """Return the fields that several folders write, without a reason or in several subsystems."""
+        several = {name: folders for name, folders in self.writers.items() if len(folders) > 1}
+        return {
+            name: folders
+            for name, folders in several.items()
+            if len({_subsystem(folder) for folder in folders}) > 1 or ".".join(name.split(".")[:2]) not in SHARED
+        }
 
     def unused(self) -> dict[str, set[str]]:
         """Return the sets that kernels take and do not touch."""
@@ -94,6 +113,12 @@ def look(root: Path = ROOT) -> Rooms:
     for name, node in kernels:
         _kernel(found, name, node, sets, arrays)
     return found
+
+
+def _subsystem(folder: str) -> str:
+    """Return which part of the project a folder is of: ``devices``, ``simulator/database``."""
+    parts = Path(folder).parts
+    return "/".join(parts[: 1 if parts[0] == "devices" else 2])
 
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:

@@ -77,7 +77,7 @@ ENGINE = (
     ),
     Fault(
         "spent-twice",
-        "simulator/database/sessions.py",
+        "simulator/database/sessions/sessions.py",
         "d.spending[session, waits] += waited - part",
         "d.spending[session, waits] += waited",
         "Time on a processor counts as waiting for one, too.",
@@ -85,7 +85,7 @@ ENGINE = (
     ),
     Fault(
         "statements-counted-by-end",
-        "simulator/database/sessions.py",
+        "simulator/database/sessions/sessions.py",
         'counted = s["started_ns"] >= d.counted_ns[COUNTED_FROM]',
         "counted = now >= d.counted_ns[COUNTED_FROM]",
         "Statements that began while the pool warmed up are counted.",
@@ -93,7 +93,7 @@ ENGINE = (
     ),
     Fault(
         "locks-order",
-        "simulator/database/locks.py",
+        "simulator/database/sessions/locks.py",
         'if last["rank"] >= rank or held == MOST_LOCKS:',
         'if last["rank"] > rank or held == MOST_LOCKS:',
         "Two rows of one table are locked in any order, and sessions wait for each other for ever.",
@@ -101,7 +101,7 @@ ENGINE = (
     ),
     Fault(
         "commit-too-early",
-        "simulator/database/log.py",
+        "simulator/database/wal/log.py",
         'log["flushed"] = log["written"]',
         'log["flushed"] = log["inserted"]',
         "A flush makes durable what was inserted after its write began.",
@@ -109,7 +109,7 @@ ENGINE = (
     ),
     Fault(
         "images-of-pages",
-        "simulator/database/log.py",
+        "simulator/database/wal/log.py",
         'd.page_position[page] <= log["redo"]:',
         'd.page_position[page] < log["redo"]:',
         "The first change of a page in a run brings no image of it.",
@@ -117,7 +117,7 @@ ENGINE = (
     ),
     Fault(
         "log-blocks-limit",
-        "simulator/database/log_blocks.py",
+        "simulator/database/wal/log_blocks.py",
         'log["write_bytes"] + length <= log["most_bytes"]',
         'log["write_bytes"] <= log["most_bytes"]',
         "More log is under way than SQL Server allows.",
@@ -125,7 +125,7 @@ ENGINE = (
     ),
     Fault(
         "log-blocks-order",
-        "simulator/database/log_blocks.py",
+        "simulator/database/wal/log_blocks.py",
         'while log["first_block"] < log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:',
         'while log["first_block"] < log["next_block"] and log["first_block"] <= hold["position"]:',
         "A block makes those before it durable, though they are still being written.",
@@ -133,7 +133,7 @@ ENGINE = (
     ),
     Fault(
         "ring-of-own-page",
-        "simulator/database/rings.py",
+        "simulator/database/buffer_pool/rings.py",
         "d.used[frame] > 1 or",
         "d.used[frame] > 0 or",
         "A ring loses the pages that nobody else used, and fills the pool.",
@@ -141,7 +141,7 @@ ENGINE = (
     ),
     Fault(
         "writer-laps",
-        "simulator/database/background_writer.py",
+        "simulator/database/buffer_pool/background_writer.py",
         '(laps - w["laps"]) * frames',
         '(w["laps"] - laps) * frames',
         "Where the hand has gone round, the background writer reckons with a negative distance.",
@@ -149,7 +149,7 @@ ENGINE = (
     ),
     Fault(
         "checkpoint-schedule",
-        "simulator/database/checkpointer.py",
+        "simulator/database/checkpoint/checkpointer.py",
         'progress = c["processed"] / c["pages"] * c["target"] / 1000',
         'progress = c["processed"] / c["pages"]',
         "A checkpoint takes all of the time until the next one for its writes.",
@@ -157,7 +157,7 @@ ENGINE = (
     ),
     Fault(
         "checkpoint-distance",
-        "simulator/database/checkpointer.py",
+        "simulator/database/checkpoint/checkpointer.py",
         "kept = 1.0 if version >= _ONE_CHECKPOINT_KEPT else 2.0",
         "kept = 2.0 if version >= _ONE_CHECKPOINT_KEPT else 1.0",
         "Checkpoints of newer servers are as close as those of older ones.",
@@ -173,7 +173,7 @@ ENGINE = (
     ),
     Fault(
         "processes-by-lot",
-        "simulator/database/processors.py",
+        "simulator/database/sessions/processors.py",
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
         "return int(max((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
         "Of two processes drawn the one goes that has waited less.",
@@ -181,7 +181,7 @@ ENGINE = (
     ),
     Fault(
         "slowdown-place",
-        "simulator/database/processors.py",
+        "simulator/database/sessions/processors.py",
         "d.slowdown[d.in_service[0]]",
         "d.slowdown[d.in_service[0] - 1]",
         "A slice is slowed down as if it was not there itself.",
@@ -189,7 +189,7 @@ ENGINE = (
     ),
     Fault(
         "read-ahead-doubles",
-        "simulator/database/read_stream.py",
+        "simulator/database/sessions/read_stream.py",
         'r["distance"] = min(2 * r["distance"], _most_distance(d, session, place))',
         'r["distance"] = min(1 + r["distance"], _most_distance(d, session, place))',
         "The distance of reads ahead grows by one page with each read instead of twice.",
@@ -197,7 +197,7 @@ ENGINE = (
     ),
     Fault(
         "helpers-time",
-        "simulator/database/sessions.py",
+        "simulator/database/sessions/sessions.py",
         'd.sessions[leader]["asked_ns"] = now\n    call(d, leader)',
         "call(d, leader)",
         "What a leader waits for its helpers counts twice.",

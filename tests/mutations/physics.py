@@ -5,7 +5,7 @@ from tests.mutations.fault import Fault
 PHYSICS = (
     Fault(
         "drive-rotation-sign",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         "wait_ps = target_ps - angle_ps - move_ns * PS_PER_NS",
         "wait_ps = target_ps - angle_ps + move_ns * PS_PER_NS",
         "The platter turns back while the arm moves.",
@@ -13,7 +13,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-settle-of-reads",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         'return max(move + d["write_settle_ns"], 0) if op == WRITE else move',
         'return move if op == WRITE else max(move + d["write_settle_ns"], 0)',
         "Reads wait until the heads have settled for a write, and writes do not.",
@@ -21,7 +21,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-last-sector",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         "place_request(p, drive, slot, first, last - first + 1)",
         "place_request(p, drive, slot, first, last - first)",
         "A transfer leaves out its last sector.",
@@ -29,7 +29,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-zone-end",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         'p.zones[zone]["end_sector"] <= sector',
         'p.zones[zone]["end_sector"] < sector',
         "The first sector of a zone lies at the end of the zone before.",
@@ -37,7 +37,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-age-unit",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         'if now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:',
         'if now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"] * PS_PER_NS:',
         "A command is aged after a thousand times its limit, so that far ones starve.",
@@ -45,7 +45,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-seek-curve",
-        "devices/hdd_geometry.py",
+        "devices/hdd/hdd_geometry.py",
         "(-10 * least + 15 * average - 5 * most)",
         "(-10 * average + 15 * least - 5 * most)",
         "The seek curve takes the average seek for the shortest one.",
@@ -53,7 +53,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-zone-angle",
-        "devices/hdd_geometry.py",
+        "devices/hdd/hdd_geometry.py",
         '"sector_ps": self.revolution_ps // zone.sectors_per_track,',
         '"sector_ps": self.revolution_ps // self.zones[0].sectors_per_track,',
         "Inner tracks are read at the rate of the outermost.",
@@ -61,7 +61,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-first-in-first-out",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         "_use(p, drive, holder)\n        limit =",
         "limit =",
         "The segment that was filled longest ago is overwritten, however often it is used.",
@@ -69,7 +69,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-flush-early",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'return max(d["arm_free_ns"], now) + d["flush_ns"]',
         'return now + d["flush_ns"]',
         "A flush ends before the writes in the buffer are on the platter.",
@@ -77,7 +77,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-overhead-of-writes",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'p.pool[times + HIT + 2 + d["after_write"]]',
         'p.pool[times + HIT + d["after_write"]]',
         "A write into the buffer has the overhead of a read from it.",
@@ -85,7 +85,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-stale-data",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'if s["first_sector"] < end and first < s["end_sector"]:',
         'if first <= s["first_sector"] < end:',
         "A segment keeps data of which a write has made the end out of date.",
@@ -93,7 +93,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-water-mark",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'min(d["segment_sectors"], sectors) * d["mark_millionths"] // MILLION',
         'sectors * d["mark_millionths"] // MILLION',
         "The water mark of a read that is longer than a segment is above the segment's.",
@@ -101,7 +101,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-rest-of-a-read",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         'begin = p.segments[holder]["end_sector"]',
         "begin = first",
         "A read whose first part is in a segment is read as a whole.",
@@ -109,7 +109,7 @@ PHYSICS = (
     ),
     Fault(
         "buffer-second-reconnect",
-        "devices/hdd_buffer_kernels.py",
+        "devices/hdd/hdd_buffer_kernels.py",
         "reconnect = p.pool[times + RECONNECT + 1]",
         "reconnect = p.pool[times + RECONNECT]",
         "A drive reconnects after an extra disconnect as it does after its first.",
@@ -117,7 +117,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-data-behind-a-track",
-        "devices/hdd_kernels.py",
+        "devices/hdd/hdd_kernels.py",
         "through = max(through, passed + sector_ps + (sectors - done) * interface_ps)",
         "through = max(through, passed + (sectors - done) * interface_ps)",
         "A sector leaves before it was read.",
@@ -125,7 +125,7 @@ PHYSICS = (
     ),
     Fault(
         "stripe-end-of-part",
-        "devices/array_kernels.py",
+        "devices/array/array_kernels.py",
         "end -= stripe_bytes - 1 - (offset_bytes + length_bytes - 1) % stripe_bytes",
         "end -= stripe_bytes - (offset_bytes + length_bytes) % stripe_bytes",
         "A request that ends with its stripe unit loses that unit.",
@@ -133,7 +133,7 @@ PHYSICS = (
     ),
     Fault(
         "mirror-turns",
-        "devices/array_kernels.py",
+        "devices/array/array_kernels.py",
         "            if cost < least:",
         "            if cost <= least:",
         "Among copies that are equal the one that read last reads again.",
@@ -141,7 +141,7 @@ PHYSICS = (
     ),
     Fault(
         "parity-rotation",
-        "devices/parity_kernels.py",
+        "devices/array/parity_kernels.py",
         "parity = parity - 1 if parity > 0 else members - 1",
         "parity = parity + 1 if parity < members - 1 else 0",
         "A long read follows parity the wrong way round.",
@@ -149,7 +149,7 @@ PHYSICS = (
     ),
     Fault(
         "parity-way",
-        "devices/stripes_kernels.py",
+        "devices/array/stripes_kernels.py",
         "return _MODIFY if modify < reconstruct else _RECONSTRUCT",
         "return _MODIFY if modify <= reconstruct else _RECONSTRUCT",
         "Where both ways read as much, the row is modified.",
@@ -157,7 +157,7 @@ PHYSICS = (
     ),
     Fault(
         "parity-locks",
-        "devices/stripes_kernels.py",
+        "devices/array/stripes_kernels.py",
         'return bool(a["row"] == b["row"] and a["low_bytes"] < b["high_bytes"] and b["low_bytes"] < a["high_bytes"])',
         'return bool(a["row"] == b["row"])',
         "Writes of a row wait for each other although their parity lies apart.",
@@ -165,7 +165,7 @@ PHYSICS = (
     ),
     Fault(
         "parity-lost-unit",
-        "devices/parity_kernels.py",
+        "devices/array/parity_kernels.py",
         "lost_high = max(lost_high, stop if unit == last else unit_bytes)",
         "lost_high = max(lost_high, stop)",
         "What is restored of a lost unit ends where the request ends in its last unit.",
@@ -173,7 +173,7 @@ PHYSICS = (
     ),
     Fault(
         "rebuild-position",
-        "devices/rebuild_kernels.py",
+        "devices/array/rebuild_kernels.py",
         'max(p.pool[r["filled"] + member], end)',
         'max(p.pool[r["filled"] + member], offset)',
         "The position of a rebuild is one step behind what is written.",
@@ -181,7 +181,7 @@ PHYSICS = (
     ),
     Fault(
         "rebuild-pace",
-        "devices/rebuild_kernels.py",
+        "devices/array/rebuild_kernels.py",
         'r["next_ns"] = now + r["interval_ns"]',
         'r["next_ns"] += r["interval_ns"]',
         "A rebuild makes up for steps that were late.",
@@ -189,7 +189,7 @@ PHYSICS = (
     ),
     Fault(
         "gate-overtaking",
-        "devices/gate_kernels.py",
+        "devices/host/gate_kernels.py",
         'if g["in_flight"] < g["depth"] and p.queues[g["queue"]]["head"] == NONE:',
         'if g["in_flight"] < g["depth"]:',
         "Who arrives at a gate just when a place is free overtakes those that wait.",
@@ -197,7 +197,7 @@ PHYSICS = (
     ),
     Fault(
         "gate-join-limit",
-        "devices/gate_kernels.py",
+        "devices/host/gate_kernels.py",
         'p.holds[other]["carried_bytes"] + request["length_bytes"] <= most',
         'p.requests[other]["length_bytes"] + request["length_bytes"] <= most',
         "Requests that were joined before do not count when another joins.",
@@ -205,7 +205,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-program-backlog",
-        "devices/flash_kernels.py",
+        "devices/ssd/flash_kernels.py",
         "return backlog % program_ns if backlog > 0 else 0",
         "return max(backlog, 0)",
         "A read waits for all programs of its die, not only for the one in progress.",
@@ -213,7 +213,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-flush-interval",
-        "devices/flash_kernels.py",
+        "devices/ssd/flash_kernels.py",
         'done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])',
         'done = max(done, now + f["flush_interval_ns"])',
         "Every flush takes the interval of flushes.",
@@ -221,7 +221,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-registers",
-        "devices/flash_kernels.py",
+        "devices/ssd/flash_kernels.py",
         'into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)',
         'into_registers(p, flash, die, NEVER, 1 << f["planes"] - 1)',
         "A program leaves what was read in the registers of all planes but one.",
@@ -229,7 +229,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-held-reads-first",
-        "devices/flash_held_kernels.py",
+        "devices/ssd/flash_held_kernels.py",
         "if read_at <= max(now, write_at):",
         "if read_at <= write_at:",
         "A die takes a read and a write as they came, not the read first.",
@@ -237,7 +237,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-held-turns",
-        "devices/flash_held_kernels.py",
+        "devices/ssd/flash_held_kernels.py",
         'p.pool[f["turns"] + channel] = (step + 1) % dies',
         'p.pool[f["turns"] + channel] = 0',
         "The dies of a channel have no turns: the first goes first.",
@@ -245,7 +245,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-discard-part",
-        "devices/flash_kernels.py",
+        "devices/ssd/flash_kernels.py",
         'for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):',
         'for unit in range(offset // f["unit_bytes"], -(-(offset + length) // f["unit_bytes"])):',
         "A discard forgets units that it covers in part.",
@@ -253,7 +253,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-link-unit",
-        "devices/flash_kernels.py",
+        "devices/ssd/flash_kernels.py",
         'return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]',
         'return max(ready, f["link_free_ns"]) + f["read_latency_ns"]',
         "Data of a read are with the host before the link has carried them.",
@@ -261,7 +261,7 @@ PHYSICS = (
     ),
     Fault(
         "ftl-greedy",
-        "devices/ftl_kernels.py",
+        "devices/ssd/ftl_kernels.py",
         'd["lowest"] = min(d["lowest"], valid)',
         'd["lowest"] = max(d["lowest"], valid)',
         "The greedy collector no longer takes the block with the fewest valid units.",
@@ -269,7 +269,7 @@ PHYSICS = (
     ),
     Fault(
         "ftl-full-die",
-        "devices/ftl_kernels.py",
+        "devices/ssd/ftl_kernels.py",
         '["valid_units"] >= f["most_valid"]:',
         '["valid_units"] > f["most_valid"]:',
         "A die takes one unit more than it may hold.",
@@ -277,7 +277,7 @@ PHYSICS = (
     ),
     Fault(
         "ftl-pace",
-        "devices/ftl_kernels.py",
+        "devices/ssd/ftl_kernels.py",
         "count = (valid + hosts - 1) // hosts",
         "count = valid",
         "Collection copies a whole block at once instead of a little with each write.",
@@ -285,7 +285,7 @@ PHYSICS = (
     ),
     Fault(
         "tokens-rounded-down",
-        "devices/token_bucket_kernels.py",
+        "devices/cloud/token_bucket_kernels.py",
         "    return (wanted - level + per_refill - 1) // per_refill",
         "    return (wanted - level) // per_refill",
         "A request goes although its allowance is short of a part of a refill.",
@@ -293,7 +293,7 @@ PHYSICS = (
     ),
     Fault(
         "tokens-behind",
-        "devices/token_bucket_kernels.py",
+        "devices/cloud/token_bucket_kernels.py",
         '        allowance = p.allowances[allowance]["behind"]\n    return worth',
         "        allowance = NONE\n    return worth",
         "A burst takes nothing from the credits behind it.",
@@ -301,7 +301,7 @@ PHYSICS = (
     ),
     Fault(
         "tokens-of-runs",
-        "devices/token_bucket_kernels.py",
+        "devices/cloud/token_bucket_kernels.py",
         "begun = (before + unit - 1) // unit",
         "begun = before // unit",
         "Requests that follow each other pay for a unit that was paid for.",
@@ -309,7 +309,7 @@ PHYSICS = (
     ),
     Fault(
         "tiers-moving-writes",
-        "devices/tiers_kernels.py",
+        "devices/tiering/tiers_kernels.py",
         'within < t["copied_bytes"] + t["copy_bytes"]',
         'within < t["copied_bytes"]',
         "What is written to the piece that is being copied is lost.",
@@ -317,7 +317,7 @@ PHYSICS = (
     ),
     Fault(
         "tiers-equal-heat",
-        "devices/tiers_kernels.py",
+        "devices/tiering/tiers_kernels.py",
         'p.pool[t["heat"] + coldest] < p.pool[t["heat"] + hottest]:',
         'p.pool[t["heat"] + coldest] <= p.pool[t["heat"] + hottest]:',
         "Extents that are as hot as each other change places for ever.",
@@ -325,7 +325,7 @@ PHYSICS = (
     ),
     Fault(
         "cache-redirtied",
-        "devices/flash_cache_kernels.py",
+        "devices/tiering/flash_cache_kernels.py",
         "set_state(p, cache, place, DIRTY if state == REDIRTIED else CLEAN)",
         "set_state(p, cache, place, CLEAN)",
         "What is written while its block is written back counts as clean.",
@@ -333,7 +333,7 @@ PHYSICS = (
     ),
     Fault(
         "cache-streams",
-        "devices/flash_cache_kernels.py",
+        "devices/tiering/flash_cache_kernels.py",
         'return bool(p.pool[stream + 1] < c["cutoff_bytes"])',
         'return bool(length < c["cutoff_bytes"])',
         "A sequential stream passes by the cache only if a single request is long.",
@@ -341,7 +341,7 @@ PHYSICS = (
     ),
     Fault(
         "controller-low-mark",
-        "devices/write_cache_kernels.py",
+        "devices/controller/write_cache_kernels.py",
         'elif c["used"] <= c["low_lines"]:',
         'elif c["used"] <= c["high_lines"]:',
         "Destaging stops at the high mark.",
@@ -349,7 +349,7 @@ PHYSICS = (
     ),
     Fault(
         "controller-sent-lines",
-        "devices/lines_kernels.py",
+        "devices/controller/lines_kernels.py",
         'if (p.lines[line]["dirty"] | p.lines[line]["sent"]) & wanted != wanted:',
         'if p.lines[line]["dirty"] & wanted != wanted:',
         "Data that are being destaged are read from the drives.",
@@ -357,7 +357,7 @@ PHYSICS = (
     ),
     Fault(
         "controller-room-order",
-        "devices/write_cache_kernels.py",
+        "devices/controller/write_cache_kernels.py",
         'if p.queues[c["waiting"]]["head"] != NONE:',
         "if False:",
         "A write that finds room overtakes those that wait for it.",
@@ -365,7 +365,7 @@ PHYSICS = (
     ),
     Fault(
         "file-system-order",
-        "devices/files_kernels.py",
+        "devices/host/file_system_kernels.py",
         'if f["oldest_write"] == NONE and p.queues[f["flushes"]]["head"] == NONE:',
         'if p.queues[f["flushes"]]["head"] == NONE:',
         "The first flush does not wait for the writes before it.",

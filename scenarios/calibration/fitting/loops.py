@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.residuals import Residual

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiersim.devices.flash import Flash
+from tiersim.devices.ssd.flash import Flash
 from tiersim.units import NS_PER_S
 
 UNIT_BYTES = 4096

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.flash import Flash, add_flash
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE

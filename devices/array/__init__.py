@@ -1,0 +1,1 @@
+"""Devices together: RAID levels, rebuilds, pools that volumes share."""

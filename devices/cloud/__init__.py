@@ -1,0 +1,1 @@
+"""Cloud volumes and instances: limits, bursts, token buckets."""

@@ -1,0 +1,291 @@
+"""What a cloud provider sells: limits by size, what can be provisioned, bursts; an order for it becomes a volume with
+limits.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from tiersim.devices.cloud import token_bucket
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.sourced import Sourced
+from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
+from tiersim.units import NS_PER_S, format_bytes
+
+_GIB = 1 << 30
+
+
+class OrderError(ValueError):
+    """An order that the provider would refuse; ``key`` is what is wrong with it."""
+
+    def __init__(self, key: str, message: str) -> None:
+        """Keep the *key* beside the message."""
+        super().__init__(message)
+        self.key = key
+
+
+class Step(StrictModel):
+    """What a volume of up to some size has."""
+
+    up_to: Bytes = Field(gt=0, description="Largest size of this step.")
+    iops: int | None = Field(default=None, gt=0, description="Requests a second that are included.")
+    throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second that are included.")
+    burst_iops: int | None = Field(default=None, gt=0, description="Requests a second while there are credits.")
+    burst_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second while there are credits."
+    )
+
+    @property
+    def text(self) -> str:
+        """What it says, for a person."""
+        iops = "" if self.iops is None else f" {self.iops:,} IOPS"
+        return f"to {format_bytes(self.up_to)}{iops} {_rate(self.throughput)}" if self.throughput else ""
+
+
+class CloudVolume(Sourced):
+    """An offer."""
+
+    kind: Literal["cloud-volume"]
+    smallest: Bytes = Field(gt=0, description="Smallest size that is sold.")
+    largest: Bytes = Field(gt=0, description="Largest size that is sold.")
+    iops: int | None = Field(default=None, gt=0, description="Requests a second that are included.")
+    iops_per_gib: int | None = Field(
+        default=None, gt=0, description="Included requests a second for each GiB, if that is more."
+    )
+    throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second that are included.")
+    sizes: tuple[Step, ...] | None = Field(
+        default=None, min_length=1, description="Steps: a volume of up to a size has these limits."
+    )
+    provisioned: tuple[Literal["iops", "throughput"], ...] | None = Field(
+        default=None, description="What can be ordered beyond the included limits."
+    )
+    least_iops: int | None = Field(default=None, gt=0, description="Fewest requests a second that can be ordered.")
+    most_iops: int | None = Field(default=None, gt=0, description="Most requests a second.")
+    most_iops_per_gib: int | None = Field(
+        default=None, gt=0, description="Most requests a second that can be ordered for each GiB."
+    )
+    least_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Least throughput that can be ordered."
+    )
+    most_throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Highest throughput.")
+    throughput_per_iops: BytesPerSecond | None = Field(
+        default=None,
+        gt=0,
+        description="Bytes a second for each provisioned request a second: the highest order, or what comes with it.",
+    )
+    burst_iops: int | None = Field(default=None, gt=0, description="Requests a second while there are credits.")
+    burst_credits: int | None = Field(default=None, gt=0, description="Full balance of credits for requests.")
+    burst_throughput: BytesPerSecond | None = Field(
+        default=None, gt=0, description="Bytes a second while there are credits."
+    )
+    burst_time: Nanoseconds | None = Field(
+        default=None, gt=0, description="How long a full balance lasts at the highest rate."
+    )
+    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
+    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket.")
+    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    accounting_unit: Bytes | None = Field(
+        default=None, gt=0, description="A request costs one token for each begun unit."
+    )
+    merged_from: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description="Requests of this length and more share units when each continues the one before it.",
+    )
+    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
+    flushes_counted: bool = Field(default=True, description="Whether a flush costs a write token.")
+    price_per_gib_month: float | None = Field(default=None, gt=0, description="USD.")
+    price_per_iops_month: float | None = Field(default=None, gt=0, description="USD, for what is provisioned.")
+
+    @model_validator(mode="after")
+    def _sizes_ascend(self) -> "CloudVolume":
+        ends = [step.up_to for step in self.sizes or ()]
+        if ends != sorted(ends) or (ends and ends[-1] != self.largest):
+            raise ValueError("sizes: do not ascend to the largest size; put them in order, the last up_to = largest")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_had(self) -> "CloudVolume":
+        steps, ordered = self.sizes or (), self.provisioned or ()
+        included = {
+            "iops": self.iops or self.iops_per_gib or (steps and all(step.iops for step in steps)),
+            "throughput": (
+                self.throughput
+                or ("throughput" not in ordered and self.throughput_per_iops)
+                or (steps and all(step.throughput for step in steps))
+            ),
+        }
+        for key, found in included.items():
+            if key in ordered and getattr(self, f"most_{key}") is None:
+                raise ValueError(f"most_{key}: is missing, and {key} can be provisioned; write how far")
+            if not found and key not in ordered:
+                raise ValueError(f"{key}: is neither included nor provisioned; write {key}, or add it to provisioned")
+        bursts: tuple[CloudVolume | Step, ...] = (self, *steps)
+        if any(one.burst_iops for one in bursts) and not (self.burst_credits or self.burst_time):
+            raise ValueError("burst_iops: needs burst_credits or burst_time, for how long it lasts")
+        if any(one.burst_throughput for one in bursts) and not self.burst_time:
+            raise ValueError("burst_throughput: needs burst_time, for how long it lasts")
+        return self
+
+    @property
+    def capacity(self) -> int:
+        """The largest size in bytes."""
+        return self.largest
+
+    def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
+        """Put what one gets without an order into the plant, its burst credits at a share of a full balance; return its
+        station.
+        """
+        return self.order(None).add_to(builder, name, credits)
+
+    def describe(self) -> dict[str, Any]:
+        """Return figures that a person checks it by."""
+        return describe(self)
+
+    def text_of(self, parameter: str) -> str:
+        """Write a parameter for a person, with its unit."""
+        if parameter == "provisioned":
+            return ", ".join(self.provisioned or ())
+        if parameter == "sizes":
+            return "\n".join(step.text for step in self.sizes or ())
+        return super().text_of(parameter)
+
+    @property
+    def depends_on_size(self) -> bool:
+        """Whether a volume's limits follow from its size."""
+        return self.iops_per_gib is not None or self.sizes is not None
+
+    def order(self, size: int | None, iops: int | None = None, throughput: int | None = None) -> TokenBucket:
+        """Return the volume that one gets for an order, sizes in bytes; raises OrderError when it would be refused."""
+        if size is None and self.depends_on_size:
+            raise OrderError(
+                "device", f'{self.name}: its limits follow from its size; write for example size = "500 GiB"'
+            )
+        size_bytes = self.largest if size is None else size
+        if not self.smallest <= size_bytes <= self.largest:
+            raise OrderError(
+                "size",
+                f"{format_bytes(size_bytes)}: {self.name} is sold from {format_bytes(self.smallest)} to "
+                f"{format_bytes(self.largest)}",
+            )
+        own_iops = self._iops(size_bytes, iops)
+        own_rate = self._throughput(size_bytes, own_iops, throughput)
+        plain = size is None and iops is None and throughput is None
+        what = "baseline" if plain else format_bytes(size_bytes)
+        name = f"{self.name}, {what} ({own_iops:,} IOPS, {_rate(own_rate)})"
+        return self._volume(name, size_bytes, own_iops, own_rate)
+
+    def _at(self, key: str, size_bytes: int) -> Any:
+        """What the offer says under *key* for a size."""
+        step = next((step for step in self.sizes or () if size_bytes <= step.up_to), None)
+        found = getattr(step, key, None)
+        return getattr(self, key) if found is None else found
+
+    def _iops(self, size_bytes: int, ordered: int | None) -> int:
+        included = self._at("iops", size_bytes)
+        if self.iops_per_gib is not None:
+            included = max(included or 0, self.iops_per_gib * size_bytes // _GIB)
+        if self.most_iops is not None and included is not None:
+            included = min(included, self.most_iops)
+        least = self.least_iops or included
+        most = self.most_iops
+        per_gib = self.most_iops_per_gib
+        by_size = None if per_gib is None else max(per_gib * size_bytes // _GIB, least or 0)
+        self._check("iops", ordered, included)
+        if ordered is None:
+            return int(included)
+        if least is not None and ordered < least:
+            raise OrderError("iops", f"{ordered:,}: {self.name} has at least {least:,} IOPS")
+        if most is not None and ordered > most:
+            raise OrderError("iops", f"{ordered:,}: {self.name} has at most {most:,} IOPS")
+        if by_size is not None and ordered > by_size:
+            raise OrderError(
+                "iops",
+                f"{ordered:,}: {self.name} of {format_bytes(size_bytes)} has at most {by_size:,} IOPS "
+                f"({per_gib:,} a GiB); choose a larger size",
+            )
+        return ordered
+
+    def _throughput(self, size_bytes: int, iops: int, ordered: int | None) -> int:
+        included = self._at("throughput", size_bytes)
+        most = self.most_throughput
+        by_iops = None if self.throughput_per_iops is None else self.throughput_per_iops * iops
+        if included is None and by_iops is not None and "throughput" not in (self.provisioned or ()):
+            included = by_iops if most is None else min(by_iops, most)
+        self._check("throughput", ordered, included)
+        if ordered is None:
+            return int(included)
+        least = self.least_throughput or included
+        if least is not None and ordered < least:
+            raise OrderError("throughput", f"{_rate(ordered)}: {self.name} has at least {_rate(least)}")
+        if most is not None and ordered > most:
+            raise OrderError("throughput", f"{_rate(ordered)}: {self.name} has at most {_rate(most)}")
+        if by_iops is not None and ordered > max(by_iops, least or 0):
+            raise OrderError(
+                "throughput",
+                f"{_rate(ordered)}: {self.name} of {iops:,} IOPS has at most {_rate(by_iops)} "
+                f"({_rate(self.throughput_per_iops or 0)} for each); order more iops",
+            )
+        return ordered
+
+    def _check(self, key: Literal["iops", "throughput"], ordered: int | None, included: int | None) -> None:
+        """Refuse to order what is not for sale, and to leave out what has to be ordered."""
+        if ordered is not None and key not in (self.provisioned or ()):
+            raise OrderError(key, f"{self.name}: its {key} cannot be ordered; leave it out")
+        if ordered is None and included is None:
+            raise OrderError("device", f"{self.name}: its {key} has to be ordered; write {key} beside it")
+
+    def _volume(self, name: str, size_bytes: int, iops: int, rate: int) -> TokenBucket:
+        burst_iops, burst_rate = self._at("burst_iops", size_bytes), self._at("burst_throughput", size_bytes)
+        values: dict[str, Any] = {
+            "capacity": size_bytes,
+            "latency": self.latency,
+            "refill_interval": self.refill_interval,
+            "carry_over": self.carry_over,
+            "iops": iops,
+            "rate": rate,
+            "accounting_unit": self.accounting_unit,
+            "merged_from": self.merged_from,
+            "flush": self.flush,
+            "flushes_counted": None if self.flushes_counted else False,
+        }
+        values |= burst("iops", "credits", iops, burst_iops, self.burst_credits, self.burst_time)
+        values |= burst("rate", "bytes", rate, burst_rate, None, self.burst_time)
+        return volume_of(name, values, self.sources)
+
+
+def burst(
+    rate: str, balance: str, baseline: int | None, highest: int | None, credits: int | None, time_ns: int | None
+) -> dict[str, int]:
+    """Keys of a token bucket for a burst up to *highest*; none if the baseline is as high.
+
+    A full balance is *credits*, or lasts *time_ns* at the highest rate, while more is earned at the baseline.
+    """
+    if baseline is None or highest is None or highest <= baseline:
+        return {}
+    full = credits if credits is not None else (highest - baseline) * (time_ns or 0) // NS_PER_S
+    return {f"burst_{rate}": highest, f"burst_{balance}": full}
+
+
+def volume_of(name: str, values: dict[str, Any], sources: dict[str, str]) -> TokenBucket:
+    """Make a token bucket of plain numbers; what *sources* does not know was ordered."""
+    given = {key: value for key, value in values.items() if value is not None}
+    known = {key: sources.get(key, "derived: as ordered") for key in given}
+    return TokenBucket.model_construct(kind="token-bucket", name=name, sources=known, **given)
+
+
+def _rate(bytes_per_s: int) -> str:
+    """Write a rate in the unit that it was given in: providers count in MB or in MiB."""
+    decimal = bytes_per_s % (10**6 if bytes_per_s >= 10**6 else 10**3) == 0
+    return f"{bytes_per_s / 10**6:g} MB/s" if decimal else f"{bytes_per_s / 2**20:g} MiB/s"
+
+
+def describe(offer: CloudVolume) -> dict[str, Any]:
+    """Figures that a person checks an offer by: of what one gets without an order, or of the largest that can be
+    ordered.
+    """
+    size = offer.largest if offer.depends_on_size else None
+    iops = offer.most_iops if offer.iops is None and "iops" in (offer.provisioned or ()) else None
+    rate = offer.most_throughput if offer.throughput is None and "throughput" in (offer.provisioned or ()) else None
+    return token_bucket.describe(offer.order(size, iops, rate))

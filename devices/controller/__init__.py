@@ -1,0 +1,1 @@
+"""RAID controllers: write-back cache, links, routes."""

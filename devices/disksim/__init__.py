@@ -1,5 +1,0 @@
-"""Drives that were characterised for DiskSim: its parameter files, read into a drive of ours."""
-
-from tiersim.devices.disksim.drive import KEPT, Departure, drive_values, load_drive
-
-__all__ = ["KEPT", "Departure", "drive_values", "load_drive"]

@@ -1,0 +1,1 @@
+"""Disk drives: geometry, arm, queue, buffer."""

@@ -1,0 +1,75 @@
+"""DiskSim's seek curves: extracted points, Lee's curve through three of them, the HP Labs equation with or without ten
+more.
+
+(DiskSim 4.0 reference manual, CMU-PDL-08-101, B.5; Ruemmler and Wilkes, IEEE Computer 27(3), 1994.)
+"""
+
+import re
+
+import numpy as np
+
+from tiersim.devices.hdd.disksim.parameters import Block, file_beside, is_number
+from tiersim.devices.hdd.hdd_geometry import lee_curve_ns
+from tiersim.errors import ScenarioError
+from tiersim.toml_files import read_text
+from tiersim.units import NS_PER_MS
+
+#: Distance, ms; some files have a deviation, and the times of writes, behind them.
+_POINT = re.compile(r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+)*\s*$")
+#: Of a curve that is an equation so many points are kept, evenly on a logarithmic scale.
+_POINTS = 200
+
+
+def seek_curve(mechanics: Block, cylinders: int) -> list[tuple[int, float]]:
+    """(cylinders, ms) of a drive's seek curve; raises ScenarioError naming file and line."""
+    kind = mechanics.values.get("Seek type")
+    if kind == "extracted":
+        return _extracted(mechanics)
+    distances = np.unique(np.rint(np.geomspace(1, max(cylinders - 1, 1), _POINTS)).astype(int)).tolist()
+    if kind == "curve":
+        keys = ("Single cylinder seek time", "Average seek time", "Full strobe seek time")
+        curve = lee_curve_ns(cylinders, *(round(mechanics.number(key) * NS_PER_MS) for key in keys))
+        return [(distance, float(curve[distance]) / NS_PER_MS) for distance in distances]
+    if kind in ("hpl", "hplplus10"):
+        first = _numbers(mechanics, "First ten seek times", 10) if kind == "hplplus10" else []
+        return [(distance, _hpl(mechanics, distance, first)) for distance in distances]
+    raise ScenarioError(
+        f"{mechanics.path}:{mechanics.line}: the seek type is {kind!r}; extracted, curve, hpl and hplplus10 are read"
+    )
+
+
+def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
+    """V1: up to where the square root holds; V2 + V3 sqrt(d), then V4 + V5 d; V6: a single cylinder, or -1."""
+    border, offset, root, far_offset, slope, single = _numbers(mechanics, "HPL seek equation values", 6)
+    if distance <= len(first):
+        return first[distance - 1]
+    if distance == 1 and single != -1:
+        return single
+    return offset + root * distance**0.5 if distance < border else far_offset + slope * distance
+
+
+def _numbers(mechanics: Block, key: str, count: int) -> list[float]:
+    values = mechanics.values.get(key)
+    if not isinstance(values, list) or len(values) != count or not all(map(is_number, values)):
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers; correct it")
+    return [float(value) for value in values]
+
+
+def _extracted(mechanics: Block) -> list[tuple[int, float]]:
+    name = mechanics.values.get("Full seek curve")
+    if not isinstance(name, str):
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file; name the .seek file")
+    try:
+        path = file_beside(mechanics.path, name)
+    except ValueError as error:
+        raise ScenarioError(f"{mechanics.path}:{mechanics.line}: the seek curve {name[:60]!r} {error}") from None
+    points = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        point = _POINT.match(line)
+        if point:
+            points.append((int(point[1]), float(point[2])))
+        elif line.strip() and not line.startswith("Seek distances measured"):
+            raise ScenarioError(f"{path}:{number}: {line[:60]!r} is not DISTANCE, MILLISECONDS; correct the line")
+    if not points:
+        raise ScenarioError(f"{path}: it holds no point of a seek curve; give the .seek file of the drive")
+    return points

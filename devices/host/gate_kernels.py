@@ -1,0 +1,171 @@
+"""A queue-depth limit as a passive machine: at most ``depth`` requests are outstanding below it (the queue depth), the
+others wait first come, first served.
+
+It stands for the queue of a LUN, of a host adapter, of a virtual machine's disk, or of a drive as its host sees it.
+
+A gate may join waiting requests as an IO scheduler does (back merge: Linux block/elevator.c, elv_rqhash_find): one that
+begins where a waiting one of the same operation ends travels with it, as long as both together are not too long. Front
+merges are left out: much less common (Linux Documentation/block/deadline-iosched). Requests that were joined end 1 ns
+after the one that carried them. A gate for flushes joins all that wait.
+"""
+
+from tiersim.devices import queue
+from tiersim.devices.children import add_child
+from tiersim.devices.host.port_kernels import way_on
+from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH
+
+_ALONE, _JOINED = range(2)
+
+
+@kernel
+def _list_of_end(p: Plant, gate: int, end_bytes: int) -> int:
+    """Index into the pool of the list for an address."""
+    g = p.gates[gate]
+    sector = end_bytes >> 9
+    return g["ends"] + ((sector ^ sector >> 10 ^ sector >> 20) & (g["lists"] - 1))
+
+
+@kernel
+def _joins(p: Plant, gate: int, slot: int) -> bool:
+    """Whether the gate joins requests like this one: reads, writes and discards, or flushes."""
+    g = p.gates[gate]
+    return bool(g["most_bytes"] > 0 and (p.requests[slot]["op"] == FLUSH) == (g["joins_flushes"] == 1))
+
+
+@kernel
+def _end_of(p: Plant, slot: int) -> int:
+    return p.requests[slot]["offset_bytes"] + p.holds[slot]["carried_bytes"]
+
+
+@kernel
+def _enlist(p: Plant, gate: int, slot: int) -> None:
+    head = _list_of_end(p, gate, _end_of(p, slot))
+    after = p.pool[head]
+    p.holds[slot]["ahead"] = NONE
+    p.holds[slot]["chain"] = after
+    if after != NONE:
+        p.holds[after]["ahead"] = slot
+    p.pool[head] = slot
+
+
+@kernel
+def _strike(p: Plant, gate: int, slot: int) -> None:
+    ahead = p.holds[slot]["ahead"]
+    after = p.holds[slot]["chain"]
+    if ahead == NONE:
+        p.pool[_list_of_end(p, gate, _end_of(p, slot))] = after
+    else:
+        p.holds[ahead]["chain"] = after
+    if after != NONE:
+        p.holds[after]["ahead"] = ahead
+
+
+@kernel
+def _find_carrier(p: Plant, gate: int, slot: int) -> int:
+    """The youngest waiting request that *slot* can travel with, or NONE."""
+    request = p.requests[slot]
+    most = p.gates[gate]["most_bytes"]
+    other = p.pool[_list_of_end(p, gate, request["offset_bytes"])]
+    while other != NONE:
+        if (
+            p.requests[other]["op"] == request["op"]
+            and _end_of(p, other) == request["offset_bytes"]
+            and p.holds[other]["carried_bytes"] + request["length_bytes"] <= most
+        ):
+            return other
+        other = p.holds[other]["chain"]
+    return NONE
+
+
+@kernel
+def _join(p: Plant, gate: int, carrier: int, slot: int) -> None:
+    """Let *slot* travel with *carrier*, which now ends where *slot* does."""
+    _strike(p, gate, carrier)
+    p.holds[slot]["phase"] = _JOINED
+    hold = p.holds[carrier]
+    hold["carried_bytes"] += p.requests[slot]["length_bytes"]
+    p.links[slot]["next"] = NONE
+    if hold["joined"] == NONE:
+        hold["joined"] = slot
+    else:
+        p.links[hold["last_joined"]]["next"] = slot
+    hold["last_joined"] = slot
+    _enlist(p, gate, carrier)
+
+
+@kernel
+def _account(p: Plant, station: int, gate: int, now: int) -> None:
+    """Add up how long places have been taken."""
+    g = p.gates[gate]
+    p.work_ns[station, 0] += g["in_flight"] * (now - g["changed_ns"])
+    g["changed_ns"] = now
+
+
+@kernel
+def accept_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
+    """Let a request through if there is a place and nobody waits; else it joins one that waits, or waits itself."""
+    g = p.gates[gate]
+    hold = p.holds[slot]
+    hold["phase"] = _ALONE
+    hold["carried_bytes"] = p.requests[slot]["length_bytes"]
+    hold["joined"] = NONE
+    if g["in_flight"] < g["depth"] and p.queues[g["queue"]]["head"] == NONE:
+        _account(p, station, gate, now)
+        g["in_flight"] += 1
+        return now + PASS_ON_NS
+    if _joins(p, gate, slot):
+        carrier = _find_carrier(p, gate, slot)
+        if carrier != NONE:
+            _join(p, gate, carrier, slot)
+            return WAIT
+        _enlist(p, gate, slot)
+    queue.append(p, g["queue"], slot)
+    return WAIT
+
+
+@kernel
+def choose_gate(p: Plant, station: int, gate: int, now: int) -> tuple[int, int, int]:
+    """End what was carried; then let the oldest request through if there is a place."""
+    g = p.gates[gate]
+    slot = p.queues[g["ended"]]["head"]
+    if slot != NONE:
+        queue.remove(p, g["ended"], slot, NONE)
+        return slot, now + PASS_ON_NS, NEVER
+    slot = p.queues[g["queue"]]["head"]
+    if slot == NONE or g["in_flight"] >= g["depth"]:
+        return NONE, NEVER, NEVER
+    queue.remove(p, g["queue"], slot, NONE)
+    if _joins(p, gate, slot):
+        _strike(p, gate, slot)
+    _account(p, station, gate, now)
+    g["in_flight"] += 1
+    return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def finish_gate(p: Plant, gate: int, slot: int) -> int:
+    """Send a request on with all that it carries; one that was carried itself is done."""
+    hold = p.holds[slot]
+    if hold["phase"] == _JOINED:
+        return 0
+    request = p.requests[slot]
+    below = p.gates[gate]["below"]
+    if below == NONE:  # shared by volumes
+        below = way_on(p, slot)
+    return add_child(p, 0, below, request["op"], request["offset_bytes"], hold["carried_bytes"])
+
+
+@kernel
+def resume_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
+    """A place is free; those that travelled with the request end next."""
+    _account(p, station, gate, now)
+    g = p.gates[gate]
+    g["in_flight"] -= 1
+    joined = p.holds[slot]["joined"]
+    while joined != NONE:
+        after = p.links[joined]["next"]
+        queue.append(p, g["ended"], joined)
+        joined = after
+    return 0

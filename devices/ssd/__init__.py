@@ -1,0 +1,1 @@
+"""Solid-state drives: controller, channels, dies, flash translation layer."""

@@ -1,0 +1,413 @@
+"""A solid-state drive as a passive machine: driver, controller, link, channels, dies, a write buffer, collection.
+
+Each resource keeps the time from which it is free (as FEMU and the analytic models of flash do), so a command's
+completion is known when it is chosen. Reads overtake queued programs but not the one in progress, which a read may
+suspend; a die is occupied until its page has left over the channel, and a command to a die needs the channel, too.
+Writes end in the buffer; programs drain it behind them, over the dies in turn as a page-mapped FTL writes; when the
+buffer is full a write waits for the oldest unit in it.
+"""
+
+from typing import NamedTuple
+
+from tiersim.devices import queue
+from tiersim.devices.ssd.channel_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
+from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import DISCARD, FLUSH, READ
+from tiersim.random_numbers import FLASH_PLACE, random_bits
+
+PS_PER_NS = 1_000
+#: Resources in ``work_ns``.
+CONTROLLER, CHANNELS, DIES, LINK, HOST_CPU = 0, 1, 2, 3, 4
+
+
+class Part(NamedTuple):
+    """What is read of a page."""
+
+    die: int
+    page: int
+    units: int
+    planes: int  # that they lie on, a bit for each
+
+
+@kernel
+def residual_program_ns(at_ns: int, program_free_ns: int, program_ns: int) -> int:
+    """How long the program in progress at a time still takes: programs of one die run back to back."""
+    backlog = program_free_ns - at_ns
+    return backlog % program_ns if backlog > 0 else 0
+
+
+@kernel
+def accept_flash(p: Plant, flash: int, slot: int) -> int:
+    """Take a request into the queue."""
+    f = p.flashes[flash]
+    queue.append(p, f["queue"], slot)
+    return CALL if f["in_service"] < f["queue_depth"] else WAIT
+
+
+@kernel
+def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
+    """Take the oldest command if one more fits into the drive's queue, and plan it over the resources."""
+    f = p.flashes[flash]
+    slot = p.queues[f["queue"]]["head"]
+    if slot == NONE or f["in_service"] >= f["queue_depth"]:
+        return NONE, NEVER, NEVER
+    request = p.requests[slot]
+    op = request["op"]
+    if f["flushes_alone"] and f["in_service"] > 0 and (op == FLUSH or f["flushing"]):
+        return NONE, NEVER, NEVER
+    f["flushing"] = int(op == FLUSH)
+    queue.remove(p, f["queue"], slot, NONE)
+    f["in_service"] += 1
+    started = through_controller(p, station, flash, now)
+    if op == FLUSH:
+        done = flush(p, station, flash, now, started)
+    elif op == DISCARD:
+        done = discard(p, flash, started, request["offset_bytes"], request["length_bytes"])
+    elif op == READ:
+        done = read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
+    else:
+        done = _write(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
+    return slot, max(done, now + 1), NEVER
+
+
+@kernel
+def finish_flash(p: Plant, flash: int) -> int:
+    """Free a place in the drive's queue; flash makes no children."""
+    p.flashes[flash]["in_service"] -= 1
+    return 0
+
+
+@kernel
+def through_controller(p: Plant, station: int, flash: int, now: int) -> int:
+    """When driver and controller have worked on a command."""
+    f = p.flashes[flash]
+    started = max(_through_driver(p, station, flash, now), f["controller_free_ns"]) + f["controller_ns"]
+    f["controller_free_ns"] = started
+    p.work_ns[station, CONTROLLER] += f["controller_ns"]
+    return int(started)
+
+
+@kernel
+def _through_driver(p: Plant, station: int, flash: int, now: int) -> int:
+    """When a driver that keeps the drive's map on the host has worked on a command."""
+    f = p.flashes[flash]
+    if f["host_cpu_ns"] == 0:
+        return now
+    earliest = f["host_free"]
+    for thread in range(f["host_free"] + 1, f["host_free"] + f["host_threads"]):
+        if p.pool[thread] < p.pool[earliest]:
+            earliest = thread
+    p.pool[earliest] = max(p.pool[earliest], now) + f["host_cpu_ns"]
+    p.work_ns[station, HOST_CPU] += f["host_cpu_ns"]
+    return p.pool[earliest]
+
+
+@kernel
+def flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
+    """When a flush is done that the controller has understood."""
+    f = p.flashes[flash]
+    done = started + f["flush_ns"]
+    if not f["protected"]:
+        if f["filled_units"] > 0:
+            program(p, station, flash, now, f["programs"] % f["dies"])
+        done = max(started, f["last_program_ns"]) + f["flush_ns"]
+    done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])
+    f["last_flush_ns"] = done
+    return done
+
+
+@kernel
+def read(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+    """Read units: those of a page that lie on one die are sensed together. Returns when the host has them."""
+    f = p.flashes[flash]
+    on_link = length * f["link_ps_per_byte"] // PS_PER_NS
+    through_link(p, station, flash, started, length)
+    unit = offset // f["unit_bytes"]
+    end = (offset + length - 1) // f["unit_bytes"] + 1
+    if f["ftl"] == NONE:
+        ready = _read_placed(p, station, flash, now, started, unit, end)
+    else:
+        ready = _read_mapped(p, station, flash, now, started, unit, end)
+    return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
+
+
+@kernel
+def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units that lie where their address says; returns when the last has left its die."""
+    f = p.flashes[flash]
+    spread = f["spread"]
+    page_units = f["page_units"]
+    group_units = page_units * spread
+    plane_units = page_units // f["planes"]
+    ready = at_ns
+    while unit < end:
+        group = unit // group_units
+        end_here = min(end, (group + 1) * group_units)
+        for first in range(unit, min(end_here, unit + spread)):
+            units = (end_here - 1 - first) // spread + 1
+            place = (first - group * group_units) // spread
+            planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
+            part = Part(placed_die(p, flash, first), group, units, planes)
+            ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
+        unit = end_here
+    return ready
+
+
+@kernel
+def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units that lie where the map says; what was never written needs no die. Returns when the last has left its
+    die.
+    """
+    f = p.flashes[flash]
+    page_units = f["page_units"]
+    plane_units = page_units // f["planes"]
+    ready = at_ns
+    while unit < end:
+        place = place_of(p, f["ftl"], unit)
+        unit += 1
+        if place != NONE:
+            page = place // page_units
+            planes = 1 << place % page_units // plane_units
+            units = 1
+            while unit < end and place_of(p, f["ftl"], unit) == place + units and (place + units) // page_units == page:
+                planes |= 1 << (place + units) % page_units // plane_units
+                units += 1
+                unit += 1
+            part = Part(die_of(p, f["ftl"], place), page, units, planes)
+            ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
+    return ready
+
+
+@kernel
+def placed_die(p: Plant, flash: int, unit: int) -> int:
+    """The die of a unit: groups of pages lie side by side over all dies, each row of them begins on another die."""
+    f = p.flashes[flash]
+    dies = f["dies"]
+    if dies == 1:
+        return 0
+    spread = f["spread"]
+    group = unit // (f["page_units"] * spread)
+    place = group * spread + unit % spread
+    shift = random_bits(p.seed[0], FLASH_PLACE, flash, place // dies)
+    return (place + shift) % dies
+
+
+@kernel
+def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: Part) -> int:
+    """Read a part of a page; returns when it has left over the channel.
+
+    What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun,
+    when that leaves its planes alone; or else the die senses anew when it is free.
+    """
+    f = p.flashes[flash]
+    die, page, units, planes = part
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    read_free = f["read_free"] + die
+    program_free = f["program_free"] + die
+    sensed = f["sensed"] + die
+    sensing = f["sensing_planes"] + die
+    start = p.pool[read_free]
+    if _in_registers(p, flash, die, page, planes):
+        start = max(start, at_ns)
+    elif p.pool[f["sense_start"] + die] > at_ns and p.pool[sensing] & planes == 0:
+        p.pool[sensing] |= planes
+    else:
+        start = max(start, at_ns)
+        start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
+        start = idle_from(p, calendar, start)  # data go before commands
+        p.pool[f["sense_start"] + die] = start
+        p.pool[sensed] = start + sensing_ns(p, flash, die, page)
+        p.pool[sensing] = planes
+    into_registers(p, flash, die, page, planes)
+    transfer = units * f["unit_channel_ns"]
+    end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
+    if p.pool[program_free] > start:
+        p.pool[program_free] += end - start
+        f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
+    p.pool[read_free] = end
+    p.work_ns[station, CHANNELS] += transfer
+    p.work_ns[station, DIES] += end - start
+    return end
+
+
+@kernel
+def sensing_ns(p: Plant, flash: int, die: int, page: int) -> int:
+    """Time to sense a page: which page of its cells it is decides."""
+    f = p.flashes[flash]
+    if f["read_kinds"] == 1:
+        return p.pool[f["reads"]]
+    return p.pool[f["reads"] + random_bits(p.seed[0], FLASH_PLACE, die, page) % f["read_kinds"]]
+
+
+@kernel
+def _in_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> bool:
+    f = p.flashes[flash]
+    register = f["registers"] + die * f["planes"]
+    while planes > 0:
+        if planes & 1 and p.pool[register] != page:
+            return False
+        planes >>= 1
+        register += 1
+    return True
+
+
+@kernel
+def into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> None:
+    """Put a page into the registers of some planes of a die."""
+    f = p.flashes[flash]
+    register = f["registers"] + die * f["planes"]
+    while planes > 0:
+        if planes & 1:
+            p.pool[register] = page
+        planes >>= 1
+        register += 1
+
+
+@kernel
+def through_link(p: Plant, station: int, flash: int, at_ns: int, length: int) -> int:
+    """When the data of a command have passed the link that they wait for from a time on."""
+    f = p.flashes[flash]
+    on_link = length * f["link_ps_per_byte"] // PS_PER_NS
+    f["link_free_ns"] = max(f["link_free_ns"], at_ns) + on_link
+    p.work_ns[station, LINK] += on_link
+    return int(f["link_free_ns"])
+
+
+@kernel
+def to_buffer(p: Plant, flash: int, at_ns: int, length: int) -> int:
+    """When data that have passed the link are in the buffer."""
+    f = p.flashes[flash]
+    at_ns = max(at_ns, f["to_buffer_free_ns"])
+    # what is being flushed takes nothing in: 16 writers wait as long for a write as for its flush (Crucial T500,
+    # Samsung 990 PRO; fio of M. Callaghan, mytools)
+    if not f["protected"]:
+        at_ns = max(at_ns, f["last_flush_ns"])
+    if f["buffer_ps_per_byte"] > 0:
+        at_ns += length * f["buffer_ps_per_byte"] // PS_PER_NS
+        f["to_buffer_free_ns"] = at_ns
+    return at_ns
+
+
+@kernel
+def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
+    """Put units into the write buffer, programs behind them; returns when the buffer, or flash without one, has all."""
+    f = p.flashes[flash]
+    at = to_buffer(p, flash, through_link(p, station, flash, started, length), length)
+    unit_bytes = f["unit_bytes"]
+    ready = at
+    for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
+        patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
+        die = placed_die(p, flash, unit) if f["static"] else f["programs"] % f["dies"]
+        if f["ftl"] != NONE:
+            _map_unit(p, flash, die, unit)
+        ready = max(ready, _write_unit(p, station, flash, now, at, die, patched))
+    if f["buffer_units"] == 0 and f["filled_units"] > 0:
+        ready = max(ready, program(p, station, flash, now, f["programs"] % f["dies"]))
+    return ready + f["write_latency_ns"]
+
+
+@kernel
+def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
+    """Give a unit its next place, and owe what the collection behind it does."""
+    f = p.flashes[flash]
+    ftl = p.ftls[f["ftl"]]
+    erased = ftl["erased_blocks"]
+    p.pool[f["copies_owed"] + die] += write_unit(p, f["ftl"], die, unit) << 16
+    p.pool[f["erases_owed"] + die] += (ftl["erased_blocks"] - erased) << 32
+
+
+@kernel
+def discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
+    """Forget whole units, where there is a map; it takes as long as a flush of nothing."""
+    f = p.flashes[flash]
+    if f["ftl"] != NONE:
+        for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):
+            trim_unit(p, f["ftl"], unit)
+    return started + f["flush_ns"]
+
+
+@kernel
+def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: int, patched: bool) -> int:
+    """Take a unit in, and plan the program when it is full; returns when the unit is safe as far as the drive says."""
+    f = p.flashes[flash]
+    admitted = at_ns
+    if f["buffer_units"] > 0:
+        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"]
+        admitted = max(at_ns, p.pool[place])
+        p.pool[place] = NEVER
+        f["units_buffered"] += 1
+    f["filled_ns"] = admitted if f["filled_units"] == 0 else max(f["filled_ns"], admitted)
+    f["filled_units"] += 1
+    f["patched_units"] += patched
+    if f["filled_units"] < f["program_units"]:
+        return admitted
+    programmed = program(p, station, flash, now, die)
+    return admitted if f["buffer_units"] > 0 else programmed
+
+
+@kernel
+def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
+    """Plan the program of the units that are gathered, and the collection that they cause; returns when it ends."""
+    f = p.flashes[flash]
+    units = f["filled_units"]
+    program_free = f["program_free"] + die
+    read = p.pool[f["reads"]]
+    start = max(f["filled_ns"], p.pool[program_free], p.pool[f["read_free"] + die])
+    soon = start <= now + f["program_ns"]
+    at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
+    end = at + f["program_ns"]
+    into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
+    p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
+    for number in range(f["units_buffered"] - units, f["units_buffered"]):
+        if f["buffer_units"] > 0:
+            p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
+    f["last_program_ns"] = max(f["last_program_ns"], end)
+    f["programs"] += 1
+    f["filled_units"] = 0
+    f["patched_units"] = 0
+    p.work_ns[station, CHANNELS] += units * f["unit_channel_ns"]
+    p.work_ns[station, DIES] += p.pool[program_free] - start
+    return end
+
+
+@kernel
+def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
+    """Take *units* over the channel of a die; returns when the last is over.
+
+    What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at
+    the earliest; reads do not see it: nobody knows yet what lies between.
+    """
+    f = p.flashes[flash]
+    channel = die % f["channels"]
+    if not soon:
+        free = f["channel_free"] + channel
+        p.pool[free] = max(p.pool[free], now) + units * f["unit_channel_ns"]
+        return max(p.pool[free], at_ns + units * f["unit_channel_ns"])
+    return reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, units * f["unit_channel_ns"])
+
+
+@kernel
+def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
+    """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
+    flash = p.stations[station]["row"]
+    f = p.flashes[flash]
+    copies_owed = f["copies_owed"] + die
+    erases_owed = f["erases_owed"] + die
+    p.pool[copies_owed] += units * f["copies_q16"]
+    p.pool[erases_owed] += units * f["erases_q32"]
+    copies = p.pool[copies_owed] >> 16
+    erases = p.pool[erases_owed] >> 32
+    p.pool[copies_owed] &= 0xFFFF
+    p.pool[erases_owed] &= 0xFFFF_FFFF
+    if not soon:
+        _transfer(p, flash, now, die, soon, at_ns, 2 * copies)
+    copied = 0
+    while soon and copied < copies:  # a page at a time, out of its block and into another
+        part = min(copies - copied, f["page_units"])
+        _transfer(p, flash, now, die, soon, at_ns + copied * f["copy_ns"], part)
+        _transfer(p, flash, now, die, soon, at_ns + (copied + part) * f["copy_ns"], part)
+        copied += part
+    p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
+    return copies * f["copy_ns"] + erases * f["erase_ns"]

@@ -1,0 +1,1 @@
+"""Fast devices before slow ones: caches of flash, tiers."""

@@ -1,0 +1,1 @@
+"""The buffer pool: pages, eviction, read-ahead, writers, warm starts."""

@@ -1,0 +1,260 @@
+"""Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share.
+
+Three modules know which page has to go (:mod:`tiersim.simulator.database.buffer_pool.sweep`, ``lru``, ``lru2``); here
+the one is asked that the host has.
+"""
+
+import numpy as np
+
+from tiersim.devices.station_records import NONE
+from tiersim.kernel import kernel
+from tiersim.simulator.database.buffer_pool import lru, lru2, rings, sweep
+from tiersim.simulator.database.buffer_pool.extension import outdate
+from tiersim.simulator.database.database_state import (
+    CHECKPOINT_PENDING,
+    CHECKPOINT_WRITTEN,
+    DIRTY_PAGES,
+    FREE_FRAMES,
+    INDEPENDENT,
+    LRU,
+    NO_RING,
+    PAGES_A_FILE,
+    POLICY,
+    RECENT,
+    SWEEP,
+    TAKEN,
+    UNUSED,
+    VALID,
+    Database,
+)
+from tiersim.simulator.database.wal.log import log_change
+from tiersim.simulator.popularity import draw_rank, scattered
+
+#: Entities of the permutation of an index whose order is not that of the heap.
+_OTHER_ORDER = 1 << 20
+
+
+@kernel(hot=True)
+def draw_row(d: Database, table: int, entity: int, counter: int) -> int:
+    """Return the rank of the row that an access to a table looks up."""
+    return draw_rank(d.laws, table, d.seed[0], entity, counter)
+
+
+@kernel
+def references(d: Database, table: int) -> int:
+    """Return how many pages a lookup refers to: one of each level of the index, and one of the heap."""
+    return int(d.first_level[table + 1] - d.first_level[table])
+
+
+@kernel(hot=True)
+def page_at(d: Database, table: int, rank: int, reference: int) -> int:
+    """Return the page that a lookup refers to, root first, heap last."""
+    level = d.first_level[table] + reference
+    heap = d.first_level[table + 1] - 1
+    kept = d.level_pages[level]
+    if level == heap and d.first_moved[table + 1] > d.first_moved[table]:
+        kept -= d.moved_pages[table]
+        moved = _moved(d, table, rank)
+        if moved != NONE:
+            return int(d.level_start[level] + kept + d.moved_page[moved])
+    place = _place_of(d, table, rank, level < heap and d.ordered[table] == INDEPENDENT)
+    return int(d.level_start[level] + place * kept // d.rows[table])
+
+
+@kernel
+def _moved(d: Database, table: int, rank: int) -> int:
+    """Return which of the rows that updates moved is that of a rank, or NONE."""
+    low, behind = d.first_moved[table], d.first_moved[table + 1]
+    high = behind
+    while low < high:
+        middle = (low + high) // 2
+        if d.moved_rank[middle] < rank:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low) if low < behind and d.moved_rank[low] == rank else NONE
+
+
+@kernel
+def _place_of(d: Database, table: int, rank: int, of_index: bool) -> int:
+    """Return where the row of a rank lies in the heap, or in an index of another order; it is known for the row that
+    was asked for last.
+    """
+    if d.ordered[table] == RECENT:
+        return int(d.rows[table] - 1 - rank)
+    known = d.placed[table, int(of_index)]
+    if known["rank_after"] != rank + 1:
+        known["rank_after"] = rank + 1
+        entity = table + _OTHER_ORDER if of_index else table
+        known["place"] = scattered(rank, d.rows[table], d.seed[0], entity)
+    return int(known["place"])
+
+
+@kernel
+def station_of(d: Database, page: int) -> int:
+    """Return the station that a page is read from and written to: the page cache, or its volume."""
+    if d.page_cache.size > 0:
+        return int(np.int64(d.page_cache[0]["station"]))
+    return volume_of(d, page)
+
+
+@kernel
+def volume_of(d: Database, page: int) -> int:
+    """Return the station of the volume that a page lies on."""
+    return int(np.int64(d.level_station[level_of(d, page)]))
+
+
+@kernel
+def level_of(d: Database, page: int) -> int:
+    """Return the level of its table that a page belongs to."""
+    low, high = 0, len(d.level_start) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if d.level_start[middle] <= page:
+            low = middle
+        else:
+            high = middle - 1
+    return int(low)
+
+
+@kernel
+def is_temporary(d: Database, page: int) -> bool:
+    """Tell whether a page is of a temporary database."""
+    return bool(d.level_temp[level_of(d, page)])
+
+
+@kernel
+def is_there(d: Database, page: int) -> bool:
+    """Tell whether a page is in the pool, without referring to it."""
+    held = d.frame_of[page]
+    return bool(held > 0 and d.state[held - 1] == VALID)
+
+
+@kernel(hot=True)
+def touch(d: Database, page: int, now: int) -> bool:
+    """Refer to a page: tell whether it is in the pool; if it is, count the use."""
+    held = d.frame_of[page]
+    if held == 0 or d.state[held - 1] != VALID:
+        return False
+    frame = held - 1
+    if d.replacement[POLICY] == SWEEP:
+        sweep.use(d, frame)
+    elif d.replacement[POLICY] == LRU:
+        lru.use(d, frame)
+    else:
+        lru2.use(d, frame, page, now)
+    return True
+
+
+@kernel
+def want(d: Database, session: int, op: int, page: int, pages: int) -> None:
+    """Let a session ask the pool for pages as soon as the CPU that it has used is charged."""
+    s = d.sessions[session]
+    s["missing"] = page
+    s["missing_pages"] = pages
+    s["missing_op"] = op
+
+
+@kernel
+def touch_in_ring(d: Database, page: int, now: int) -> bool:
+    """Refer to a page as who uses a ring does, which makes it no hotter than a page that was read just now."""
+    held = d.frame_of[page]
+    if d.replacement[POLICY] != SWEEP:
+        return touch(d, page, now)
+    if held == 0 or d.state[held - 1] != VALID:
+        return False
+    sweep.use_once(d, held - 1)
+    return True
+
+
+@kernel(hot=True)
+def change(d: Database, page: int, log_bytes: int) -> None:
+    """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed
+    without).
+    """
+    held = d.frame_of[page]
+    if held == 0:
+        return
+    if log_bytes > 0 and not is_temporary(d, page):
+        log_change(d, page, log_bytes)
+    outdate(d, page)
+    if not d.dirty[held - 1]:
+        d.dirty[held - 1] = 1
+        d.pool_state[DIRTY_PAGES] += 1
+
+
+@kernel
+def clean(d: Database, frame: int) -> None:
+    """The changed page of a frame is being written: it is clean, and its file is to be synced by
+    the next checkpoint.
+    """
+    page = d.page_of[frame]
+    d.dirty[frame] = 0
+    d.pool_state[DIRTY_PAGES] -= 1
+    d.written_files[file_of(d, page)] = 1
+    if d.checkpoint_mark[page] == CHECKPOINT_PENDING:
+        d.checkpoint_mark[page] = CHECKPOINT_WRITTEN
+
+
+@kernel
+def file_of(d: Database, page: int) -> int:
+    """Return the file that a page lies in."""
+    first = d.level_file[level_of(d, page)]
+    return int(first + (page - d.file_start[first]) // PAGES_A_FILE)
+
+
+@kernel
+def victim(d: Database, now: int) -> int:
+    """Return a frame for another page, one that was never used or whose page has to go; -1 if all are being read."""
+    unused = d.pool_state[UNUSED]
+    if unused < len(d.page_of):
+        d.pool_state[UNUSED] = unused + 1
+        d.page_of[unused] = -1
+        d.chain[unused] = NONE
+        frame = unused
+    elif d.pool_state[FREE_FRAMES] > 0:
+        d.pool_state[FREE_FRAMES] -= 1
+        frame = int(d.free_frames[d.pool_state[FREE_FRAMES]])
+        d.chain[frame] = NONE
+    else:
+        if d.replacement[POLICY] == SWEEP:
+            frame = sweep.choose(d)
+        elif d.replacement[POLICY] == LRU:
+            frame = lru.choose(d)
+        else:
+            frame = lru2.choose(d, now)
+        if frame < 0:
+            return -1
+        rings.leave(d, frame)
+    d.pool_state[TAKEN] += 1
+    return int(frame)
+
+
+@kernel
+def frame_for(d: Database, session: int, now: int) -> int:
+    """Return a frame for a page that a session reads: of its ring, if it has one, the oldest that may go; else as
+    :func:`victim`.
+    """
+    frame = -1
+    if d.sessions[session]["ring"] != NO_RING:
+        frame = rings.choose(d, session)
+    if frame < 0:
+        return victim(d, now)
+    if d.replacement[POLICY] == LRU:
+        lru.leave(d, frame)
+    elif d.replacement[POLICY] != SWEEP:
+        lru2.leave(d, frame)
+    return frame
+
+
+@kernel
+def loaded(d: Database, frame: int, page: int, ring: int, now: int) -> None:
+    """A frame that `victim` gave gets a page, for its first use; *ring*: of session + 1, 0 for none."""
+    if d.replacement[POLICY] == SWEEP:
+        sweep.enter(d, frame)
+    elif d.replacement[POLICY] == LRU:
+        lru.enter(d, frame)
+    else:
+        lru2.enter(d, frame, page, now)
+    if ring > 0:
+        rings.join(d, ring - 1, frame)

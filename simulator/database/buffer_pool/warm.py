@@ -1,0 +1,280 @@
+"""A pool as a server has it that has been running for long: filled by the statements of the database, without time.
+
+Whole transactions are drawn, each as likely as another; their lookups refer to pages as a run would, but to rows that
+the run does not draw. What is missed comes at once; pages are changed and counted as used, and are clean again only
+after they have gone: checkpoints and the background writer do not run meanwhile. Lookups fill the pool, and scans that
+are not through a ring. The operating system's page cache is filled by what the pool misses and by the changed pages
+that it gives up, and holds them clean.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.station_records import Plant
+from tiersim.kernel import kernel, table_set
+from tiersim.random_numbers import WARMING_TRANSACTION, random_below
+from tiersim.simulator.database.buffer_pool.extension import extend, has_extension, is_extended
+from tiersim.simulator.database.buffer_pool.pages import change, draw_row, loaded, page_at, references, touch, victim
+from tiersim.simulator.database.buffer_pool.rings import scans_in_ring
+from tiersim.simulator.database.database_state import (
+    AGAIN,
+    CLOCK_NS,
+    DIRTY_PAGES,
+    LOOKUP,
+    LOOKUPS,
+    ORIGIN_NS,
+    POLICY,
+    SCAN,
+    SWEEP,
+    TAKEN,
+    UNUSED,
+    VALID,
+    Database,
+)
+from tiersim.simulator.database.page_cache import keep
+from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
+
+#: Rows are drawn for entities that no session draws for.
+_ENTITY = 1 << 33
+#: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
+#: one before.
+_LEAST_REFERENCES = 16_384
+#: A window's misses have fallen when there are fewer than in the one before by more than this part and more than so
+#: many standard deviations of their difference, taken as counts that know nothing of each other.
+_FALL, _DEVIATIONS = 0.01, 2.0
+#: Places in what `walk` has counted.
+_TRANSACTIONS, _REFERENCES, _READ = range(3)
+
+
+class Warmed(NamedTuple):
+    """How a pool was filled; misses are those of the last window."""
+
+    references: int  # of all windows
+    transactions: int  # of the last one
+    missed: NDArray[np.int64]  # (levels,): pages of each level of each table
+    read: int  # from volumes: pages that the page cache missed, too
+    stationary: bool  # no fewer pages are missed than before
+
+
+@kernel
+def refer(d: Database, page: int, dirties: int, now: int) -> bool:
+    """Refer to a page outside a run: if it is not there, it comes at once; tell whether it was."""
+    if touch(d, page, now):
+        if dirties:
+            change(d, page, 0)
+        return True
+    _fetch(d, page, dirties, now)
+    return False
+
+
+@kernel
+def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
+    """Let a page come that is not there; returns the changed page that had to go for it, -1 if none had."""
+    frame = victim(d, now)
+    old = d.page_of[frame]
+    changed = -1
+    if old >= 0:
+        if d.dirty[frame]:
+            changed = int(old)
+            d.pool_state[DIRTY_PAGES] -= 1
+        d.frame_of[old] = 0
+        if has_extension(d):
+            extend(d, old)
+            d.lazy_writer[0]["extended_pages"] = 0
+    d.page_of[frame] = page
+    d.frame_of[page] = frame + 1
+    d.state[frame] = VALID
+    d.dirty[frame] = 0
+    if dirties:
+        change(d, page, 0)
+    loaded(d, frame, page, 0, now)
+    return changed
+
+
+@kernel
+def hold_all(p: Plant, d: Database) -> None:
+    """Let every page be where there is room for all: in the pool, in the page cache."""
+    for page in range(len(d.frame_of)):
+        if len(d.frame_of) <= len(d.page_of):
+            refer(d, page, 0, 0)
+        if d.page_cache.size > 0 and len(d.frame_of) <= p.flash_caches[d.page_cache[0]["cache"]]["blocks"]:
+            keep(p, d, page)
+
+
+@kernel
+def _read(p: Plant, d: Database, page: int, changed: int, was_extended: bool) -> bool:
+    """Read a page that the pool has missed, which gave up a changed page for it; tell whether the volume was read."""
+    if d.page_cache.size == 0:
+        return not was_extended
+    if changed >= 0:
+        keep(p, d, changed)
+    return not keep(p, d, page)
+
+
+@kernel
+def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: int, missed: NDArray[np.int64]) -> int:
+    """Refer to a page of a level; returns how many the volume was read for: 0 or 1."""
+    if touch(d, page, now):
+        if dirties:
+            change(d, page, 0)
+        return 0
+    missed[level] += 1
+    was_extended = is_extended(d, page)
+    return int(_read(p, d, page, _fetch(d, page, dirties, now), was_extended))
+
+
+@table_set
+class Transactions(NamedTuple):
+    """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first,
+    and which of all that are planned.
+    """
+
+    begins: NDArray[np.int64]  # (transactions + 1,)
+    first: NDArray[np.int64]  # (sessions + 1,)
+    first_planned: NDArray[np.int64]  # (sessions + 1,)
+
+
+@kernel
+def _there(transactions: Transactions, planned: int) -> int:
+    """Return which transaction is one of all that are planned: a session goes through those that it has again and
+    again.
+    """
+    session, behind = 0, len(transactions.first) - 1
+    while behind - session > 1:
+        middle = (session + behind) // 2
+        if transactions.first_planned[middle] <= planned:
+            session = middle
+        else:
+            behind = middle
+    first = transactions.first[session]
+    turn = transactions.first[session + 1] - first
+    return int(first + (planned - transactions.first_planned[session]) % turn)
+
+
+@kernel
+def walk(
+    p: Plant,
+    d: Database,
+    transactions: Transactions,
+    transaction_ns: int,
+    enough: int,
+    counted: NDArray[np.int64],
+    missed: NDArray[np.int64],
+) -> None:
+    """Draw transactions until they have made *enough* references, or are as many themselves."""
+    count = transactions.first_planned[-1]
+    drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
+    end, last = referred + enough, drawn + enough
+    row = 0
+    while referred < end and drawn < last:
+        chosen = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn))
+        now = drawn * transaction_ns
+        drawn += 1
+        for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
+            class_ = d.statement_class[statement]
+            for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
+                demand = d.demands[place]
+                kind, table = demand["kind"], demand["table"]
+                if kind == SCAN and not (d.replacement[POLICY] == SWEEP and scans_in_ring(d, heap_pages(d, table))):
+                    for number in range(pages_of(d, place)):
+                        page = page_in(d, place, 0, number)
+                        read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
+                        referred += 1
+                if kind not in (LOOKUP, AGAIN, LOOKUPS):
+                    continue
+                pages = references(d, table)
+                for _ in range(demand["rows"] if kind == LOOKUPS else 1):
+                    if kind != AGAIN:
+                        row = draw_row(d, table, table + _ENTITY, referred)
+                    for reference in range(pages):
+                        page = page_at(d, table, row % d.rows[table], reference)
+                        dirties = demand["dirties"] if reference + 1 == pages else 0
+                        read += _look_at(p, d, page, dirties, now, d.first_level[table] + reference, missed)
+                    referred += pages
+    counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
+
+
+def warm(
+    d: Database, plant: Plant | None = None, *, transaction_ns: int = 0, most_references: int = 200_000_000
+) -> Warmed:
+    """Fill the pool of a database that has not run yet, and the page cache of its *plant* if that is given.
+
+    Ends when both are full and a window of references misses no fewer pages than the window before, which was half as
+    long; or, not stationary, when the next window would lead beyond *most_references*. Transactions are
+    *transaction_ns* apart, which LRU-2 looks at. What there is room for as a whole is there as a whole.
+    """
+    p = PlantBuilder(0).build(1) if plant is None else plant
+    if plant is None:
+        d = d._replace(page_cache=d.page_cache[:0])
+    hold_all(p, d)
+    transactions = _transactions(d)
+    counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
+    drawn = read = 0
+    before, window = -1.0, max(len(d.page_of), _LEAST_REFERENCES)
+    stationary = not len(d.statement_class) or not np.isin(d.demands["kind"], (LOOKUP, AGAIN, LOOKUPS, SCAN)).any()
+    while not stationary and counted[_REFERENCES] + window <= most_references:
+        missed[:] = 0
+        drawn, read = int(counted[_TRANSACTIONS]), int(counted[_READ])
+        walk(p, d, transactions, transaction_ns, window, counted, missed)
+        misses, expected = float(missed.sum() + counted[_READ] - read), 2 * before
+        noise = (
+            _DEVIATIONS * (misses + 4 * before) ** 0.5 if before >= 0 else 0.0
+        )  # twice a count deviates twice as far
+        stationary = bool(before >= 0 and expected - misses <= max(noise, _FALL * expected) and _is_full(p, d))
+        before = misses
+        window *= 2
+    d.pool_state[TAKEN] = 0  # of what was taken before, the background writer knows nothing
+    d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
+    transactions_of_last = int(counted[_TRANSACTIONS]) - drawn
+    return Warmed(int(counted[_REFERENCES]), transactions_of_last, missed, int(counted[_READ]) - read, stationary)
+
+
+def _is_full(p: Plant, d: Database) -> bool:
+    """Tell whether pool and page cache have no room left, or hold all pages."""
+    pages, frames = len(d.frame_of), len(d.page_of)
+    if d.pool_state[UNUSED] < min(frames, pages):
+        return False
+    if pages <= frames or not d.page_cache.size:
+        return True
+    cache = p.flash_caches[d.page_cache[0]["cache"]]
+    return bool(cache["used"] == min(cache["blocks"], pages))
+
+
+def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> None:
+    """Fill *frames* frames of the pool of a database that has not run yet, or as many as that
+    number of references do.
+    """
+    d, p = d._replace(page_cache=d.page_cache[:0]), PlantBuilder(0).build(1)
+    transactions = _transactions(d)
+    counted, missed = np.zeros(3, np.int64), np.zeros(len(d.level_pages), np.int64)
+    while d.pool_state[UNUSED] < min(frames, len(d.frame_of)) and counted[_REFERENCES] < most_references:
+        before = counted[_REFERENCES]
+        walk(
+            p, d, transactions, 0, int(frames - d.pool_state[UNUSED]), counted, missed
+        )  # a reference takes one frame at most
+        if counted[_REFERENCES] == before:  # nothing looks anything up
+            break
+    d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
+
+
+def clean_all(d: Database) -> None:
+    """Let no page be changed, as at the end of a checkpoint."""
+    used = int(d.pool_state[UNUSED])
+    d.dirty[:used] = 0
+    d.pool_state[DIRTY_PAGES] = 0
+
+
+def _transactions(d: Database) -> Transactions:
+    """Return the transactions of all sessions, and statements outside of any by themselves."""
+    clients = d.sessions[: d.first_helper[0]]
+    begins = d.begins.astype(np.bool_)
+    begins[1:] |= d.ends[:-1].astype(np.bool_)
+    begins[clients["first"][clients["first"] < clients["end"]]] = True
+    places = np.append(np.flatnonzero(begins), len(begins))
+    first = np.searchsorted(places, np.append(clients["first"], len(begins)))
+    there = np.maximum(clients["end"].astype(np.int64) - clients["first"], 1)
+    planned = np.diff(first) * np.diff(d.first_number) // there
+    return Transactions(places, first, np.concatenate([[0], np.cumsum(planned)]))

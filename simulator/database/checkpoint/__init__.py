@@ -1,0 +1,1 @@
+"""Checkpoints: when they begin, and how they write."""

@@ -1,0 +1,1 @@
+"""Sessions: statements, lookups, row locks, processors, copies."""

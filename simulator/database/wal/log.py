@@ -1,0 +1,358 @@
+"""The write-ahead log (WAL) as a passive machine: a batch server. One flush at a time; what was inserted before it
+began goes with it.
+
+PostgreSQL's access/transam/xlog.c, XLogFlush and XLogWrite: a committer waits for the current flush, then checks its
+LSN again: usually that flush included it (group commit). If not, the committer writes everything inserted meanwhile,
+whole blocks in one piece, and flushes it. Between write and flush, and after the flush, its process needs a processor;
+until then the others wait. The end of a segment is flushed before the next is begun, and may ask for a checkpoint.
+
+Positions (LSNs) count bytes of the log since the run began; they move on when something is inserted (:func:`insert`),
+which takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint
+began inserts a full-page image, too (access/transam/xloginsert.c, XLogRecordAssemble).
+
+Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
+a synchronous replica confirms, too; PREFETCH, which waits for nothing: the log writer's next round will flush it
+(synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
+
+A synchronous replica is sent what is durable here (replication/walsender.c, XLogSendPhysical), so its flush comes after
+ours. It flushes what has come, one flush at a time, each as long as the others.
+"""
+
+from dataclasses import dataclass
+
+from tiersim.devices import queue
+from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.kernel import kernel
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.database_state import (
+    AT_LOG,
+    AT_PROCESSORS,
+    AWAIT,
+    LOG_IO_NS,
+    PREFETCH,
+    SESSIONS_ACTIVE,
+    URGENT,
+    Database,
+    record,
+)
+
+#: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
+#: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica.
+_FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8)
+#: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
+#: runs, docs/accuracy.md).
+HOLE_BYTES = 92
+#: The record of an entry of 16 bytes that is put into a leaf: headers of the record, of the block and of the data, the
+#: place, the entry (access/nbtxlog.h, XLOG_BTREE_INSERT_LEAF; access/xlogrecord.h).
+ENTRY_BYTES = 64
+
+#: The log; positions are bytes since the run began.
+LOG_ROW = record(
+    "volume",
+    "waiting",  # queue of requests whose position is not durable
+    "file_bytes",
+    "segment_bytes",
+    "block_bytes",
+    "buffer_bytes",
+    "full_page_writes",
+    "image_bytes",  # of a page
+    "commit_delay_ns",
+    "commit_siblings",
+    "commit_op",  # what a commit asks for
+    "writer_delay_ns",
+    "writer_awake",
+    "round_trip_ns",
+    "replica_flush_ns",
+    "replica_starts_ns",  # its flush that begins, or began, last
+    "replica_ends_ns",
+    "busy",  # somebody writes or flushes
+    "inserted",
+    "written",
+    "flushed",
+    "target",  # up to where who is busy writes
+    "piece_end",
+    "redo",  # where the last checkpoint began
+    "flushes",
+    "commits",
+    "images",
+    "written_bytes",  # whole blocks
+    "sync_ns",  # how long writes and flushes took together
+    "began_ns",  # the write or flush under way
+    # of a log of blocks, see tiersim.simulator.database.wal.log_blocks
+    "largest_block_bytes",
+    "most_writes",
+    "most_bytes",
+    "writes",  # under way
+    "write_bytes",
+    "first_block",  # the oldest that is not durable, counted since the run began
+    "next_block",
+    "searched",  # what was written and flushed when nobody was found who may go on
+    indices=("volume", "waiting"),
+)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A synchronous replica: how long a message and its answer are under way, and how long one flush takes there."""
+
+    round_trip_ns: int
+    flush_ns: int
+
+
+@dataclass(frozen=True)
+class Log:
+    """Settings of the log; by default PostgreSQL's: wal_segment_size, wal_block_size, wal_buffers, full_page_writes,
+    commit_delay, commit_siblings, wal_writer_delay.
+
+    ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page).
+    ``file_bytes`` is where the log goes round on its volume.
+    """
+
+    file_bytes: int = 1 << 30
+    segment_bytes: int = 16 << 20
+    block_bytes: int = 8192
+    buffer_bytes: int = 16 << 20
+    full_page_writes: bool = True
+    image_bytes: int = 8192 - HOLE_BYTES
+    commit_delay_ns: int = 0
+    commit_siblings: int = 5
+    synchronous_commit: bool = True
+    writer_delay_ns: int = 200_000_000
+    replica: Replica | None = None
+
+
+@kernel
+def insert(d: Database, log_bytes: int) -> int:
+    """Put a record into the log's buffers; returns the position behind it."""
+    d.log[0]["inserted"] += log_bytes
+    return int(d.log[0]["inserted"])
+
+
+@kernel
+def log_change(d: Database, page: int, log_bytes: int) -> None:
+    """Put the record of a changed page into the log's buffers, and before it the page's image if it is the first since
+    the last checkpoint began.
+    """
+    log = d.log[0]
+    if log["full_page_writes"] and d.page_position[page] <= log["redo"]:
+        log["images"] += 1
+        log["inserted"] += log["image_bytes"]
+    d.page_position[page] = insert(d, log_bytes)
+
+
+@kernel
+def must_flush_for(d: Database, page: int) -> bool:
+    """Tell whether the log must be flushed before a page may be written."""
+    return bool(d.page_position[page] > d.log[0]["flushed"])
+
+
+@kernel
+def has_full_buffers(d: Database) -> bool:
+    """Tell whether who inserts has to write something out first."""
+    return bool(d.log[0]["inserted"] - d.log[0]["written"] > d.log[0]["buffer_bytes"])
+
+
+@kernel
+def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Take a request; who finds his position durable goes on at once."""
+    log = d.log[0]
+    request = p.requests[slot]
+    hold = d.holds[slot]
+    if is_background(p, slot):
+        hold["phase"] = _BEGINS
+        return int((now // log["writer_delay_ns"] + 1) * log["writer_delay_ns"])
+    op = request["op"]
+    if op in (PREFETCH, AWAIT):
+        hold["phase"] = _ASKS
+        return now + PASS_ON_NS
+    hold["phase"] = _FOLLOWS
+    if _is_satisfied(p, d, slot):
+        return _answered_ns(p, d, slot, now)
+    queue.append(p, log["waiting"], slot)
+    return WAIT if log["busy"] else CALL
+
+
+@kernel
+def _is_satisfied(p: Plant, d: Database, slot: int) -> bool:
+    """Tell whether what a request asks for has been done."""
+    log = d.log[0]
+    position = log["written"] if p.requests[slot]["op"] == WRITE else log["flushed"]
+    return bool(position >= p.requests[slot]["offset_bytes"])
+
+
+@kernel
+def _answered_ns(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Return when a request whose position is durable here may go on: READ, once a replica has flushed it, too."""
+    log = d.log[0]
+    if p.requests[slot]["op"] != READ:
+        return now + PASS_ON_NS
+    there_ns = now + log["round_trip_ns"] // 2
+    if there_ns > log["replica_starts_ns"]:  # otherwise it goes with the flush that has not begun there yet
+        log["replica_starts_ns"] = max(there_ns, log["replica_ends_ns"])
+        log["replica_ends_ns"] = log["replica_starts_ns"] + log["replica_flush_ns"]
+    return int(max(log["replica_ends_ns"] + log["round_trip_ns"] // 2, now + PASS_ON_NS))
+
+
+@kernel
+def choose_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
+    """Let go whoever waits first if its position is durable; else let it flush, if nobody does."""
+    log = d.log[0]
+    slot = p.queues[log["waiting"]]["head"]
+    if slot == NONE:
+        return NONE, NEVER, NEVER
+    satisfied = _is_satisfied(p, d, slot)
+    if not satisfied and log["busy"]:
+        return NONE, NEVER, NEVER
+    queue.remove(p, log["waiting"], slot, NONE)
+    if satisfied:
+        return slot, _answered_ns(p, d, slot, now), NEVER
+    log["busy"] = 1
+    d.holds[slot]["phase"] = _BEGINS
+    log["began_ns"] = now + max(_delay_ns(d), PASS_ON_NS)
+    return slot, log["began_ns"], NEVER
+
+
+@kernel
+def _delay_ns(d: Database) -> int:
+    """Return how long who flushes waits for others to come along: commit_delay, if enough others are active."""
+    log = d.log[0]
+    if log["commit_delay_ns"] == 0:
+        return 0
+    return int(log["commit_delay_ns"]) if d.session_counts[SESSIONS_ACTIVE] > log["commit_siblings"] else 0
+
+
+@kernel
+def finish_log(p: Plant, d: Database, slot: int) -> int:
+    """Begin to write what has been inserted, if this request is the one that does."""
+    log = d.log[0]
+    hold = d.holds[slot]
+    made = arm_checkpointer(p, d, 0)
+    if hold["phase"] == _ASKS:
+        if p.requests[slot]["op"] == AWAIT:
+            return add_child(p, made, d.stations[AT_LOG], FLUSH, p.requests[slot]["offset_bytes"], 0)
+        if log["writer_awake"] == 0:
+            log["writer_awake"] = 1
+            made = add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
+        return made
+    if hold["phase"] == _FOLLOWS:
+        return made
+    if is_background(p, slot):  # the log writer
+        log["writer_awake"] = 0
+        if log["flushed"] >= log["inserted"]:
+            return made
+        if log["busy"]:  # whoever flushes may not come as far as this; look again
+            log["writer_awake"] = 1
+            return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
+        log["busy"] = 1
+        delay_ns = log["writer_delay_ns"]
+        log["began_ns"] = (p.requests[slot]["accepted_ns"] // delay_ns + 1) * delay_ns
+    log["target"] = log["inserted"]
+    return _write(p, d, slot, made, log["began_ns"])
+
+
+@kernel
+def arm_checkpointer(p: Plant, d: Database, made: int) -> int:
+    """Set the checkpointer's timer when the log is used first."""
+    if d.checkpointer.size == 0 or d.checkpointer[0]["armed"]:
+        return made
+    d.checkpointer[0]["armed"] = 1
+    return add_background(p, made, d.checkpointer[0]["station"], FLUSH, 0, 0)
+
+
+@kernel
+def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
+    """Write what has not been written up to the target, within its segment; if all has been, flush."""
+    log = d.log[0]
+    if log["written"] >= log["target"]:
+        return _flush(p, d, slot, made, now)
+    block, segment = log["block_bytes"], log["segment_bytes"]
+    first = log["written"] // block * block
+    log["piece_end"] = min(log["target"], (log["written"] // segment + 1) * segment)
+    end = -(-log["piece_end"] // block) * block
+    d.holds[slot]["phase"] = _WRITES
+    log["written_bytes"] += end - first
+    log["began_ns"] = now
+    return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], end - first)
+
+
+@kernel
+def _flush(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
+    d.log[0]["began_ns"] = now
+    d.holds[slot]["phase"] = _FLUSHES
+    return add_child(p, made, d.log[0]["volume"], FLUSH, 0, 0)
+
+
+@kernel
+def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
+    """Go on: processor, flush, processor, and the next piece if a segment has ended in between;
+    then let go who waits.
+    """
+    log = d.log[0]
+    hold = d.holds[slot]
+    phase = hold["phase"]
+    if phase == _ASKS:  # of a commit that a replica confirms
+        hold["phase"] = _SENT
+        return add_child(p, 0, d.stations[AT_LOG], READ, p.requests[slot]["offset_bytes"], 0)
+    if phase == _SENT:
+        return 0
+    if phase in (_WRITES, _FLUSHES):
+        hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
+        if d.costs[LOG_IO_NS] > 0:
+            return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
+        phase = hold["phase"]
+    made = 0
+    log["sync_ns"] += now - log["began_ns"]
+    if phase == _WRITTEN:
+        log["written"] = log["piece_end"]
+        ends_segment = log["written"] % log["segment_bytes"] == 0
+        if p.requests[slot]["op"] != WRITE or ends_segment:
+            return _flush(p, d, slot, 0, now)
+    else:
+        log["flushed"] = log["written"]
+        log["flushes"] += 1
+        if log["flushed"] % log["segment_bytes"] == 0:
+            made = _ask_checkpointer(p, d)
+    if log["written"] < log["target"]:
+        return _write(p, d, slot, made, now)
+    log["busy"] = 0
+    if is_background(p, slot) and log["flushed"] < log["inserted"]:
+        log["writer_awake"] = 1
+        return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
+    return made
+
+
+@kernel
+def _ask_checkpointer(p: Plant, d: Database) -> int:
+    """A segment has ended: ask for a checkpoint if the log since the last one has become long (xlog.c,
+    XLogCheckpointNeeded).
+    """
+    if d.checkpointer.size == 0:
+        return 0
+    log, c = d.log[0], d.checkpointer[0]
+    segment = log["segment_bytes"]
+    if log["flushed"] // segment < log["redo"] // segment + c["segments"] - 1:
+        return 0
+    return add_background(p, 0, c["station"], WRITE, 0, 0)
+
+
+def log_fields(settings: Log, volume: int, waiting: int) -> dict[str, int]:
+    """Return what of the log's row is not 0 at the start."""
+    replica = settings.replica or Replica(0, 0)
+    return {
+        "volume": volume,
+        "waiting": waiting,
+        "file_bytes": settings.file_bytes,
+        "segment_bytes": settings.segment_bytes,
+        "block_bytes": settings.block_bytes,
+        "buffer_bytes": settings.buffer_bytes,
+        "full_page_writes": int(settings.full_page_writes),
+        "image_bytes": settings.image_bytes,
+        "commit_delay_ns": settings.commit_delay_ns,
+        "commit_siblings": settings.commit_siblings,
+        "commit_op": PREFETCH if not settings.synchronous_commit else AWAIT if settings.replica else FLUSH,
+        "writer_delay_ns": settings.writer_delay_ns,
+        "round_trip_ns": replica.round_trip_ns,
+        "replica_flush_ns": replica.flush_ns,
+        "replica_starts_ns": -1,
+    }
