@@ -35,8 +35,8 @@ def demo(
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
     The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a
-    server: what queries, commits and checkpoints of updates would take (queries.html), and point reads over the size of
-    the buffer pool (pools.html).
+    server: what queries, commits and checkpoints of updates would take, recorded on a device of 1,500 requests a second
+    (queries.html), and point reads over the size of the buffer pool (pools.html).
 
     Example: tiersim demo -o demo
     """
@@ -104,10 +104,10 @@ def _updates(
 ) -> "list[Result]":
     """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
     from tiersim.scenarios.loading import load_scenario
-    from tiersim.traces.samples import updates
+    from tiersim.traces.samples import capped_updates
 
-    scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=10s"]) for name in _SCENARIOS]
-    return _counted(updates(folder), trace, scenarios, targets, progress, force=force)
+    scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s"]) for name in _SCENARIOS]
+    return _counted(capped_updates(folder), trace, scenarios, targets, progress, force=force)
 
 
 def _reads(

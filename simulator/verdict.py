@@ -139,9 +139,10 @@ def judge_waiting(
     recorded: int,
     sessions: Sessions,
     flow: Flow | None = None,
+    wait: str | None = None,
 ) -> Load:
     """Judge a run whose *flow*, requests or what is given, waits for others: by how much of the recording it gets
-    through in its time.
+    through in its time; *wait* says what it waits for most.
 
     *recorded* of it took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
     looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when
@@ -163,7 +164,9 @@ def judge_waiting(
         return Load("steady", _pace(sessions.sessions, late), 100 * shortfall)
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
-    if share >= _BUSY:
+    if wait is not None and share < _ALWAYS:
+        why = f"{wait}; no part works all the time (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
+    elif share >= _BUSY:
         why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:
         why = (

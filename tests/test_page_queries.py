@@ -337,6 +337,11 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
     assert float(numbers(page, "spent")[0][1][3]) == pytest.approx(spent["data read"] / 1e3, rel=1e-4)
     page.locator("#query-search").fill("no such text")
     assert "No query holds this text." in text(page, "#query-table")
+    page = open_page(html)  # whole transactions: time outside the queries is a part of them, too
+    colours = page.eval_on_selector("#spent", "e => e.data.map(trace => trace.marker.color)")
+    assert "outside the queries" in [trace["name"] for trace in drawn(page, "spent")]
+    assert "" not in colours
+    assert len(set(colours)) == len(colours)
     odd = open_page(html, "#query=none&pool=7")
     assert odd.locator("#query-text h3").inner_text() == "Whole transactions"
 

@@ -212,6 +212,64 @@ def test_the_closed_form_is_what_a_sweep_does(law: Law, ordered: bool, touches: 
             assert expected.heap_held == pytest.approx(np.array(truth.heap_held), rel=0.05, abs=5 * frames**0.5)
 
 
+def swept(frames: int, heap: int, each: float, accesses: int) -> tuple[float, float]:
+    """Walk a sweep over rows that are looked up evenly, two uses each, and pages that are filled, one in each 1 /
+    *each* accesses, and never asked for again: in the last half (misses in an access, filled pages held on average).
+    """
+    luck = np.random.default_rng(1)
+    rows, fills = luck.integers(heap, size=accesses).tolist(), (luck.random(accesses) < each).tolist()
+    frame_of: dict[int, int] = {}
+    page_of, uses = [-1] * frames, [0] * frames
+    hand, missed, filled, held, counted = 0, 0, heap, 0, 0
+
+    def refer(page: int, count: int) -> bool:
+        nonlocal hand, held
+        if page in frame_of:
+            uses[frame_of[page]] = min(uses[frame_of[page]] + count, MOST)
+            return False
+        while uses[hand]:
+            uses[hand] -= 1
+            hand = (hand + 1) % frames
+        frame_of.pop(page_of[hand], None)
+        held += (page >= heap) - (page_of[hand] >= heap)
+        frame_of[page], page_of[hand], uses[hand] = hand, page, min(count, MOST)
+        hand = (hand + 1) % frames
+        return True
+
+    for number in range(accesses):
+        is_counted = 2 * number >= accesses
+        missed += refer(rows[number], 2) and is_counted
+        counted += held * is_counted
+        if fills[number]:
+            refer(filled, MOST)
+            filled += 1
+    return missed / (accesses / 2), counted / (accesses / 2)
+
+
+@pytest.mark.parametrize("frames", [400, 1_200, 1_800])
+def test_pages_of_inserted_rows_take_frames_until_the_hand_has_come_round_six_times(frames: int) -> None:
+    """The larger the pool, the more of them lie in it, and the more is missed of all else."""
+    heap, each, accesses = 2_000, 0.01, 200_000
+    missed, held = swept(frames, heap, each, accesses)
+    table = AccessedTable("t", 100 * heap, heap, 0, accesses, 0, 0, touches=2)
+    expected = Pool([table], 1).added_held([Law()], frames, round(each * accesses))
+    assert held == pytest.approx(expected, rel=0.12)
+    (without,), (beside,) = (Pool([table], 1).expected([Law()], frames - taken) for taken in (0, round(expected)))
+    assert beside.heap_missed == pytest.approx(missed, rel=0.03)
+    if frames == 1_800:
+        assert without.heap_missed < 0.8 * missed
+
+
+def test_rows_lie_on_all_pages_of_the_file_unless_the_law_says_which_moved() -> None:
+    table = AccessedTable("t", 400_000, 8_000, 0, 1, 0, 0, file_pages=8_400)
+    for law, pages in ((Law(), 8_400), (Law(moved=0.5), 8_000)):
+        assert table.heap_pages_by(law) == pages
+    assert replace(table, file_pages=0).heap_pages_by(Law()) == 8_000
+    (of_file,) = Pool([table], 1).expected([Law()], 4_200)
+    (as_counted,) = Pool([replace(table, file_pages=0)], 1).expected([Law()], 4_000)
+    assert of_file.heap_missed == pytest.approx(as_counted.heap_missed, rel=0.01)
+
+
 @needs_jit
 @pytest.mark.parametrize("law", [Law(), Law(0.8), Law(1.2)])
 @pytest.mark.parametrize("accesses", [500, 2_000, 20_000])
@@ -580,6 +638,19 @@ def test_tables_that_are_changed_and_never_missed_are_asked_for_alike(tmp_path: 
         AccessedTable("public.tellers", 500, 3, 4, 1000, 0, 0, even=True),
     )
     assert sum("changes are spread evenly over its rows" in line for line in found.inferred) == 2
+
+
+def test_pages_of_files_and_pages_that_were_added_are_taken(tmp_path: Path) -> None:
+    """A table whose rows were inserted had its rows and its pages counted before, both."""
+    relations = {
+        "public.accounts": {**ACCOUNTS, "size_bytes": 110 * 8192},
+        "public.grown": {**ACCOUNTS, "size_bytes": 110 * 8192, "rows_inserted": 5},
+    }
+    path = counted(tmp_path, relations, {}, host=POOL)
+    assert [(table.name, table.file_pages) for table in accesses_of(path).tables] == [
+        ("public.accounts", 110),
+        ("public.grown", 0),
+    ]
 
 
 def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.real_postgres.less import lessened
-from benchmarks.real_postgres.matrix import blocks
+from benchmarks.real_postgres.matrix import blocks, chosen
 from benchmarks.real_postgres.pairs import table
 from benchmarks.real_postgres.plan import read_plan
 from benchmarks.real_postgres.results import pack_cells
@@ -70,6 +70,14 @@ def test_blocks_come_in_orders_of_their_own_and_the_same_again() -> None:
     orders = [[one.name.rpartition("-")[0] for one in block] for block in blocks(read_plan(PLAN))]
     assert orders[0] != orders[1] != orders[2] != orders[0]
     assert orders == [[one.name.rpartition("-")[0] for one in block] for block in blocks(read_plan(PLAN))]
+
+
+def test_cells_of_one_load_may_be_measured_for_less_time() -> None:
+    block = blocks(read_plan(PLAN))[0]
+    assert chosen(block, None, None) == block
+    short = chosen(block, ["reads"], 20.0)
+    assert [cell.name for cell in short] == [cell.name for cell in block if cell.script == "reads"]
+    assert {cell.run_s for cell in short} == {20.0}
 
 
 def test_what_bounds_a_cell() -> None:

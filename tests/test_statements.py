@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements_all,
 )
 from tiersim.scenarios.statements.settings import Settings, settings_of
-from tiersim.scenarios.statements.statement_load import Load, read_load
+from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
@@ -38,6 +39,7 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.differences import Change, Differences
 from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -517,3 +519,16 @@ replica = { round_trip = "0.5 ms", flush = "1 ms" }
     made = scenario(tmp_path, "replay.since_checkpoint=10 s", "replay.warmup=2 s", text=text)
     (tmp_path / "again.toml").write_text(made.to_toml())
     assert load_scenario(str(tmp_path / "again.toml")).model == made.model
+
+
+@pytest.mark.parametrize(
+    ("images", "text", "is_said"),
+    [(60, "select a from t", True), (5, "select a from t", False), (60, "update t set a = ?", False)],
+)
+def test_pages_that_lookups_put_into_the_log_are_said(images: int, text: str, is_said: bool) -> None:
+    """Rows that were loaded before have no hint bits; what an update does to pages is its own work."""
+    grown = {"calls": Decimal(1000), "log_full_page_images": Decimal(images)}
+    said = said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [text])
+    assert bool(said) == is_said
+    assert all(line.startswith(f"{images} pages were written into the log by 1,000 statements") for line in said)
+    assert not said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [None])

@@ -7,6 +7,8 @@ Needs root and an idle machine; may be ended and begun again: cells that OUT has
 import argparse
 import random
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.real_postgres.campaign import campaign
@@ -24,6 +26,8 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="a folder for the cells")
     parser.add_argument("--plan", type=Path, default=_PLAN)
     parser.add_argument("--blocks", type=int, help="no more than so many of the repeats")
+    parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
+    parser.add_argument("--seconds", type=float, help="how long a cell is measured, in place of what the plan says")
     parser.add_argument("--keep", action="store_true", help="put what was measured in place of what is kept")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the devices' files lie meanwhile")
     arguments = parser.parse_args()
@@ -32,7 +36,7 @@ def main() -> int:
         plan = read_plan(arguments.plan)
         with campaign(arguments.out.resolve(), arguments.scratch.resolve(), plan, _say) as measure_cells:
             for block in blocks(plan)[: arguments.blocks]:
-                for cell in block:
+                for cell in chosen(block, arguments.load, arguments.seconds):
                     measure_cells([cell])
     if arguments.keep:
         pack_cells(arguments.out, MATRIX)
@@ -46,6 +50,12 @@ def blocks(plan: Plan) -> list[list[Cell]]:
         for cell in together:
             by_repeat.setdefault(cell.name.rpartition("-")[2], []).append(cell)
     return [random.Random(number).sample(block, len(block)) for number, block in sorted(by_repeat.items())]
+
+
+def chosen(block: Sequence[Cell], loads: Sequence[str] | None, run_s: float | None) -> list[Cell]:
+    """Return the cells of *loads* in their order, each measured for *run_s*; None: of all, as long as planned."""
+    cells = [cell for cell in block if loads is None or cell.script in loads]
+    return cells if run_s is None else [replace(cell, run_s=run_s) for cell in cells]
 
 
 def _say(text: str) -> None:

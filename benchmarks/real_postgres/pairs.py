@@ -4,7 +4,8 @@
 OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept.
 What was predicted is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
 ``tiersim validate pairs`` does the same with what was kept, and draws it. With ``--without`` a part of the counters is
-left out, and what was predicted is kept in OUT/pairs-without-PART.
+left out, and what was predicted is kept in OUT/pairs-without-PART; with ``--recorded`` other cells of the same names
+are the recordings, shorter ones such as ``matrix --seconds`` measures.
 """
 
 import argparse
@@ -121,14 +122,19 @@ def main() -> int:
     parser.add_argument(
         "--without", action="append", choices=sorted(LESS), default=[], help="leave a part of the counters out"
     )
+    parser.add_argument("--recorded", type=Path, help="a folder whose cells are the recordings, in place of OUT's")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    kept = arguments.out / "-".join(["pairs", *(["without"] if arguments.without else []), *arguments.without])
+    parts = ["pairs", *(["without"] if arguments.without else []), *arguments.without]
+    parts += ["from", arguments.recorded.name] if arguments.recorded else []
+    kept = arguments.out / "-".join(parts)
     kept.mkdir(parents=True, exist_ok=True)
     if not cells_of(arguments.out):
         matrix(arguments.out)
     cells = [cell for cell in cells_of(arguments.out) if not arguments.load or cell.load in arguments.load]
-    sources = [cell for cell in cells if not arguments.source or cell.name in arguments.source]
+    recorded = cells if arguments.recorded is None else cells_of(arguments.recorded)
+    names = {cell.name for cell in cells if not arguments.source or cell.name in arguments.source}
+    sources = [cell for cell in recorded if cell.name in names]
     with ProcessPoolExecutor(arguments.workers) as pool:
         for said in pool.map(
             predict_others,

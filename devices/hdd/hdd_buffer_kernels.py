@@ -17,6 +17,7 @@ from tiersim.devices.hdd.hdd_kernels import (
     angle_at,
     cost_of,
     go_to,
+    go_to_end,
     locate,
     move_ns,
     overhead_ns,
@@ -50,8 +51,8 @@ MILLION = 1_000_000
 def _rotate(p: Plant, drive: int, at_ns: int, target_ps: int) -> int:
     """The first time, at *at_ns* or later, at which an angle is under the heads."""
     d = p.drives[drive]
-    angle = angle_at(at_ns, d["revolution_ps"], d["phase_ps"])
-    return at_ns + (target_ps - angle) % d["revolution_ps"] // PS_PER_NS
+    wait_ps = target_ps - angle_at(at_ns, d["revolution_ps"], d["phase_ps"])
+    return at_ns + (wait_ps if wait_ps >= 0 else wait_ps + d["revolution_ps"]) // PS_PER_NS
 
 
 @kernel
@@ -303,19 +304,19 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         goes_on = _goes_on(p, drive, slot, first)
         link = p.links[slot]
         at = place_of_request(p, slot)
-        took_ps, end_track = link["transfer_ps"], link["end_track"]
+        took_ps = link["transfer_ps"]
     else:  # its first part is there
         begin = p.segments[holder]["end_sector"]
         goes_on = False
         at = locate(p, drive, begin)
-        took_ps, end_track = transfer(p, drive, begin, end - begin, at)
+        took_ps, _ = transfer(p, drive, begin, end - begin, at)
     if goes_on:
         start = _flow(p, drive, d["arm_free_ns"], at.cylinder, at.track, at.angle_ps)
     else:
         begun = max(now + miss, d["arm_free_ns"])
         start = _rotate(p, drive, begun + move_ns(p, drive, at.cylinder, at.track, READ), at.angle_ps)
     read = start + took_ps // PS_PER_NS
-    go_to(p, drive, end_track)
+    go_to_end(p, drive, slot)
     d["arm_free_ns"] = read
     d["ahead_segment"] = NONE
     if holder == NONE:
@@ -363,7 +364,7 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
     move = max(move_ns(p, drive, link["cylinder"], link["track"], WRITE), d["write_move_least_ns"])
     arrived = max(begun, d["arm_free_ns"]) + move
     start = _rotate(p, drive, max(arrived, data + lead_ps // PS_PER_NS), link["angle_ps"])
-    go_to(p, drive, link["end_track"])
+    go_to_end(p, drive, slot)
     d["arm_free_ns"] = start + link["transfer_ps"] // PS_PER_NS
     told = data + sectors * d["write_interface_ps"] // PS_PER_NS + disconnect
     return max(d["arm_free_ns"], told) + reconnect + p.pool[times + COMPLETION + 1]

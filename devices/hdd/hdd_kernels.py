@@ -98,6 +98,20 @@ def passage(
     Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write:
     how long before the start data must have begun to come for each sector to be there when the head is.
     """
+    z = p.zones[at.zone]
+    if sectors > min(z["sectors_per_track"] - at.within, z["end_sector"] - sector):
+        return _passage_over_tracks(p, drive, sector, sectors, at, mark, interface_ps)
+    sector_ps = z["sector_ps"]
+    read_ps = sectors * sector_ps
+    bus_ps = sectors * interface_ps
+    return mark * sector_ps, max(sector_ps + bus_ps, read_ps + interface_ps), max(bus_ps - read_ps + sector_ps, 0)
+
+
+@kernel
+def _passage_over_tracks(
+    p: Plant, drive: int, sector: int, sectors: int, at: Place, mark: int, interface_ps: int
+) -> tuple[int, int, int]:
+    """:func:`passage` of a transfer in several pieces."""
     passed = 0
     done = 0
     marked = 0
@@ -197,6 +211,16 @@ def go_to(p: Plant, drive: int, track: int) -> None:
     d["cylinder"] = track // d["surfaces"]
 
 
+@kernel
+def go_to_end(p: Plant, drive: int, slot: int) -> None:
+    """The arm is where the transfer of the request in *slot* ends now, on its first track as a rule."""
+    d = p.drives[drive]
+    link = p.links[slot]
+    end_track = int(np.int64(link["end_track"]))
+    d["track"] = end_track
+    d["cylinder"] = link["cylinder"] if end_track == link["track"] else end_track // d["surfaces"]
+
+
 @kernel(hot=True)
 def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say
@@ -272,7 +296,7 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
             least = positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle)
         service += least
         service += link["transfer_ps"] // PS_PER_NS
-        go_to(p, drive, link["end_track"])
+        go_to_end(p, drive, best)
     service = max(service, 1)
     d["busy"] = 1
     p.work_ns[station, 0] += service

@@ -8,7 +8,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.popularity.accessed_table import levels
-from tiersim.scenarios.calibration.popularity.fit import extrapolated
+from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
@@ -179,10 +179,14 @@ def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, p
 
 
 def frames_of(load: Load, settings: Settings) -> int:
-    """Return the pages of the pool that are for the tables: all but those that others had when it was recorded."""
+    """Return the pages of the pool that are for the tables: all but those that others had when it was recorded, more
+    inserted rows in a larger pool.
+    """
     recorded = load.pool_bytes
-    others = recorded // settings.page_bytes - load.fitted.frames
-    pages = settings.buffer_pool_bytes // settings.page_bytes
+    recorded_pages, pages = (count // settings.page_bytes for count in (recorded, settings.buffer_pool_bytes))
+    others = max(recorded_pages - load.fitted.frames, 0)
+    if pages != recorded_pages:  # the hand comes round more seldom in a larger one
+        others += added_held(load.fitted, pages) - added_held(load.fitted, recorded_pages)
     return max(pages - max(others, 0), pages // 2, 1)
 
 
@@ -222,7 +226,7 @@ def _place(
     log_volume = rules.get("log", default)
     tables = load.fitted.tables
     volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
-    pages = sum(sum(levels(t.index_pages)) + max(t.heap_pages, 1) for t in tables)
+    pages = sum(sum(levels(t.index_pages)) + max(t.heap_pages, t.file_pages, 1) for t in tables)
     for volume in dict.fromkeys([*volumes, log_volume]):
         needed = (pages * page_bytes if volume in volumes else 0) + (LOG_FILE_BYTES if volume == log_volume else 0)
         capacity = scenario.homes[volume].capacity_bytes
@@ -234,7 +238,7 @@ def _place(
     relations = [
         Relation(
             rows=t.rows,
-            level_pages=(*levels(t.index_pages), max(t.heap_pages, 1)),
+            level_pages=(*levels(t.index_pages), max(t.heap_pages_by(law), 1)),
             exponent=law.exponent,
             ordered=t.ordered,
             station=entry[volume],

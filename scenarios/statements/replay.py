@@ -66,7 +66,9 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     load = read_load(counters, synthesis, fitted)
     cache = page_cache(counters, load.manifest.host, fitted)
     said = () if cache is None else (cache.said,)
-    return replace(load, page_cache=cache).with_said((*accesses.inferred, *fitted.said, *said))
+    return replace(load, page_cache=cache, fitted=replace(fitted, added=accesses.added)).with_said(
+        (*accesses.inferred, *fitted.said, *said)
+    )
 
 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:

@@ -50,6 +50,14 @@ from tiersim.units import NS_PER_S, format_bytes
 _FALLS, _DEVIATIONS = 0.05, 4.0
 
 Column = NDArray[np.int64]
+#: How sentences call what statements spend time on.
+_WAITS = dict(
+    zip(
+        SPENT,
+        ("CPU", "waiting for a core", "data reads", "eviction", "the log", "row locks", "temporary files", "copies"),
+        strict=True,
+    )
+)
 
 
 def summarise_statements(
@@ -228,7 +236,17 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
     sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns, stopped)
     from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it
     flow = _flow(assembled, metrics, from_ns)
-    return judge_waiting(metrics, stations, span_ns, outcome.end_ns - from_ns, recorded, sessions, flow)
+    wait = _largest_wait(assembled)
+    return judge_waiting(metrics, stations, span_ns, outcome.end_ns - from_ns, recorded, sessions, flow, wait)
+
+
+def _largest_wait(assembled: Assembled) -> str | None:
+    """Say what the statements spend most of their time on; None where they spend none."""
+    spent_ns = assembled.database.spent.sum(axis=0)
+    most = int(np.argmax(spent_ns))
+    if not spent_ns[most]:
+        return None
+    return f"{100 * spent_ns[most] / spent_ns.sum():.0f} % of the time of queries and commits is {_WAITS[SPENT[most]]}"
 
 
 def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:

@@ -19,7 +19,7 @@ from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
 from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
 from tiersim.scenarios.statements.index_entries import IndexEntries, index_entries, said_of
 from tiersim.scenarios.statements.own_pages import asked_of_executions
-from tiersim.scenarios.statements.queries import Asked, asked_of
+from tiersim.scenarios.statements.queries import Asked, asked_of, changes_rows
 from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.bundle_tables import Table, read_queries
@@ -130,6 +130,7 @@ def read_load(
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
+        said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
         asked, said = asked_of_executions(
@@ -226,6 +227,28 @@ def _texts_by_entity(path: Path) -> dict[str, str]:
     queries = read_queries(path)
     pairs: Any = zip(queries.texts("entity"), queries.texts("text"), strict=True)
     return {entity: text for entity, text in pairs if entity is not None and text is not None}
+
+
+#: Images of pages that statements which change nothing put into the log, for each of them: more are said.
+_IMAGES = 0.01
+
+
+def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> list[str]:
+    """Say that a recorded load of lookups alone also wrote pages: those whose rows were loaded or changed before it,
+    and whose hint bits it set (PostgreSQL's checksums or ``wal_log_hints`` put an image of each into the log).
+    """
+    if any(text is None or changes_rows(text) for text in texts):
+        return []
+    counted = list(found.of("query").values())
+    calls, images = (sum(float(one.number(name) or 0) for one in counted) for name in ("calls", "log_full_page_images"))
+    if images <= _IMAGES * calls:
+        return []
+    said = (
+        f"{images:,.0f} pages were written into the log by {calls:,.0f} statements that change nothing: hint bits of"
+        " rows that were loaded or changed before the recording; their CPU is counted as that of all lookups; run"
+        " VACUUM, then record"
+    )
+    return [said]
 
 
 #: Blocks of SQL Server's log end with their sector, of which half is empty on average.

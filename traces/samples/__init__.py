@@ -42,6 +42,18 @@ def updates(folder: Path) -> Path:
     return _unpacked("updates", folder)
 
 
+def capped_updates(folder: Path) -> Path:
+    """Unpack a PostgreSQL server's counters before and after 60 s of updates on slow storage into *folder*; returns the
+    folder ``capped-updates`` in it.
+
+    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it: 328,148 transactions of an UPDATE and a SELECT of a
+    row, of 3 million rows by Zipf's law, 128 MiB of shared buffers, direct IO. The data's device was capped at 1,500
+    reads and 1,500 writes a second, the WAL's was not. It is a cell of :func:`matrix`; ``counters`` and
+    ``host/recorded.toml`` as in :func:`reads`. Recorded for this project.
+    """
+    return _unpacked("capped-updates", folder)
+
+
 def start(folder: Path) -> Path:
     """Unpack a PostgreSQL server's counters before and after 25 s that followed its start into *folder*; returns the
     folder ``start`` in it.

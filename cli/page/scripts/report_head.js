@@ -1,4 +1,7 @@
 // The first screen: four answers, a card for each scenario, the table of all of them.
+/** A part that is busy for this share of the time limits a closed loop by itself. */
+const ALWAYS_BUSY = 0.95;
+
 function sentenceOfVerdicts() {
   const total = scenarios().length;
   const parts = Object.entries(VERDICTS).map(([load, { one, many }]) => {
@@ -38,7 +41,25 @@ function headlinePurposes() {
 /** What the first screen tells of a scenario: `[purpose, statistic]`, the most telling first. */
 const headlines = scenario => (ofStatements(scenario) ? [['transaction', 'p95'], ['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])] : headlinePurposes().map(purpose => [purpose, 'p99']));
 
-/** The part of each scenario that is busiest; those that nearly idle are told in one breath. */
+/** Transactions a second beside the recorded ones, where clients go on as fast as they are answered. */
+function sentenceOfRates() {
+  const asked = scenarios().filter(one => ofStatements(one) && known(transactionsPerS(one)) && !isSaturated(one));
+  const [recorded] = data.traces;
+  if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
+  const perS = recorded.transactions / (recorded.span_ns / 1e9);
+  return `Recorded: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+}
+
+/** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */
+function largestWait({ transaction_us: us }) {
+  const sum = us?.reduce((a, b) => a + b, 0);
+  if (!sum) return undefined;
+  const inside = us.slice(0, -1);  // the last part is outside the queries
+  const most = inside.indexOf(Math.max(...inside));
+  return `${percent(inside[most] / sum)} of a transaction is ${partWord(data.parts[most])}`;
+}
+
+/** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
 function sentenceOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
@@ -48,7 +69,9 @@ function sentenceOfBlame() {
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
     const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its worst ${lengthOfInterval(scenario)}` : '';
-    return { text: `on ${scenario.name}, ${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}` };
+    const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
+    const busy = `${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    return { text: `on ${scenario.name}, ${[wait, busy].filter(known).join(', and ')}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
@@ -92,7 +115,7 @@ function drawHead() {
   const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} less than was recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : ''].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
     answer('What is to blame?', sentenceOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),

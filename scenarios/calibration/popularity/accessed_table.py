@@ -32,6 +32,13 @@ class AccessedTable:
     updated: bool = False  # rows were updated, and new versions may lie on other pages (PostgreSQL)
     together: bool = False  # misses of index and heap were counted as one number, that of the heap
     even: bool = False  # hardly a page of it was missed, so nothing tells which rows are hot: all are asked for alike
+    file_pages: int = 0  # of the heap's file, where rows have come to lie behind heap_pages; 0: no more than those
+
+    def heap_pages_by(self, law: "Law") -> int:
+        """Return the pages that the rows lie on before those that *law* puts behind them: rows that have moved lie on
+        more pages than the statistics counted, and a law without such rows spreads all of them over the file.
+        """
+        return self.heap_pages if law.moved else max(self.heap_pages, self.file_pages)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ class Fitted:
     policy: str = SWEEP  # how it replaced pages
     heap_held: tuple[float, ...] = ()  # pages of each table's heap that it holds in the long run, by the fitted laws
     contradicted: tuple[str, ...] = ()  # of what is said, what no law explains
+    added: int = 0  # pages that sessions put behind relations while it was recorded
 
     @property
     def exponents(self) -> tuple[float, ...]:
@@ -138,6 +139,13 @@ def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:
     """Return what each table misses in one access to it, in a warm pool of *frames* pages."""
     expected = Pool(fitted.tables, fitted.seed, fitted.policy).expected(fitted.laws, frames)
     return tuple(Missed(one.index_missed, one.heap_missed) for one in expected)
+
+
+def added_held(fitted: Fitted, frames: int) -> int:
+    """Return how many of a pool's *frames* hold pages of inserted rows in the long run."""
+    if not fitted.added:
+        return 0
+    return round(Pool(fitted.tables, fitted.seed, fitted.policy).added_held(fitted.laws, frames, fitted.added))
 
 
 def extrapolated(fitted: Fitted, frames: int) -> bool:

@@ -101,6 +101,24 @@ class Pool:
             for table, asked in zip(self._tables, pages, strict=True)
         ]
 
+    def added_held(self, laws: Sequence[Law], frames: int, added: int) -> float:
+        """Return how many of the *frames* of a swept pool hold pages that were put behind relations, so many of them
+        while all accesses are made, and that nobody asks for once they are full.
+
+        Whose rows are inserted one after the other has the highest usage count when it is full. The hand comes by after
+        half its round on average, takes that off in as many rounds, and evicts it in the next.
+        """
+        each = added / self._accesses * (MOST + 0.5)
+        levels_of = [
+            (table, level) for table, law in zip(self._tables, laws, strict=True) for level in table.asked(law)
+        ]
+
+        def held(log_time: float) -> float:
+            shares = (table.each * float(level.pages @ table.there(level, log_time)) for table, level in levels_of)
+            return sum(shares) + each * float(np.exp(log_time))
+
+        return each * float(np.exp(_where(held, frames)))
+
     def lru_below(self, laws: Sequence[Law], frames: int, missed_share: float) -> float:
         """Return how many pages an LRU cache has that is asked for what a warm pool of *frames* pages misses, and
         misses such a share of that itself.
@@ -178,11 +196,13 @@ class _Sample:
         self._looked_at = min(table.rows, _SAMPLED)
         self.each = table.rows / self._looked_at  # so many does one stand for
         sampled = [max(round(count / self.each), 1) for count in (*levels(table.index_pages), table.heap_pages)]
+        file_pages = max(round(table.heap_pages_by(Law()) / self.each), 1)
         luck = np.random.default_rng(seed)
         anywhere = luck.permutation(self._looked_at)
         elsewhere = anywhere if table.ordered else luck.permutation(self._looked_at)
         self._scattered = [elsewhere * count // self._looked_at for count in sampled[:-1]]
-        self._scattered.append(anywhere * sampled[-1] // self._looked_at)
+        self._scattered.append(anywhere * file_pages // self._looked_at)
+        self._at_first = anywhere * sampled[-1] // self._looked_at
         self._waits = np.random.default_rng((seed, 1)).exponential(size=self._looked_at)
         backwards = np.arange(self._looked_at)[::-1]
         self._from_the_end = [backwards * count // self._looked_at for count in sampled]
@@ -199,7 +219,7 @@ class _Sample:
         mass = np.diff(np.interp(np.linspace(0, self._rows, self._looked_at + 1), table.first, reach))
         places = self._from_the_end if law.recent else self._scattered
         if law.moved:
-            places = [*places[:-1], self._with_moved(places[-1], mass, law.moved)]
+            places = [*places[:-1], self._with_moved(self._at_first, mass, law.moved)]
         found = []
         for place, count in zip(places, self._counts, strict=True):
             chance = np.bincount(place, weights=mass, minlength=count) * (self._share / self.each)

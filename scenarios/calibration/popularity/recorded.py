@@ -20,6 +20,8 @@ FINDS = 0.05
 _FILLING = 0.1
 #: Of all pages that were missed; tables with a smaller share of them are not fitted, and keep the place that they have.
 _MATTERS = 0.01
+#: What sessions did to relations, but for what goes through rings.
+_OF_SESSIONS = "client backend/relation/normal"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Accesses:
     frames: int  # of the pool, those left out that other relations lay in
     inferred: tuple[str, ...]
     unused: int = 0  # frames that held nothing when the recording began
+    added: int = 0  # pages that sessions put behind relations
 
 
 def recorded_accesses(counters: Counters) -> Accesses:
@@ -54,7 +57,7 @@ def recorded_accesses(counters: Counters) -> Accesses:
             f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables,"
             " pg_statio_user_indexes and pg_class before and after a load that misses some"
         )
-    tables = [_with_pages_held(table, indexes.get(table.name), found) for table in tables]
+    tables = [_with_pages_held(table, indexes.get(table.name), found, page_bytes) for table in tables]
     tables += _changed(found, indexes, {table.name for table in tables}, said)
     others = _pages_of_others(found, {table.name for table in tables})
     frames = max(pool_bytes // page_bytes - others, 1)
@@ -66,7 +69,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
             f"{unused:,} of the pool's {frames:,} frames for these tables were empty when the recording began: the run"
             " fills the pool, too"
         )
-    return Accesses(tuple(tables), frames, tuple(said), unused)
+    added = _count(found.of("io").get(_OF_SESSIONS, Change()), "extends")
+    return Accesses(tuple(tables), frames, tuple(said), unused, added)
 
 
 def unused_frames(pool: Mapping[str, Values]) -> int:
@@ -193,10 +197,13 @@ def _missed_by_scans(name: str, change: Change, scans: float, found: Differences
     return round(missed * min(scans * pages / asked, 1))
 
 
-def _with_pages_held(table: AccessedTable, index: str | None, found: Differences) -> AccessedTable:
-    """Return a table with the pages of it and of its *index* that the pool holds."""
+def _with_pages_held(table: AccessedTable, index: str | None, found: Differences, page_bytes: int) -> AccessedTable:
+    """Return a table with the pages of it and of its *index* that the pool holds, and those of its file: of one that
+    grows rows and pages were both counted before.
+    """
     of_index = () if index is None else _by_usage(index, found)
-    return replace(table, heap_held=_by_usage(table.name, found), index_held=of_index)
+    file_pages = 0 if table.grows else _count(found.of("relation")[table.name], "size_bytes") // page_bytes
+    return replace(table, heap_held=_by_usage(table.name, found), index_held=of_index, file_pages=file_pages)
 
 
 def _by_usage(name: str, found: Differences) -> tuple[int, ...]:
