@@ -14,8 +14,8 @@ _Memory = Annotated[
     typer.Option(
         "--memory",
         help=(
-            "The most memory to take, such as '2 GiB' (on Linux). What would take more ends in a sentence, and runs at"
-            " the same time are fewer."
+            "Memory limit, such as '2 GiB' (Linux). A command that needs more stops with an error; fewer simulations"
+            " run in parallel."
         ),
         show_default=False,
     ),

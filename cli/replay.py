@@ -67,15 +67,14 @@ def replay(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
-    requests: Annotated[bool, typer.Option("--requests", help="Keep the completion of every command, too.")] = False,
+    requests: Annotated[bool, typer.Option("--requests", help="Also store when each block request completed.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
     """Replay a trace on hardware that was not bought: one result bundle and one column for each scenario.
 
-    A scenario with [engine], and a recording of counters or statements alone, gives latencies of queries; others those
-    of requests.
+    Queries are replayed if the scenario has [engine] or the recording has no block requests; else block requests are.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """

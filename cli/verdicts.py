@@ -29,11 +29,7 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     figures = found["figures"]
-    parts = [
-        f"{words} {reach(figures[key])} (n = {figures[key]['measurements']})"
-        for key, words in _FIGURES.items()
-        if key in figures
-    ]
+    parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
     return f"Expected model error {_BASES[found['basis']]} (80 % of past checks): {', '.join(parts)}; {_DOCUMENT}."
 
 

@@ -13,10 +13,10 @@ from tiersim.devices.plant import Station
 from tiersim.devices.station import own_figures
 from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
-from tiersim.simulator import figures, verdict
+from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.figures import PERCENTILES, Figure
+from tiersim.simulator.figures import PERCENTILES, Clusters, Figure, mean, percentile, withheld
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import SCHEMA, Result
 from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, to_blame, utilisation
@@ -169,15 +169,12 @@ def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, A
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
-        over_time = figures.Clusters(metrics.latency_over_time[:, index])
-        by_key: dict[str, Figure] = {
-            "mean": figures.mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])
-        } | {
-            key: figures.percentile(metrics.latency[index], over_time, probability)
-            for key, probability in PERCENTILES.items()
+        over_time = Clusters(metrics.latency_over_time[:, index])
+        by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
+            key: percentile(metrics.latency[index], over_time, probability) for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
-            by_key = {key: figures.withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
+            by_key = {key: withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
         result[category] = {"count": count, **by_key, "max": int(metrics.latency_max_ns[index])}
         if load.verdict == "saturated":
             result[category]["max"] = None

@@ -165,7 +165,7 @@ def judge_waiting(
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < _ALWAYS:
-        why = f"{wait}; no part works all the time (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
+        why = f"{wait}, though no part is busy all the time (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
     elif share >= _BUSY:
         why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tests.naive_drive import NaiveDrive
 from tests.runs import commands, run
+from tests.twins.hdd_buffer import NaiveDrive
 from tiersim.cli.main import app
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import add_drive

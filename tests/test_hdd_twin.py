@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.naive_drive import NaiveDrive
 from tests.plants import hdd
 from tests.runs import commands, run
+from tests.twins.hdd_buffer import NaiveDrive
 from tiersim.devices.hdd.disk_drive import Drive, add_drive
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive, MeasuredZone
 from tiersim.devices.plant import PlantBuilder

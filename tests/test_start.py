@@ -33,6 +33,7 @@ def test_the_sample_holds_what_it_says(tmp_path: Path, name: str, transactions: 
 
 
 @needs_jit
+@pytest.mark.long
 def test_a_server_from_its_start_from_one_recording() -> None:
     """Each 5 s of lookups and of TPC-B within 10 %, images of pages and log of a transaction, too (without entries in
     the index 41 % too little). Commits a flush, relative to the recording, are 15 % off, and the table says so.

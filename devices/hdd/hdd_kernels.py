@@ -227,11 +227,11 @@ def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     less, but not less than *least*.
     """
     link = p.links[slot]
+    op = p.requests[slot]["op"]
+    if op == DISCARD:  # it needs no arm, and has no place
+        return 0
     if p.drives[drive]["by_distance"] == 1:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
-    op = p.requests[slot]["op"]
-    if op == DISCARD:
-        return 0
     move = move_ns(p, drive, link["cylinder"], link["track"], op)
     # most commands of a deep queue are too far away, whatever the rotation
     return move if move >= least else move + rotation_ns(p, drive, link["angle_ps"], angle_ps, move)

@@ -116,6 +116,22 @@ PHYSICS = (
         ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),
     ),
     Fault(
+        "drive-data-within-a-track",
+        "devices/hdd/hdd_kernels.py",
+        "max(sector_ps + bus_ps, read_ps + interface_ps)",
+        "max(bus_ps, read_ps + interface_ps)",
+        "Data of a read leave before their sector was read.",
+        ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),
+    ),
+    Fault(
+        "drive-end-of-a-transfer",
+        "devices/hdd/hdd_kernels.py",
+        'link["cylinder"] if end_track == link["track"] else end_track // d["surfaces"]',
+        'link["cylinder"]',
+        "The arm stays on the cylinder that a transfer began on.",
+        ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),
+    ),
+    Fault(
         "drive-data-behind-a-track",
         "devices/hdd/hdd_kernels.py",
         "through = max(through, passed + sector_ps + (sectors - done) * interface_ps)",

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.hdd.hdd_geometry import seek_table_ns
-from tiersim.devices.hdd.hdd_kernels import SEEK_EXACT, SEEK_STEP_BITS
 
 SECTOR = 512
+#: Distances in cylinders whose seeks are exact; beyond, every 2^6-th is.
+SEEK_EXACT, SEEK_STEP_BITS = 1024, 6
 
 
 @dataclass
