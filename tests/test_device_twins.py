@@ -19,7 +19,7 @@ from tests.twins.server import Server
 from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
-from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.array.volume import Layout, add_array
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.host.file_system import add_files

@@ -12,6 +12,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.statements.index_entries import NO_ENTRIES
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
@@ -243,8 +244,11 @@ def _place(
             hot_share=law.hot_share,
             recent=law.recent,
             moved=law.moved,
+            updates=entries.updates or 0.0,
         )
-        for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
+        for t, law, volume, entries in zip(
+            tables, load.fitted.laws, volumes, load.entries or [NO_ENTRIES] * len(tables), strict=True
+        )
     ]
     return relations, [*volumes, log_volume], log_volume
 

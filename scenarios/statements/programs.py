@@ -225,7 +225,7 @@ def _executions(
             continue
         name, asked = load.queries[code], load.asked[code]
         if load.logical_reads is None:
-            variants = drawn_variants(asked, len(rows), draws.about(name), lock_ranks)
+            variants = drawn_variants(asked, len(rows), draws.about(name), lock_ranks, load.entries)
         else:
             begins = int(1e9 * draws.about(name).uniform(1, "scan")[0])
             variants = own_variants(asked, load.logical_reads[execution[rows]], len(load.queries), load.fitted, begins)

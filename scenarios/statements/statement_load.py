@@ -31,6 +31,7 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.index_entries import IndexEntries, index_entries, said_of
 from tiersim.scenarios.statements.queries import Asked, asked_of, changes_rows
 from tiersim.scenarios.statements.variants import asked_of_executions
 from tiersim.simulator.database.database_state import CLOCK, OWN
@@ -176,6 +177,7 @@ class Load:
     synthetic: bool
     inferred: tuple[str, ...]
     page_cache: PageCache | None = None  # of the recorded host, where the recording tells
+    entries: tuple[IndexEntries, ...] = ()  # by fitted table; none: no update puts one into an index
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -232,9 +234,12 @@ def read_load(
     queries = tuple(table.words["query"])
     texts = texts_of(path)
     manifest = Bundle(path).manifest
+    entries: tuple[IndexEntries, ...] = ()
     if files is None:
         record_bytes, image_bytes = log_volume(counters, int(manifest.host.get("page_bytes", 8192)))
+        entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
+        said += said_of(fitted.tables, entries)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
@@ -282,6 +287,7 @@ def read_load(
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
         inferred=(*(() if synthesis is None else synthesis.inferred), *said),
+        entries=entries,
     )
 
 
@@ -324,6 +330,13 @@ def texts_of(path: Path) -> dict[str, str]:
     queries = read_queries(path)
     pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
     return {query: text for query, text in pairs if query is not None and text is not None}
+
+
+def _texts_by_entity(path: Path) -> dict[str, str]:
+    """Return the texts of queries by what counters call them, where they are known."""
+    queries = read_queries(path)
+    pairs: Any = zip(queries.texts("entity"), queries.texts("text"), strict=True)
+    return {entity: text for entity, text in pairs if entity is not None and text is not None}
 
 
 #: Images of pages that statements which change nothing put into the log, for each of them: more are said.

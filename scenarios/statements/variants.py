@@ -8,7 +8,7 @@ some thousand classes, and no page too many or too few.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.scenarios.statements.index_entries import NO_ENTRIES, IndexEntries
 from tiersim.scenarios.statements.queries import Asked, changes_rows, pages_of
 from tiersim.simulator.database.build import Demand
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP, LOOKUPS, SCAN
+from tiersim.simulator.database.wal.log import ENTRY_BYTES
 
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8
@@ -42,10 +44,14 @@ class Variants:
 _Rows = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
-def drawn_variants(asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int]) -> Variants:
-    """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known."""
+def drawn_variants(
+    asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
+) -> Variants:
+    """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known; *entries* are those
+    that updates put into the index of each table.
+    """
     chosen, rows = _drawn(asked, calls, draws)
-    demands = [_demands(lookups, again, changes, asked, lock_ranks) for lookups, again, changes in rows]
+    demands = [_demands(lookups, again, changes, asked, lock_ranks, entries) for lookups, again, changes in rows]
     unattached = 0.0 if change_bytes(asked) else asked.record_bytes
     count = len(rows)
     return Variants(chosen, demands, [asked.other_pages] * count, [0.0] * count, [unattached] * count)
@@ -77,22 +83,44 @@ def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]
 
 
 def _demands(
-    lookups: Sequence[int], again: Sequence[int], changes: bool, asked: Asked, lock_ranks: Sequence[int]
+    lookups: Sequence[int],
+    again: Sequence[int],
+    changes: bool,
+    asked: Asked,
+    lock_ranks: Sequence[int],
+    entries: Sequence[IndexEntries],
 ) -> list[Demand]:
     """Return what a statement does: it looks rows up; those that it changes it locks first, if others may have them."""
     log_bytes = change_bytes(asked) if changes else 0
     demands = [Demand(COMPUTE)]
     for kind, counts in ((LOOKUP, lookups), (AGAIN, again)):
         for table, count in enumerate(counts):
-            one = [Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)]
+            change = Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)
+            if changes:
+                change = _with_entries(change, asked.verb, entries[table] if entries else NO_ENTRIES)
+            one = [change]
             if changes and asked.locks:
-                rank = lock_ranks[table]
-                one = [
-                    Demand(kind, table=table),
-                    Demand(LOCK, table=table, dirties=True, log_bytes=log_bytes, rank=rank),
-                ]
+                one = [Demand(kind, table=table), replace(change, kind=LOCK, rank=lock_ranks[table])]
             demands += one * count
     return demands
+
+
+def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
+    """Return a change of a row, of a statement that begins with *verb*, with the entries that it puts into the index of
+    its table. Their records are part of those that were counted.
+    """
+    if verb == "insert":
+        share, of_all = 1.0, 1.0
+    elif verb == "update":
+        share, of_all = entries.share, entries.of_updates
+    else:
+        return change
+    return replace(
+        change,
+        log_bytes=max(change.log_bytes - round(of_all * ENTRY_BYTES), min(change.log_bytes, 1)),
+        entry_share=round(share * 1_000_000),
+        needs_room=verb == "update" and entries.updates is not None,
+    )
 
 
 def change_bytes(asked: Asked) -> int:

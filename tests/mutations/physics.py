@@ -411,4 +411,12 @@ PHYSICS = (
         "The first flush does not wait for the writes before it.",
         ("tests/test_file_system.py::test_a_flush_behind_writes_takes_their_time",),
     ),
+    Fault(
+        "index-entry-of-first-update",
+        "simulator/database/sessions/sessions.py",
+        'if demand["needs_room"] and not d.has_room[page]:',
+        'if demand["needs_room"] and d.has_room[page]:',
+        "An update puts an entry into the index where its page has room.",
+        ("tests/test_index_entries.py::test_the_first_update_of_a_page_dirties_a_leaf_and_later_ones_do_not",),
+    ),
 )

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.simulator.popularity import Popularity, first_updated, zipf
+from tiersim.simulator.moved_rows import first_updated
+from tiersim.simulator.popularity import Popularity, zipf
 
 #: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on
 #: an index over bigint that PostgreSQL 18 built with the default fill factor.

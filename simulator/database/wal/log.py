@@ -43,6 +43,9 @@ _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8
 #: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
 #: runs, docs/accuracy.md).
 HOLE_BYTES = 92
+#: The record of an entry of 16 bytes that is put into a leaf: headers of the record, of the block and of the data, the
+#: place, the entry (access/nbtxlog.h, XLOG_BTREE_INSERT_LEAF; access/xlogrecord.h).
+ENTRY_BYTES = 64
 
 #: The log; positions are bytes since the run began.
 LOG_ROW = record(
