@@ -21,7 +21,7 @@ def compare(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
 ) -> None:
-    """Set results side by side: latencies, their ratios and what the intervals leave open, verdicts.
+    """Compare results side by side: latencies, their ratios with intervals, verdicts.
 
     With --measured each prediction stands beside what was measured, with its error in percent.
 

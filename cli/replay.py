@@ -10,8 +10,8 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
+from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
-from tiersim.cli.warmup import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
@@ -67,15 +67,14 @@ def replay(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
-    requests: Annotated[bool, typer.Option("--requests", help="Keep the completion of every command, too.")] = False,
+    requests: Annotated[bool, typer.Option("--requests", help="Also store when each block request completed.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
     """Replay a trace on hardware that was not bought: one result bundle and one column for each scenario.
 
-    A scenario with [engine], and a recording of counters or statements alone, gives latencies of queries; others those
-    of requests.
+    Queries are replayed if the scenario has [engine] or the recording has no block requests; else block requests are.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -263,7 +262,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            ["expected error", *blank, *map(verdicts.expected_error, summaries)],
+            ["expected error of the rate", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.explanation import time_of_transaction
-from tiersim.units import NS_PER_S, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
 _MOST_SHOWN = 5
@@ -17,15 +17,15 @@ _LEAST_DIP_PCT = 0.5
 #: Parts of a transaction's time in a short table: so many, from this share on, by these names.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
 _PARTS = {
-    "cpu": "time in CPU",
-    "cpu queue": "time in CPU queue",
+    "cpu": "time in CPU of queries",
+    "cpu queue": "time waiting for a core",
     "data read": "time in data reads",
     "eviction": "time in eviction",
     "log": "time in commit (log)",
     "lock": "time in locks",
     "temp": "time in temporary files",
     "copy": "time in backups",
-    "outside the queries": "time outside queries",
+    "outside the queries": "time outside queries (client)",
 }
 _RANGE = "transactions/s, range"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
@@ -44,10 +44,28 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
         left = max(len(rows) - len(shown), 0)
     trace = summaries[0]["trace"]
     rate = f" ({trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}/s)" if trace["span_ns"] else ""
+    pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
+    title += f", buffer pool {format_bytes(pool)}" if pool else ""
     columns = ["figure", *(summary["name"] for summary in summaries)]
+    recorded = _recorded(summaries[0], queries)
+    if recorded:
+        columns.insert(1, "recorded")
+        shown = [[row[0], recorded.get(row[0], ""), *row[1:]] for row in shown]
     notes = [*_texts(summaries, queries, ids=everything), *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+
+
+def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
+    """Return what was recorded, by the name of its row; nothing of a workload that was described."""
+    trace, known = summary["trace"], summary.get("calibration", {}).get("classes", {})
+    if summary["verdict"]["arrivals"] == "described" or not trace["span_ns"]:
+        return {}
+    means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
+    return {
+        "transactions/s": f"{trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}",
+        **{row: format_ns(one["measured_mean_ns"]) for row, one in means.items() if one and one["measured_mean_ns"]},
+    }
 
 
 def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
@@ -71,7 +89,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
     first, last = first_rows_of_host(summaries)
     return [
         *first,
-        *(row for row in latencies if row[0].endswith((", mean", ", relative", ", p99"))),
+        *(row for row in latencies if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *_rows_of_time(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0].startswith("checkpoint, worst")),
@@ -83,7 +101,7 @@ def _rows_of_transactions(summaries: Sequence[Summary]) -> list[list[str]]:
     rows = rows_of_latency("transaction", [summary["latency_ns"].get("transaction") for summary in summaries])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary["relative_latency_ns"].get("transaction", {}).get("mean") for summary in summaries]
-        rows.insert(1, ["transaction, relative", *map(terminal.figure_text, relative)])
+        rows.insert(1, ["transaction, mean, corrected by the calibration", *map(terminal.figure_text, relative)])
     return rows
 
 
@@ -109,10 +127,19 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     ranges = [row for row in more if row[0] == _RANGE]
     first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
     last = [
+        ["limited by", *map(_limit, summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
-        ["expected error", *map(verdicts.expected_error, summaries)],
+        ["expected error of the rate", *map(verdicts.expected_error, summaries)],
     ]
     return first, last
+
+
+def _limit(summary: Summary) -> str:
+    """Return what bounds the rate: a part that is busy all the time, or what transactions wait for most."""
+    if verdicts.is_always_busy(summary):
+        return verdicts.busiest_name(summary)
+    parts = time_of_transaction(summary)
+    return _PARTS[max(parts, key=lambda part: parts[part])].removeprefix("time ").removeprefix("in ") if parts else ""
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -151,7 +178,7 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
         rows.append(["commits a flush", *map(_ratio, each)])
         relative = [summary["log"].get("relative_commits_per_flush") for summary in summaries]
         if any(relative):
-            rows.append(["commits a flush, relative", *map(_ratio, relative)])
+            rows.append(["commits a flush, corrected by the calibration", *map(_ratio, relative)])
     if not any(found):
         return rows
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
@@ -265,8 +292,8 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     limits = found["tolerance_pct"]
     reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
     return (
-        f"Calibration on {found['baseline']} {passed}: {reasons}{'Means' if reasons else 'means'} against the"
-        f" recording: {', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
+        f"Calibration on scenario '{found['baseline']}' {passed}: {reasons}{'Means' if reasons else 'means'} against"
+        f" the recording: {', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
     )
 
 

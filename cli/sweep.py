@@ -10,7 +10,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.replay import refuse_recording_itself
-from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import processors
 
@@ -43,7 +43,7 @@ def sweep(
     ],
     replications: Annotated[
         int,
-        typer.Option("--replications", min=1, max=1000, help="Run every point so often, each with a seed of its own."),
+        typer.Option("--replications", min=1, max=1000, help="Runs of every point, each with its own seed."),
     ] = 1,
     recorded_on: Annotated[
         str | None,
@@ -58,8 +58,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Do not simulate a buffer pool whose misses, by the fitted laws, are within this share of a smaller"
-                " one's: 0.01, say."
+                "Skip a larger buffer pool whose predicted misses differ from those of a smaller one by less than this"
+                " share, such as 0.01."
             ),
         ),
     ] = None,

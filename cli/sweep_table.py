@@ -48,7 +48,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         combinations.setdefault(one.settings, []).append(one)
     groups = list(combinations.values())
     title = f"{plan['trace']['name']} on {plan['scenario']}: {_counts(shown)}"
-    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", "in a second", "busiest part", "load"]
+    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", "rate", "busiest part", "load"]
     if len(groups) <= most or headline is None:
         cells = [_row(group, headline) for group in groups[:most]]
     else:

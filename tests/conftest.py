@@ -1,5 +1,8 @@
-"""Where recorded data that the project does not ship may lie; and that no test asserts how long an example takes."""
+"""Where recorded data that the project does not ship may lie; that no test asserts how long an example takes; and that
+commands can be interrupted.
+"""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,10 @@ from hypothesis import settings
 # From what is loaded already, such as by tests.same.
 settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
+
+# What a shell starts in the background ignores SIGINT, and so do the commands that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -25,8 +25,8 @@ import pytest
 from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
-from tiersim.cli.warmup import compile_if_cold
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.cli.resources import compile_if_cold
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
 DATA = Path(__file__).parent / "data"
@@ -163,17 +163,26 @@ def test_version(shell: Shell) -> None:
     assert re.fullmatch(r"tiersim \d+\.\d+\.\d+\n", said.out)
 
 
-def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one tier and one size of the pool; `make demo` makes it whole."""
     monkeypatch.setattr("tiersim.cli.demo._SCENARIOS", ("pcie-flash",))
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
-    said = shell("demo")
+
+
+@pytest.mark.usefixtures("small_demo")
+def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
+    (shell.folder / "demo").mkdir()
+    plain(shell.folder / "demo/pgbench.trace")
+    assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
+    said = shell("demo", "--force")
     assert said.code == 0
     for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint, worst 5 s"):
         assert f" {row} " in said.out
     assert re.search(r" busiest part +flash dies of data 2 %", said.out)
     assert re.search(r" busiest part +CPU 99 %", said.out)
     assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80
+    assert "--all prints " in said.out
     assert said.err == "tiersim: open demo/report.html, demo/queries.html and demo/pools.html in a browser\n"
     made = {path.name for path in (shell.folder / "demo").iterdir()}
     assert made == {
@@ -187,13 +196,17 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell, monkeypatch: pytest.
         "pools.html",
         "pcie-flash-256MiB.result",
     }
-    assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
+
+
+@pytest.mark.usefixtures("small_demo")
+@pytest.mark.long
+def test_a_second_demo_is_the_first_one(shell: Shell) -> None:
+    said = shell("demo")
     first = shell.listing()
     again = shell("demo", "--force", "--all")
     for row in ("log flush, p99.9", "checkpoints", "checkpoint, writing", "query 1, reads a call", "pool hit ratio"):
         assert f" {row} " in again.out
         assert f" {row} " not in said.out
-    assert "--all prints " in said.out
     assert "--all prints " not in again.out
     second = shell.listing()
     changed = {Path(path).name for path in first if first[path] != second[path]}
@@ -975,7 +988,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error",
+        "expected error of the rate",
     ):
         assert f" {words} " in short.out
     said = shell(*arguments, "--all")

@@ -94,11 +94,13 @@ def means_ns(values: dict[str, float], setting: Setting) -> dict[str, float]:
     return {operation: found.mean_ns for operation, found in latencies.items()}
 
 
+@pytest.mark.long
 def test_what_was_left_out_is_predicted(of_reads: Fit) -> None:
     found, known = ([means_ns(values, setting)["read"] for setting in LEFT_OUT] for values in (of_reads.values, KNOWN))
     assert found == pytest.approx(known, rel=0.05), LEFT_OUT
 
 
+@pytest.mark.long
 def test_what_can_be_told_is_found_again(of_reads: Fit) -> None:
     assert of_reads.misfit < 0.03
     for name, share in (("unloaded_read_ns", 0.05), ("sense_ns", 0.1)):
@@ -108,6 +110,7 @@ def test_what_can_be_told_is_found_again(of_reads: Fit) -> None:
     assert KNOWN["dies"] / 2 <= of_reads.values["dies"] <= 2 * KNOWN["dies"]
 
 
+@pytest.mark.long
 def test_what_was_not_measured_is_said_to_be_open(of_reads: Fit) -> None:
     not_measured = {"program_ns", "program_units", "write_ns", "flush_ns", "flush_interval_ns", "buffer_units"}
     assert not_measured <= set(of_reads.unknown)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.flash_runs import in_loop, latencies, per_s, random_offsets, read_ns, transfer_ns
-from tests.naive_held import Held, NaiveHeld
 from tests.plants import flash
 from tests.runs import commands, run
+from tests.twins.flash_held import Held, NaiveHeld
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.naive_drive import NaiveDrive
 from tests.plants import hdd
 from tests.runs import commands, run
+from tests.twins.hdd_buffer import NaiveDrive
 from tiersim.devices.hdd.disk_drive import Drive, add_drive
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive, MeasuredZone
 from tiersim.devices.plant import PlantBuilder
@@ -44,6 +44,7 @@ _BUFFERS = st.fixed_dictionaries(
         "read_ahead": st.sampled_from(["none", "track", "next-track", "cylinder", "segment"]),
         "read_ahead_limit": st.sampled_from([None, 128 * 512]),
         "read_ahead_after_hit": st.booleans(),
+        "read_awaits_ahead": st.none() | st.booleans(),
         "read_ahead_adaptive": st.booleans(),
         "write_segments": st.sampled_from([None, 1]),
     }

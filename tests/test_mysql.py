@@ -21,14 +21,13 @@ from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.statements.replay import load_of, replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.traces.bundle_tables import read_statements
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
-from tiersim.traces.readers.detect import detect_format
+from tiersim.traces.readers.importing import detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import read_snapshots, read_statements
 
 DATA = Path(__file__).parent / "data" / "mysql"
 FOLDERS = [DATA / "before", DATA / "after"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, WRITE
@@ -227,11 +227,11 @@ def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     less, but not less than *least*.
     """
     link = p.links[slot]
+    op = p.requests[slot]["op"]
+    if op == DISCARD:  # it needs no arm, and has no place
+        return 0
     if p.drives[drive]["by_distance"] == 1:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
-    op = p.requests[slot]["op"]
-    if op == DISCARD:
-        return 0
     move = move_ns(p, drive, link["cylinder"], link["track"], op)
     # most commands of a deep queue are too far away, whatever the rotation
     return move if move >= least else move + rotation_ns(p, drive, link["angle_ps"], angle_ps, move)
@@ -258,7 +258,7 @@ def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
         first = request["offset_bytes"] // SECTOR_BYTES
         last = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES
         place_request(p, drive, slot, first, last - first + 1)
-    queue.append(p, p.drives[drive]["queue"], slot)
+    requests.append(p, p.drives[drive]["queue"], slot)
     return WAIT if p.drives[drive]["busy"] else CALL
 
 
@@ -286,7 +286,7 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
             previous = candidate
             candidate = p.links[candidate]["next"]
             seen += 1
-    queue.remove(p, q, best, before)
+    requests.remove(p, q, best, before)
     op = p.requests[best]["op"]
     service = overhead_ns(p, drive, op)
     if op != DISCARD:

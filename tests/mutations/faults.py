@@ -7,9 +7,10 @@ from tests.mutations.physics import PHYSICS
 from tests.mutations.readers import READERS
 from tests.mutations.results import RESULTS
 from tests.mutations.scenarios import SCENARIOS
+from tests.mutations.twins import TWINS
 
 AREAS: dict[str, tuple[Fault, ...]] = {
-    "physics": PHYSICS,
+    "physics": (*PHYSICS, *TWINS),
     "engine": ENGINE,
     "readers": READERS,
     "scenarios": SCENARIOS,

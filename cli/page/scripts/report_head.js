@@ -47,7 +47,8 @@ function sentenceOfRates() {
   const [recorded] = data.traces;
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
-  return `Recorded: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+  const pool = asked[0].engine?.recorded_buffer_pool_bytes;
+  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
 }
 
 /** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */
@@ -102,8 +103,8 @@ function sentencesOfDoubt([purpose, statistic]) {
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      counted.length ? `This recording resolves the ${statistic} of ${plural(purpose)} on ${resolved.length} of ${counted.length} scenarios.` : null,
-      'Intervals hold 80 % and tell chance, not errors of the models.',
+      resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
+      '80 % intervals show the random variation of a run; the error of the model comes on top.',
       ...errors,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted: see below.` : null,
     ].filter(known).join(' '),
@@ -241,9 +242,9 @@ function drawComparison() {
   const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
     `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
-    'A range stands where the recording is too short or too bursty for one figure.',
+    'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
-    data.derived.length ? `${capital(list(data.derived.map(plural)))} are made of requests that are counted by themselves, too.` : '',
+    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits that consist of requests; the requests have rows of their own.` : '',
     POOLS.length ? `All of them with a buffer pool of ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the size nearest to it that there is a result for' : ''}.` : '',
     RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',

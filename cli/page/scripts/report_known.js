@@ -11,7 +11,7 @@ const MEANINGS = {
     'as recorded': 'The cache starts as full as it was when the recording began.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Arrivals are synthetic.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Only totals were recorded: the order and overlap of executions are simulated.',
   },
   locks: { modelled: 'Locks are modelled.', 'not modelled': 'Locks between transactions are not modelled.' },
 };

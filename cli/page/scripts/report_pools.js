@@ -78,7 +78,7 @@ function poolReading(tiers) {
     return first === last ? `on ${tier[0].name} it is ${most}` : `on ${tier[0].name} it goes from ${most} to ${duration(last.us)} at ${bytes(last.size)}`;
   });
   return `The ${STATISTICS[state.statistic]} of ${queryName(state.query)}: ${told.join('; ')}.${tiers.flat().some(one => one.extrapolated)
-    ? ' Hollow points are extrapolated: the pool is more than four times as large or small as the recorded one.' : ''}`;
+    ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
 }
 
 function poolNumbers(tiers) {

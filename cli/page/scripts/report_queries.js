@@ -16,7 +16,7 @@ function asRun(scenario, query) {
 
 const COLUMNS = {
   per_s: { head: 'Calls/s', text: found => (known(found.per_s) ? count(found.per_s) : '–'), value: found => found.per_s },
-  share: { head: 'Of the time', text: found => (known(found.share) ? percent(found.share) : '–'), value: found => found.share },
+  share: { head: 'Share of time', text: found => (known(found.share) ? percent(found.share) : '–'), value: found => found.share },
   ...Object.fromEntries(['mean', 'p95', 'p99'].map(key => [key, { head: key, statistic: key, value: (_, scenario, query) => { const { us, figure } = queryLatency(scenario, query, key); return us ?? (known(figure?.low) ? figure.low / 1e3 : null); } }])),
   reads: { head: 'Reads per call', text: found => (known(found.reads) ? count(found.reads) : '–'), value: found => found.reads },
 };
@@ -99,7 +99,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by what ${by} shows. Of the time: a query’s share of the time of all queries and commits. Reads per call: pages that were not in the pool. Small figures are the 80 % interval, where it is wider than the digits shown.`,
+    `Sorted by what ${by} shows. Share of time: of the time of all queries and commits; the client’s time is left out. Reads per call: pages that were not in the pool. Small figures are the 80 % interval, where it is wider than the digits shown.`,
     kinds.length ? `Executions are ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.verdict.arrivals === 'synthetic') ? 'Their arrivals are synthetic.' : '',
     queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: none of them waits for another’s row.' : '',

@@ -55,6 +55,6 @@ function drawStudyKnown() {
   ];
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
-  entries.push(['Every latency, rate and utilisation here is simulated. Intervals hold 80 % and tell chance, not errors of the models.', 'tiersim']);
+  entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show the random variation of a run; the error of the model comes on top.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }

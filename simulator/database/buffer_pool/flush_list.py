@@ -3,7 +3,7 @@
 The first is what keeps the checkpoint back: redo from there on is needed. How much that is, is the checkpoint's age.
 """
 
-from tiersim.devices.children import add_background
+from tiersim.devices.requests import add_background
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH

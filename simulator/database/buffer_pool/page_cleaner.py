@@ -21,8 +21,8 @@ READ, which waits for it. All pool instances are one.
 
 from dataclasses import dataclass
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
@@ -187,7 +187,7 @@ def accept_cleaner(p: Plant, d: Database, slot: int, now: int) -> int:
         return int(now + max(request["length_bytes"], PASS_ON_NS))
     if request["op"] != READ or has_room_in_log(d):
         return now + PASS_ON_NS
-    queue.append(p, d.page_cleaner[0]["waiting"], slot)
+    requests.append(p, d.page_cleaner[0]["waiting"], slot)
     return WAIT
 
 
@@ -198,7 +198,7 @@ def choose_cleaner(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     slot = p.queues[waiting]["head"]
     if slot == NONE or not has_room_in_log(d):
         return NONE, NEVER, NEVER
-    queue.remove(p, waiting, slot, NONE)
+    requests.remove(p, waiting, slot, NONE)
     return slot, now + PASS_ON_NS, NEVER
 
 

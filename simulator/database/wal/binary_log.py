@@ -10,8 +10,8 @@ Requests: FLUSH, of one transaction.
 
 from dataclasses import dataclass
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices import requests
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
@@ -63,7 +63,7 @@ def accept_binary_log(p: Plant, d: Database, slot: int) -> int:
     b["arrived"] += 1
     hold["position"] = b["arrived"]
     hold["phase"] = _FOLLOWS
-    queue.append(p, b["waiting"], slot)
+    requests.append(p, b["waiting"], slot)
     return WAIT if b["busy"] else CALL
 
 
@@ -75,11 +75,11 @@ def choose_binary_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     if slot == NONE:
         return NONE, NEVER, NEVER
     if d.holds[slot]["position"] <= b["done"]:
-        queue.remove(p, b["waiting"], slot, NONE)
+        requests.remove(p, b["waiting"], slot, NONE)
         return slot, now + PASS_ON_NS, NEVER
     if b["busy"]:
         return NONE, NEVER, NEVER
-    queue.remove(p, b["waiting"], slot, NONE)
+    requests.remove(p, b["waiting"], slot, NONE)
     b["busy"] = 1
     d.holds[slot]["phase"] = _LEADS
     return slot, now + max(b["delay_ns"], PASS_ON_NS), NEVER

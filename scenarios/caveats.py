@@ -1,0 +1,140 @@
+"""How far what somebody measured lay from what was predicted of it: the error of the models, which no interval of a
+result holds.
+
+Learned by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as
+``validation/model_error.toml``.
+
+Keys of a scenario that make no difference to a run: each is named in its result, since whoever
+wrote it expects one.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import Scenario
+from tiersim.scenarios.placement import volume_of
+from tiersim.scenarios.survey import FileUse
+
+#: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
+#: nothing told, whose errors are those of guesses.
+BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
+
+
+def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
+    of figure, and of how many.
+
+    *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
+    has errors of its own. ``basis`` says what the
+    hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
+    """
+    basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
+    if verdict.get("reach") == BEYOND:
+        basis = "extrapolated"
+    return {"basis": basis, "figures": _learned()[basis]}
+
+
+@cache
+def _learned() -> dict[str, Any]:
+    return tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
+
+
+def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float]:
+    """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
+    a latency, such as ``p99``.
+    """
+    kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
+    found = error["figures"].get(kind) or error["figures"]["other"]
+    return found["low"], found["high"]
+
+
+#: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and
+#: statements, never touch.
+_OF_REQUESTS = ("dependency_window", "writers", "addresses")
+_ADDRESSES = ("offset", "used")
+_NO_REQUESTS = ("temp", "tempdb", "backup", "extension")
+_NO_STATEMENTS = ("temp", "tempdb", "backup")
+
+
+def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bool) -> list[str]:
+    """Return a sentence for each key that makes no difference to a replay of requests to the files *uses*; *clocked*
+    ones wait for nothing.
+    """
+    model = scenario.model
+    found = ["host: applies to statements; this run replays requests"] if model.host is not None else []
+    return _said(
+        [
+            *found,
+            *_waiting(model, clocked=clocked),
+            *_unread_addresses(model),
+            *_places_of_requests(model, uses),
+            *_empty_volumes(model, {volume_of(scenario, use) for use in uses}),
+        ]
+    )
+
+
+def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, calibrated: bool) -> list[str]:
+    """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
+
+    They are *described* in a workload, or were recorded; a *calibrated* run was told by ``--recorded-on`` where the
+    clients ran.
+    """
+    keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
+    keys += [
+        f"volumes.{name}.{key}"
+        for name, volume in model.volumes.items()
+        for key in _ADDRESSES
+        if getattr(volume, key) is not None
+    ]
+    found = [f"{key}: applies to requests; this run is of statements" for key in keys]
+    if not described:
+        places = [key for key in model.placement if key in _NO_STATEMENTS or key.startswith("file:")]
+        found += [f"placement.{key}: a recording of statements places nothing there" for key in places]
+        if model.host is not None and model.host.clients == "here" and not calibrated:
+            found.append("host.clients: only --recorded-on uses where the recorded clients ran")
+    if model.engine is not None and model.engine.os_cache and model.engine.direct_io:
+        found.append("engine.os_cache: engine.direct_io reads past it")
+    return _said([*found, *_empty_volumes(model, set(volumes))])
+
+
+def _waiting(model: Scenario, *, clocked: bool) -> Iterator[str]:
+    given = model.replay.model_fields_set
+    if clocked:
+        for key in ("dependency_window", "writers", "clients"):
+            if key in given:
+                yield f"replay.{key}: requests come at their recorded times and wait for nothing"
+    elif model.replay.mode == "closed" and "dependency_window" in given:
+        yield 'replay.dependency_window: with mode = "closed" every request waits for the one before it'
+
+
+def _unread_addresses(model: Scenario) -> Iterator[str]:
+    for name, volume in model.volumes.items():
+        if volume.used is not None and model.replay.addresses != "pack":
+            yield f'volumes.{name}.used: goes with addresses = "pack" under [replay]'
+
+
+def _places_of_requests(model: Scenario, uses: Sequence[FileUse]) -> Iterator[str]:
+    names = {f"file:{use.name}" for use in uses}
+    for key in model.placement:
+        if key.startswith("relation:") or key in _NO_REQUESTS:
+            yield f"placement.{key}: recorded requests have files, and rules for file:NAME or log place them"
+        elif key.startswith("file:") and key not in names:
+            yield f"placement.{key}: no request goes to a file of this name"
+        elif key == "log" and not any(use.is_log for use in uses):
+            yield "placement.log: no file of the recording was identified as a log"
+
+
+def _empty_volumes(model: Scenario, used: set[str]) -> Iterator[str]:
+    for name in model.homes:
+        if name not in used:
+            yield f"volumes.{name}: nothing of the recording lies on it"
+
+
+def _said(found: Sequence[str]) -> list[str]:
+    """Return sentences of *found*, a key and why it makes no difference each."""
+    split = (one.partition(": ") for one in found)
+    return [f"{key} has no effect here: {why}" for key, _, why in split]

@@ -1,0 +1,322 @@
+"""Faults in physics that the twin of a station or of a part of the database must notice by itself; names begin with it.
+
+They were chosen before the twins were tried on them.
+"""
+
+from tests.mutations.fault import Fault
+
+_DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
+_HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
+
+#: Of each test: file, old text, new text, what is wrong.
+_FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
+    f"{_DEVICES}::test_server": [
+        ("devices/server_kernels.py", '* s["ps_per_byte"] // PS_PER_NS', '* s["ps_per_byte"]', "Bytes take too long."),
+        (
+            "devices/server_kernels.py",
+            's["in_service"] >= s["servers"]:',
+            's["in_service"] > s["servers"]:',
+            "There is one server more.",
+        ),
+    ],
+    f"{_DEVICES}::test_gate": [
+        (
+            "devices/host/gate_kernels.py",
+            '+ request["length_bytes"] <= most',
+            '+ request["length_bytes"] < most',
+            "Nobody joins up to the limit.",
+        ),
+        (
+            "devices/host/gate_kernels.py",
+            'slot == NONE or g["in_flight"] >= g["depth"]',
+            'slot == NONE or g["in_flight"] > g["depth"]',
+            "A gate lets one more through.",
+        ),
+        (
+            "devices/host/gate_kernels.py",
+            'p.requests[other]["op"] == request["op"]',
+            'p.requests[other]["op"] >= 0',
+            "A write joins a read.",
+        ),
+    ],
+    f"{_DEVICES}::test_port": [
+        (
+            "devices/host/port_kernels.py",
+            'row["base_bytes"] + position',
+            "position",
+            "A slice begins at the pool's begin.",
+        ),
+        ("devices/host/port_kernels.py", 'and request["op"] != DISCARD else', "else", "Discards are cut."),
+    ],
+    f"{_DEVICES}::test_files": [
+        (
+            "devices/host/file_system_kernels.py",
+            "return slot, now + f[",
+            "return slot, now + 1 + 0 * f[",
+            "A late flush is free.",
+        ),
+        (
+            "devices/host/file_system_kernels.py",
+            'if op == WRITE and f["ordered"] == 1:',
+            "if op == WRITE:",
+            "Flushes wait for writes in any journal.",
+        ),
+    ],
+    f"{_DEVICES}::test_token_bucket": [
+        (
+            "devices/cloud/token_bucket_kernels.py",
+            "return ceiling if refills >= missing else level + refills * per_refill",
+            "return level + refills * per_refill",
+            "Tokens never lapse.",
+        ),
+        (
+            "devices/cloud/token_bucket_kernels.py",
+            "wanted = min(cost, ceiling)",
+            "wanted = cost",
+            "A long request starves.",
+        ),
+        (
+            "devices/cloud/token_bucket_kernels.py",
+            'return 0 if p.requests[slot]["op"] == DISCARD else',
+            "return",
+            "A discard pays for its bytes.",
+        ),
+        (
+            "devices/cloud/token_bucket_kernels.py",
+            'p.requests[slot]["op"] == FLUSH and b["free_flushes"]',
+            'b["free_flushes"]',
+            "Where flushes are free, all is.",
+        ),
+    ],
+    f"{_DEVICES}::test_hdd": [
+        (
+            "devices/hdd/hdd_kernels.py",
+            'skew = head * z["track_skew_ps"] +',
+            "skew =",
+            "There is no skew between the tracks of a cylinder.",
+        ),
+        (
+            "devices/hdd/hdd_kernels.py",
+            'distance = abs(cylinder - d["cylinder"])',
+            'distance = abs(cylinder - d["cylinder"]) + 1',
+            "Every seek is a cylinder longer.",
+        ),
+        (
+            "devices/hdd/hdd_kernels.py",
+            "            if cost < least:",
+            "            if cost > least:",
+            "The farthest is next.",
+        ),
+        (
+            "devices/hdd/hdd_kernels.py",
+            'seen < d["queue_depth"]:',
+            'seen <= d["queue_depth"]:',
+            "It knows one too many.",
+        ),
+    ],
+    f"{_BUFFER}::test_a_drive_answers_as_its_twin": [
+        (
+            "devices/hdd/hdd_kernels.py",
+            "lead = max(lead, done * interface_ps - passed + sector_ps)",
+            "lead = max(lead, done * interface_ps - passed)",
+            "A write starts a sector too soon.",
+        ),
+        (
+            "devices/hdd/hdd_kernels.py",
+            "marked = passed + (mark - done) * sector_ps",
+            "marked = passed + mark * sector_ps",
+            "The water mark is late on the second track.",
+        ),
+    ],
+    f"{_DEVICES}::test_array": [
+        (
+            "devices/array/array_kernels.py",
+            "if outstanding == 0 else int",
+            "if outstanding <= 1 else int",
+            "One is idle.",
+        ),
+        (
+            "devices/array/array_kernels.py",
+            "start += offset_bytes % stripe_bytes",
+            "start += 0 * stripe_bytes",
+            "A long request begins with its unit.",
+        ),
+        (
+            "devices/array/array_kernels.py",
+            "        end = first + 1\n",
+            "        end = first + 2\n",
+            "Two copies read.",
+        ),
+    ],
+    f"{_DEVICES}::test_parity_and_stripes": [
+        (
+            "devices/array/parity_kernels.py",
+            "return members - 1 - row % members",
+            "return row % members",
+            "Parity goes round the other way.",
+        ),
+        (
+            "devices/array/parity_kernels.py",
+            "first_whole = (begin + row_bytes - 1) // row_bytes",
+            "first_whole = begin // row_bytes + 1",
+            "A write that begins with a row is no whole row.",
+        ),
+        ("devices/array/stripes_kernels.py", "return units + parities", "return units + 1", "Q costs no read."),
+        (
+            "devices/array/stripes_kernels.py",
+            "        if stop < unit_bytes:\n            reads += 1\n",
+            "",
+            "What is left of the last unit is not counted.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            'a["low_bytes"] < b["high_bytes"]',
+            'a["low_bytes"] <= b["high_bytes"]',
+            "Writes beside each other wait.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            "if unit >= 0 and not _overwritten(",
+            "if unit >= 0 and _overwritten(",
+            "Lost data are taken for those that are overwritten.",
+        ),
+    ],
+    "tests/test_channels.py::test_each_transfer_takes_the_first_time_that_is_left": [
+        (
+            "devices/ssd/channel_kernels.py",
+            "done += p.pool[last + 1] - p.pool[last]",
+            "done = p.pool[last + 1]",
+            "A transfer ends with what it goes round.",
+        ),
+        (
+            "devices/ssd/channel_kernels.py",
+            "p.pool[place + 1] < at_ns:",
+            "p.pool[place] < at_ns:",
+            "A busy time is skipped.",
+        ),
+    ],
+    f"{_HELD}::test_a_drive_that_holds_commands_back_does_what_its_twin_does": [
+        ("devices/ssd/flash_held_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
+        (
+            "devices/ssd/flash_held_kernels.py",
+            '<= f["buffer_units"]):',
+            '< f["buffer_units"]):',
+            "The last unit of the buffer is never used.",
+        ),
+    ],
+    f"{_DATABASE}::test_processors": [
+        (
+            "simulator/database/sessions/processors.py",
+            "d.in_service[0] >= d.cores[0]:",
+            "d.in_service[0] > d.cores[0]:",
+            "There is one core more.",
+        ),
+        (
+            "simulator/database/sessions/processors.py",
+            "* d.slowdown[d.in_service[0]] // 1000",
+            "* d.slowdown[1] // 1000",
+            "Busy cores slow nobody.",
+        ),
+    ],
+    f"{_DATABASE}::test_buffer_pool": [
+        ("simulator/database/buffer_pool/sweep.py", "MOST_USED = 5", "MOST_USED = 6", "Usage counts go to 6."),
+        (
+            "simulator/database/buffer_pool/sweep.py",
+            "    d.used[frame] = 1\n\n\n@kernel\ndef choose",
+            "    d.used[frame] = 0\n\n\n@kernel\ndef choose",
+            "A page starts without use.",
+        ),
+        (
+            "simulator/database/buffer_pool/lru.py",
+            "    _unlink(d.newer, d.older, frame)\n    _push(d.newer, d.older, len(d.page_of), frame)",
+            "    pass",
+            "The page goes that came first.",
+        ),
+        (
+            "simulator/database/buffer_pool/lru2.py",
+            "other < last_but_one or (other",
+            "other > last_but_one or (other",
+            "The page goes whose last use but one is the youngest.",
+        ),
+        (
+            "simulator/database/buffer_pool/lru2.py",
+            "d.times_ns[page, _LAST_BUT_ONE] = 0 if forgotten else",
+            "d.times_ns[page, _LAST_BUT_ONE] = 0 if True else",
+            "Pages that left are forgotten.",
+        ),
+        (
+            "simulator/database/buffer_pool/pages.py",
+            "    d.dirty[frame] = 0\n",
+            "    d.dirty[frame] = 1\n",
+            "Pages stay dirty.",
+        ),
+    ],
+    f"{_DATABASE}::test_page_cache": [
+        (
+            "simulator/database/page_cache.py",
+            'if state_of(p, c["cache"], place) == CLEAN:\n            touch(p,',
+            'if state_of(p, c["cache"], place) != CLEAN:\n            touch(p,',
+            "The page goes that came first.",
+        ),
+        (
+            "simulator/database/page_cache.py",
+            '            if find(p, c["cache"], page) == NOWHERE:\n',
+            '            if find(p, c["cache"], page) != NOWHERE:\n',
+            "Nothing that was read is kept.",
+        ),
+    ],
+    f"{_DATABASE}::test_wal": [
+        (
+            "simulator/database/wal/log.py",
+            'log["target"] = log["inserted"]',
+            'log["target"] = max(p.requests[slot]["offset_bytes"], log["written"])',
+            "A flush takes its own record only.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            "// segment + 1) * segment)",
+            "// segment + 2) * segment)",
+            "Segments are long.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            'first = log["written"] // block * block',
+            'first = -(-log["written"] // block) * block',
+            "The last block is not written again.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT,",
+            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT - 1,",
+            "The flushing process waits for its turn.",
+        ),
+    ],
+    f"{_DATABASE}::test_locks": [
+        (
+            "simulator/database/sessions/locks.py",
+            'lock["table"] == table and lock["row"] == row:\n            if lock["first',
+            'lock["table"] == table:\n            if lock["first',
+            "A table is locked whole.",
+        ),
+        (
+            "simulator/database/sessions/locks.py",
+            'lock["last_waiter"] = session + 1',
+            'lock["last_waiter"] = lock["first_waiter"]',
+            "Of those that wait all but two are lost.",
+        ),
+        ("simulator/database/wal/log.py", 'log["images"] += 1', 'log["inserted"] += 1', "An image is a byte longer."),
+    ],
+}
+
+
+def _station(test: str) -> str:
+    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel"}
+    file, _, name = test.partition("::")
+    return own.get(file, name.removeprefix("test_").replace("_", "-"))
+
+
+TWINS = tuple(
+    Fault(f"twin-{_station(test)}-{number}", *fault, (test,))
+    for test, faults in _FAULTS.items()
+    for number, fault in enumerate(faults, 1)
+)

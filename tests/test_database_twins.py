@@ -1,0 +1,213 @@
+"""Each part of the database against its twin in plain Python, in both engines: every statement ends at the same ns."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.twins.buffer_pool import Lru, Policy, Pool, Sweep
+from tests.twins.clock import Clock, Process
+from tests.twins.locks import Locks
+from tests.twins.page_cache import PageCache
+from tests.twins.processors import Processors
+from tests.twins.wal import Wal
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
+from tiersim.simulator.database.buffer_pool.warm import refer
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+
+pytestmark = pytest.mark.kernels
+
+SEEDS = st.integers(0, 2**32 - 1)
+READ_NS, LOG_NS = 1_000_003, 200_003
+
+
+def pick(*values: Any) -> Any:
+    return st.sampled_from(values)
+
+
+def statements(sessions: int, each: int, seed: int, most_cpu_ns: int, most_think_ns: int) -> Statements:
+    """Statements of so many sessions, each with a CPU time and a think time that nobody else has."""
+    luck, count = np.random.default_rng(seed), sessions * each
+    own = np.arange(count) * 17 % 1009
+    cpu, think = (luck.integers(1, most, count) // 1009 * 1009 + own + 1 for most in (most_cpu_ns, most_think_ns))
+    flags = np.ones(count, np.uint8)
+    ends = [(place + 1) * each for place in range(sessions)]
+    waits = np.full(count, OWN, np.uint8)
+    return Statements(ends, np.zeros(count, np.int32), waits, think * 0, think, cpu, flags, flags)
+
+
+def both(
+    host: dict[str, Any],
+    table: tuple[int, tuple[int, ...], float],
+    demands: Sequence[Demand],
+    load: Statements,
+    seed: int,
+    warm_pages: int = 0,
+) -> Database:
+    """Run in both engines, which must agree, with the first pages in the pool; return the compiled one's database."""
+
+    def fresh() -> tuple[PlantBuilder, Database, Any]:
+        builder = PlantBuilder(seed % 1000)
+        disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
+        rows, level_pages, exponent = table
+        relations = [Relation(rows, level_pages, exponent, station=disk)]
+        database = add_database(builder, Host(**{"log_station": log} | host), relations, [demands], load)
+        for page in range(warm_pages):
+            refer(database, page, 0, 0)
+        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+
+    builder, database, metrics = fresh()
+    engine.run_database(builder.build(16), database, metrics)
+    builder, other, metrics = fresh()
+    ReferenceEngine(builder.build(16), [], metrics, database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
+    return database
+
+
+def work_ns(load: Statements, row: int) -> int:
+    """CPU of a statement, and the nanosecond that each takes at least."""
+    return int(load.cpu_ns[row]) + 1
+
+
+def run_sessions(clock: Clock, load: Statements, body: Callable[[int, int], Process]) -> list[int]:
+    """Run *body* of (session, statement) behind each think time; when each statement ended."""
+    done = [0] * len(load.classes)
+
+    def session(place: int, first: int, end: int) -> Process:
+        for row in range(first, end):
+            yield clock.now + int(load.think_ns[row])
+            yield from body(place, row)
+            done[row] = clock.now
+
+    for place, end in enumerate(load.session_ends):
+        first = load.session_ends[place - 1] if place else 0
+        clock.at(0, session(place, first, end))
+    clock.run()
+    return done
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 9),
+    cores=st.integers(1, 4),
+    slower=pick(0, 47, 500),
+    longest=pick(10_000, 3_000_000),
+)
+def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: int) -> None:
+    slowdown = [1000 + slower * busy for busy in range(cores)]
+    load = statements(sessions, 12, seed, longest, longest * 2)
+    database = both({"cores": cores, "frames": 8, "slowdown": slowdown}, (10, (1,), 0.0), [Demand(COMPUTE)], load, seed)
+    clock = Clock()
+    processors = Processors(clock, cores, slowdown)
+    done = run_sessions(clock, load, lambda _, row: processors.use(work_ns(load, row)))
+    assert database.done_ns.tolist() == done
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    policy=pick(SWEEP, LRU, LRU2),
+    frames=pick(3, 8, 40, 150),
+    exponent=pick(0.0, 0.8),
+    dirties=st.booleans(),
+)
+def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirties: bool) -> None:
+    load = statements(1, 150, seed, 1000, 1000)
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]
+    host = {"cores": 1, "frames": frames, "policy": policy, "log": Log(full_page_writes=False)}
+    database = both(host, (1000, (1, 20, 200), exponent), demands, load, seed)
+    policies: dict[int, Policy] = {SWEEP: Sweep(frames), LRU: Lru(frames)}
+    pool = Pool(frames, policies.get(policy), READ_NS, READ_NS)
+    assert database.done_ns.tolist() == lookups(database, load, pool, dirties)
+
+
+def lookups(database: Database, load: Statements, pool: Pool, dirties: bool) -> list[int]:
+    """When each lookup of one session ends."""
+    now, done = 0, []
+    for row in range(len(load.classes)):
+        now += int(load.think_ns[row]) + work_ns(load, row)
+        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        for level in range(3):
+            page = int(page_at(database, 0, drawn, level))
+            now += pool.refer(page)
+        if dirties:
+            pool.change(page)
+        done.append(now)
+    return done
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(seed=SEEDS, frames=pick(3, 8, 40), cached=pick(5, 20, 100), exponent=pick(0.0, 0.8))
+def test_page_cache(seed: int, frames: int, cached: int, exponent: float) -> None:
+    load = statements(1, 150, seed, 1000, 1000)
+    host = {"cores": 1, "frames": frames, "os_cache_pages": cached}
+    database = both(host, (1000, (1, 20, 200), exponent), [Demand(COMPUTE), Demand(LOOKUP)], load, seed)
+    pool = Pool(frames, Sweep(frames), READ_NS, READ_NS, PageCache(cached, READ_NS))
+    assert database.done_ns.tolist() == lookups(database, load, pool, False)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    cores=st.integers(1, 3),
+    length=pick(100, 3000, 20_000),
+    segment=pick(16384, 1 << 20),
+    think_ns=pick(20_000, 400_000, 2_000_000),
+    log_io_ns=pick(0, 7001),
+)
+def test_wal(seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    log = Log(segment_bytes=segment)
+    host = {"cores": cores, "frames": 8, "log": log, "costs": Costs(log_io_ns=log_io_ns)}
+    demands = [Demand(COMPUTE), Demand(LOG, log_bytes=length)]
+    database = both(host, (10, (1,), 0.0), demands, load, seed)
+    clock = Clock()
+    processors = Processors(clock, cores, [1000] * cores)
+    wal = Wal(clock, log, LOG_NS, processors, log_io_ns)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        yield from wal.commit(length)
+
+    assert database.done_ns.tolist() == run_sessions(clock, load, body)
+    found = database.log[0]
+    assert (found["flushes"], found["flushed"], found["written_bytes"]) == (wal.flushes, wal.flushed, wal.written_bytes)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(seed=SEEDS, sessions=st.integers(2, 8), rows=pick(1, 3, 10), think_ns=pick(20_000, 800_000))
+def test_locks(seed: int, sessions: int, rows: int, think_ns: int) -> None:
+    """All rows lie on one page that is there: what is left is the wait for rows, the log, and its images."""
+    load = statements(sessions, 10, seed, 50_000, think_ns)
+    host = {"cores": sessions, "frames": 8}
+    demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=90), Demand(LOG, log_bytes=50)]
+    database = both(host, (rows, (1,), 0.0), demands, load, seed, warm_pages=1)
+    clock = Clock()
+    processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
+    wal = Wal(clock, Log(), LOG_NS, processors)
+
+    def body(session: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        yield from locks.lock(drawn, session)
+        wal.change(0, 90)
+        yield from wal.commit(50)
+        locks.unlock(drawn)
+
+    assert database.done_ns.tolist() == run_sessions(clock, load, body)

@@ -1,0 +1,207 @@
+"""Each station of devices against its twin in plain Python, in both engines: every request ends at the same ns."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.plants import bucket, hdd
+from tests.test_hdd_twin import slow_drive
+from tests.twins.array import Array
+from tests.twins.files import Files
+from tests.twins.gate import Gate
+from tests.twins.hdd import Disk
+from tests.twins.parity import Parity, Rows
+from tests.twins.port import Port
+from tests.twins.server import Server
+from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
+from tests.twins.stripes import Stripes
+from tests.twins.token_bucket import Bucket
+from tiersim.devices.array.volume import Layout, add_array
+from tiersim.devices.cloud.token_bucket import add_bucket
+from tiersim.devices.hdd.disk_drive import add_drive
+from tiersim.devices.host.file_system import add_files
+from tiersim.devices.host.gate import add_gate, add_port
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.random_numbers import ROTATION_PHASE, random_below
+
+pytestmark = pytest.mark.kernels
+
+ALL = (READ, WRITE, READ, WRITE, FLUSH, DISCARD)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def pick(*values: Any) -> Any:
+    return st.sampled_from(values)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(seed=SEEDS, servers=pick(1, 2, 5), rate=pick(None, 50_000_000, 333_333_333), law=pick("fixed", "exponential"))
+def test_server(seed: int, servers: int, rate: int | None, law: Any) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        station = add_server(builder, "server", servers, 30_000, law, rate)
+        return station, {station: Server(servers, 30_000, law, builder.seed, station, rate)}
+
+    agree(build, draw_commands(seed, 150, 1 << 20, ops=ALL))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(seed=SEEDS, depth=st.integers(1, 4), merge=pick(0, 16384, 65536), apart_ns=pick(5_000, 20_000, 80_000))
+def test_gate(seed: int, depth: int, merge: int, apart_ns: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        below = add_server(builder, "below", 2, 70_000, "fixed", 50_000_000)
+        gate = add_gate(builder, "gate", depth, below, merge)
+        return gate, {gate: Gate(depth, below, merge)}
+
+    agree(build, draw_commands(seed, 150, 1 << 16, ops=ALL, apart_ns=apart_ns, follow=0.6))
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(seed=SEEDS, part=pick(0, 4096, 1024), base=pick(0, 512, 1 << 20), depth=st.integers(1, 4))
+def test_port(seed: int, part: int, base: int, depth: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        below = add_server(builder, "below", 2, 7_000, "fixed", 50_000_000)
+        gate = add_gate(builder, "shared", depth)
+        port = add_port(builder, "port", gate, below, part)
+        # what a request finds where it lies shows by mirrors that read the nearest
+        drive = hdd(buffer_segments=None, buffer_segment=None)
+        disk = add_drive(builder, drive, "disk")
+        piece = add_port(builder, "slice", disk, base_bytes=base)
+        both = add_array(builder, [port, piece], "jbod", 1 << 21, 1, "both")
+        return both, {
+            port: Port(gate, part),
+            gate: Gate(depth, beyond={port: below}),
+            piece: Port(disk, base_bytes=base),
+            both: Array([port, piece], 1, 1 << 21, 1),
+        }
+
+    agree(build, draw_commands(seed, 60, 1 << 22, (512, 8192, 300 * 1024), ALL, 1_000_000, follow=0.6))
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(seed=SEEDS, overhead=pick(0, 5_000, 100_000), journal=pick("none", "ordered"))
+def test_files(seed: int, overhead: int, journal: Any) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        below = add_server(builder, "below", 2, 70_000)
+        files = add_files(builder, "volume", below, overhead, journal)
+        joins = files - 1
+        twin = Files(below, joins, overhead, journal == "ordered")
+        return files, {files: twin, joins: Gate(1, below, joins_flushes=True)}
+
+    agree(build, draw_commands(seed, 150, 1 << 20, ops=(READ, WRITE, FLUSH, FLUSH, DISCARD), apart_ns=40_000))
+
+
+@st.composite
+def buckets(draw: st.DrawFn) -> Any:
+    limits: dict[str, Any] = {"iops": None, "rate": None, "accounting_unit": None}
+    limits |= {"latency": draw(pick(1, 1000, 200_000)), "refill_interval": draw(pick(1, 10, 100)) * 1_000_000}
+    limits |= {"carry_over": draw(pick(0, 30, 1000)) * 1_000_000, "flush": draw(pick(None, 1234))}
+    limits |= {"flushes_counted": draw(st.booleans()), "accounting_unit": draw(pick(None, 4096, 16384))}
+    limits |= {"merged_from": draw(pick(None, 8192))}
+    if draw(st.booleans()):
+        limits |= {"read_iops": draw(pick(70, 333, None)), "write_iops": draw(pick(90, 1000))}
+        limits |= {"rate": draw(pick(None, 3_000_001))}
+    else:
+        limits |= {"iops": draw(pick(77, 750)), "rate": draw(pick(None, 3_000_001, 20_000_000))}
+        if draw(st.booleans()):
+            limits |= {"burst_iops": 3 * limits["iops"], "burst_credits": draw(pick(5, 40))}
+        if limits["rate"] and draw(st.booleans()):
+            limits |= {"burst_rate": 3 * limits["rate"], "burst_bytes": draw(pick(50_000, 400_000))}
+    return bucket(**limits)
+
+
+@settings(max_examples=examples(90), deadline=None)
+@given(
+    seed=SEEDS,
+    volume=buckets(),
+    credits=pick(0.0, 0.31, 1.0),
+    over=st.booleans(),
+    apart_ns=pick(100_000, 1_000_000, 10_000_000),
+)
+def test_token_bucket(seed: int, volume: Any, credits: float, over: bool, apart_ns: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        below = add_server(builder, "below", 2, 70_000) if over else NONE
+        station = add_bucket(builder, volume, "volume", below, credits)
+        return station, {station: Bucket(volume, below, credits)}
+
+    agree(build, draw_commands(seed, 150, 1 << 22, (512, 8192, 65536, 1 << 20), ALL, apart_ns, follow=0.5))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    make=pick(hdd, slow_drive),
+    depth=pick(1, 3, 16),
+    age_ns=pick(0, 20_000_000, 500_000_000),
+    scheduler=pick(None, "sptf", "sstf", "fcfs"),
+    settle=pick(-400_000, 0, 300_000),
+    write_overhead=pick(None, 1_000_000),
+    near=st.booleans(),
+)
+def test_hdd(
+    seed: int, make: Any, depth: int, age_ns: int, scheduler: Any, settle: int, write_overhead: int | None, near: bool
+) -> None:
+    own = {"queue_depth": depth, "age_limit": age_ns, "scheduler": scheduler, "write_settle": settle}
+    drive = make(**own, write_overhead=write_overhead, buffer_segments=None, buffer_segment=None)
+    held = drive.geometry().capacity_bytes
+
+    def build(builder: PlantBuilder) -> Built:
+        station = add_drive(builder, drive, "drive")
+        phase_ps = random_below(drive.revolution_ps, builder.seed, ROTATION_PHASE, station, 0)
+        return station, {station: Disk(drive, phase_ps)}
+
+    span = min(1 << 24, held) if near else held
+    agree(build, draw_commands(seed, 80, span, (512, 8192, 300 * 1024), ALL, 5_000_000))
+
+
+_MIRRORS: list[tuple[Layout, int, int]] = [
+    ("raid0", 1, 3),
+    ("raid10", 2, 4),
+    ("raid1", 3, 3),
+    ("jbod", 1, 3),
+    ("raid10", 2, 6),
+]
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    shape=pick(*_MIRRORS),
+    unit=pick(512, 4096, 65536),
+    balance=pick("fewest", "nearest"),
+    lost=st.booleans(),
+)
+def test_array(seed: int, shape: tuple[Layout, int, int], unit: int, balance: Any, lost: bool) -> None:
+    layout, copies, count = shape
+    unit = {"jbod": 1 << 19, "raid1": 1 << 30}.get(layout, unit)
+
+    def build(builder: PlantBuilder) -> Built:
+        members = [add_server(builder, f"d{m}", 1, 70_000, "fixed", 10_000_000 * (1 + m)) for m in range(count)]
+        if lost and copies > 1:
+            members[1] = NONE
+        array = add_array(builder, members, layout, unit, 1000, "array", read_balance=balance)
+        return array, {array: Array(members, copies, unit, 1000, balance == "nearest")}
+
+    agree(build, draw_commands(seed, 150, 1 << 20, (512, 8192, 40_960), ALL))
+
+
+_PARITIES: list[tuple[Layout, int, int]] = [("raid5", 3, 1), ("raid5", 5, 1), ("raid6", 4, 2), ("raid6", 7, 2)]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=SEEDS, shape=pick(*_PARITIES), unit=pick(512, 4096, 65536), lost=pick([], [], [0], [2, 1]))
+def test_parity_and_stripes(seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int]) -> None:
+    layout, count, parities = shape
+
+    def build(builder: PlantBuilder) -> Built:
+        members = [add_server(builder, f"d{m}", 1, 70_000 + m, "fixed", 10_000_000 * (1 + m)) for m in range(count)]
+        for member in lost[:parities]:
+            members[member] = NONE
+        array = add_array(builder, members, layout, unit, 1000, "array")
+        rows = Rows(members, parities, unit)
+        return array, {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
+
+    agree(build, draw_commands(seed, 120, 1 << 18, (512, 8192, 40_960), (READ, WRITE, WRITE, FLUSH, DISCARD), 300_000))

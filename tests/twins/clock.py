@@ -1,0 +1,48 @@
+"""A clock for twins of the database: processes are generators that wait for times or for each other."""
+
+from collections.abc import Generator
+from heapq import heappop, heappush
+
+
+class Signal:
+    """Something that one process waits for until another sets it."""
+
+    def __init__(self) -> None:
+        self.waits: Process | None = None
+        self.is_set = False
+
+
+#: What a process yields: a time in ns, or a signal.
+Process = Generator[int | Signal, None, None]
+
+
+class Clock:
+    """Runs processes; at one time they go on in the order of places, and else in that in which they were due."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.events: list[tuple[int, int, int, Process]] = []
+        self.count = 0
+
+    def at(self, time_ns: int, process: Process, place: int = 0) -> None:
+        """Let a process go on at a time."""
+        self.count += 1
+        heappush(self.events, (time_ns, place, self.count, process))
+
+    def set(self, signal: Signal, place: int = 0) -> None:
+        """Let who waits for *signal* go on now."""
+        signal.is_set = True
+        if signal.waits is not None:
+            self.at(self.now, signal.waits, place)
+
+    def run(self) -> None:
+        """Run to the end."""
+        while self.events:
+            self.now, _, _, process = heappop(self.events)
+            waited = next(process, None)
+            while isinstance(waited, Signal) and waited.is_set:
+                waited = next(process, None)
+            if isinstance(waited, Signal):
+                waited.waits = process
+            elif waited is not None:
+                self.at(waited, process)

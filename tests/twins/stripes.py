@@ -1,0 +1,89 @@
+"""Writes of parts of rows: stripe locks, what is read first, what is written (docs/arrays.md)."""
+
+from collections.abc import Sequence
+
+from tests.twins.parity import Range, Rows, joined
+from tests.twins.stand_in import NEVER, NONE, READ, WRITE, Part, Twin
+
+
+class Stripes(Twin):
+    """One row a request; writes that touch the same parity go one after the other."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.held: dict[int, tuple[int, Range]] = {}  # row, and offsets of its parity, of each write here, in order
+        self.ready: list[int] = []
+        self.writes: dict[int, list[Part]] = {}
+
+    def accept(self, now: int, slot: int) -> int:
+        asked = self.asked(slot)
+        pieces = self.rows.pieces(asked.offset, asked.end)
+        own = pieces[0][0], (min(begin for *_, begin, _ in pieces), max(end for *_, end in pieces))
+        waits = self._waits(own)
+        self.held[slot] = own
+        return now if waits else now + 1
+
+    def _waits(self, own: tuple[int, Range], before: int | None = None) -> bool:
+        row, (begin, end) = own
+        for slot, (other, (first, last)) in self.held.items():
+            if slot == before:
+                return False
+            if other == row and first < end and begin < last:
+                return True
+        return False
+
+    def choose(self, now: int) -> tuple[int, int, int]:
+        if not self.ready:
+            return NONE, NEVER, NEVER
+        return self.ready.pop(0), now + 1, NEVER
+
+    def finish(self, slot: int, now: int) -> Sequence[Part]:
+        reads, writes = self.plan(slot)
+        self.writes[slot] = writes
+        return reads or self.resume(slot, now)
+
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        if slot in self.writes:
+            return self.writes.pop(slot)
+        waiting = [one for one in self.held if self._waits(self.held[one], one)]
+        del self.held[slot]
+        self.ready += [one for one in waiting if not self._waits(self.held[one], one)]
+        return ()
+
+    def plan(self, slot: int) -> tuple[list[Part], list[Part]]:
+        """Return what a write reads first, and what it writes."""
+        rows, asked = self.rows, self.asked(slot)
+        pieces = rows.pieces(asked.offset, asked.end)
+        row, base = pieces[0][0], pieces[0][0] * rows.unit
+        low, high = self.held[slot][1]
+        touched = {column: (begin, end) for _, column, begin, end in pieces}
+        written = [(rows.member(row, column), own) for column, own in touched.items()]
+        parity = [(member, (low, high)) for member in rows.parity(row)]
+        modify = [*written, *parity]
+        reconstruct = self._not_written(row, touched, low, high)
+        if all(rows.lost(member) for member, _ in parity):
+            reads: list[tuple[int, Range]] = []
+        else:
+            least = {len({member for member, _ in way}): way for way in (modify, reconstruct) if self._possible(way)}
+            reads = least[min(least)] if least else [(member, (low, high)) for member in range(len(rows.members))]
+        return self._parts(READ, base, reads), self._parts(WRITE, base, [*written, *parity])
+
+    def _possible(self, way: list[tuple[int, Range]]) -> bool:
+        return not any(self.rows.lost(member) for member, _ in way)
+
+    def _not_written(self, row: int, touched: dict[int, Range], low: int, high: int) -> list[tuple[int, Range]]:
+        """Return the data under the parity that the write leaves as they are."""
+        found = []
+        for column in range(self.rows.data):
+            begin, end = touched.get(column, (high, high))
+            member = self.rows.member(row, column)
+            found += [(member, one) for one in ((low, begin), (end, high)) if one[0] < one[1]]
+        return found
+
+    def _parts(self, op: int, base: int, ranges: list[tuple[int, Range]]) -> list[Part]:
+        members = self.rows.members
+        return [
+            Part(members[member], op, base + begin, end - begin)
+            for member, (begin, end) in joined(ranges)
+            if members[member] != NONE
+        ]

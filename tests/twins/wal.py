@@ -1,0 +1,70 @@
+"""PostgreSQL's log: one flush at a time, which commits that come meanwhile share next (docs/wal.md)."""
+
+from collections.abc import Sequence
+
+from tests.twins.clock import Clock, Process, Signal
+from tests.twins.processors import Processors
+from tiersim.simulator.database.wal.log import Log
+
+
+class Wal:
+    """The log volume takes *io_ns* for a write, and as long for a flush, and serves one at a time."""
+
+    def __init__(self, clock: Clock, settings: Log, io_ns: int, processors: Processors, log_io_ns: int = 0) -> None:
+        self.clock, self.settings, self.io_ns = clock, settings, io_ns
+        self.processors, self.log_io_ns = processors, log_io_ns
+        self.inserted = self.flushed = self.flushes = self.written_bytes = 0
+        self.flushing = False
+        self.waiting: list[Signal] = []
+        self.changed: set[int] = set()
+
+    def insert(self, length: int) -> int:
+        """Insert a record; return the position behind it."""
+        self.inserted += length
+        return self.inserted
+
+    def change(self, page: int, length: int) -> None:
+        """Insert the record of a changed page; before the first one goes the page's image."""
+        if self.settings.full_page_writes and page not in self.changed:
+            self.changed.add(page)
+            self.inserted += self.settings.image_bytes
+        self.insert(length)
+
+    def commit(self, length: int) -> Process:
+        """Insert a commit record and wait until it is durable."""
+        position = self.insert(length)
+        while self.flushed < position:
+            if not self.flushing:
+                self.flushing = True
+                yield self.clock.now + 1
+                yield from self._write()
+                self.flushing = False
+                woken, self.waiting = self.waiting, []
+                for one in woken:
+                    self.clock.set(one)
+                return
+            mine = Signal()
+            self.waiting.append(mine)
+            yield mine
+        yield self.clock.now + 1
+
+    def _write(self) -> Process:
+        for end in self._ends():
+            block = self.settings.block_bytes
+            self.written_bytes += (-(-end // block) - self.flushed // block) * block
+            yield self.clock.now + self.io_ns
+            yield from self._io_processor()
+            yield self.clock.now + self.io_ns
+            yield from self._io_processor()
+            self.flushed = end
+            self.flushes += 1
+
+    def _ends(self) -> Sequence[int]:
+        """Return the ends of segments on the way, and what is inserted."""
+        segment = self.settings.segment_bytes
+        ends = range((self.flushed // segment + 1) * segment, self.inserted, segment)
+        return [*ends, self.inserted]
+
+    def _io_processor(self) -> Process:
+        if self.log_io_ns:
+            yield from self.processors.use(self.log_io_ns, first=True)
