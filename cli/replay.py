@@ -10,8 +10,8 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
+from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
-from tiersim.cli.warmup import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder

@@ -44,7 +44,7 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
     """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how
     far off models were.
     """
-    from tiersim.scenarios.model_error import model_error_of
+    from tiersim.scenarios.caveats import model_error_of
 
     done = [summary for summary in summaries if summary]
     errors = notes([{"verdict": one["verdict"], "model_error": model_error_of(one["verdict"])} for one in done])

@@ -25,8 +25,8 @@ import pytest
 from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
-from tiersim.cli.warmup import compile_if_cold
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.cli.resources import compile_if_cold
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
 DATA = Path(__file__).parent / "data"

@@ -19,7 +19,7 @@ from tests.twins.server import Server
 from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
-from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.array.volume import Layout, add_array
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.host.file_system import add_files
@@ -175,9 +175,7 @@ _MIRRORS: list[tuple[Layout, int, int]] = [
     lost=st.booleans(),
     apart_ns=pick(100_000, 700_000, 2_000_000),
 )
-def test_array(
-    seed: int, shape: tuple[Layout, int, int], unit: int, balance: Any, lost: bool, apart_ns: int
-) -> None:
+def test_array(seed: int, shape: tuple[Layout, int, int], unit: int, balance: Any, lost: bool, apart_ns: int) -> None:
     layout, copies, count = shape
     unit = {"jbod": 1 << 19, "raid1": 1 << 30}.get(layout, unit)
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (

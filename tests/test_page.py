@@ -17,8 +17,7 @@ import pytest
 from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import embedded_json, page_payload
-from tiersim.cli.page.series import MOST_STATIONS, over_time
+from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
