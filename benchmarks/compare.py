@@ -76,9 +76,9 @@ def _raid5(per_s: float) -> Case:
         from benchmarks.test_array_speed import DRIVES
         from tests.plants import hdd
         from tests.runs import commands, poisson
+        from tiersim.devices.array.volume import Volume, add_volume
         from tiersim.devices.plant import PlantBuilder
         from tiersim.devices.station_records import RESOURCES
-        from tiersim.devices.volume import Volume, add_volume
         from tiersim.operations import WRITE
         from tiersim.simulator.metrics import new_metrics
 

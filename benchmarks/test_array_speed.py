@@ -8,9 +8,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from tests.plants import hdd
 from tests.runs import commands, poisson
+from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.operations import WRITE
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

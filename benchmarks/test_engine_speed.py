@@ -13,9 +13,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
+from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics

@@ -9,7 +9,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.replay import run_all, show
 from tiersim.cli.report import write_page
-from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.resources import compile_if_cold
 from tiersim.files import check_target, make_folder
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
-from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError, did_you_mean
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns, parse_bytes
@@ -163,7 +163,7 @@ def _fit_measurements(files: Sequence[Path], capacity_bytes: int | None) -> _Fit
 
 def _fit_recording(path: Path, capacity_bytes: int | None) -> _Fitted:
     from tiersim.scenarios.calibration.fitting.recording import Recording, fit_recording
-    from tiersim.scenarios.recorded import load_recorded
+    from tiersim.scenarios.survey import load_recorded
 
     with open_trace(path) as bundle:
         bundle.refuse_without_requests()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
-from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target
 from tiersim.units import format_ns

@@ -19,15 +19,14 @@ from tiersim.cli import (
     explain,
     import_trace,
     load_curve,
-    memory,
     mrc,
     record,
     replay,
     report,
+    resources,
     size,
     sweep,
     validate,
-    warmup,
 )
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
@@ -65,8 +64,8 @@ app.command("report")(report.report)
 app.add_typer(devices.app, name="devices")
 app.command("check")(check.check)
 app.command("validate")(validate.validate)
-app.command("warmup")(warmup.warmup)
-memory.offer(app)
+app.command("warmup")(resources.warmup)
+resources.offer(app)
 for group in (app, record.app, devices.app):
     for command in group.registered_commands:
         # else the first sentence ends in dots where it is longer than a line
@@ -104,12 +103,12 @@ def main() -> None:
         notice(str(error))
         sys.exit(1)
     except MemoryError:
-        notice(memory.not_enough())
+        notice(resources.not_enough())
         sys.exit(1)
     except RuntimeError as error:
         if "can't start new thread" not in str(error):  # there is no memory for its stack
             raise
-        notice(memory.not_enough())
+        notice(resources.not_enough())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

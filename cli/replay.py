@@ -10,8 +10,8 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
+from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
-from tiersim.cli.warmup import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
@@ -262,7 +262,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            ["expected error", *blank, *map(verdicts.expected_error, summaries)],
+            ["expected error of the rate", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"

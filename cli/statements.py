@@ -6,7 +6,7 @@ from typing import Any
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.explanation import time_of_transaction
-from tiersim.units import NS_PER_S, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
 _MOST_SHOWN = 5
@@ -44,7 +44,9 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
         left = max(len(rows) - len(shown), 0)
     trace = summaries[0]["trace"]
     rate = f" ({trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}/s)" if trace["span_ns"] else ""
+    pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
+    title += f", buffer pool {format_bytes(pool)}" if pool else ""
     columns = ["figure", *(summary["name"] for summary in summaries)]
     recorded = _recorded(summaries[0], queries)
     if recorded:
@@ -125,10 +127,19 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     ranges = [row for row in more if row[0] == _RANGE]
     first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
     last = [
+        ["limited by", *map(_limit, summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
-        ["expected error", *map(verdicts.expected_error, summaries)],
+        ["expected error of the rate", *map(verdicts.expected_error, summaries)],
     ]
     return first, last
+
+
+def _limit(summary: Summary) -> str:
+    """Return what bounds the rate: a part that is busy all the time, or what transactions wait for most."""
+    if verdicts.is_always_busy(summary):
+        return verdicts.busiest_name(summary)
+    parts = time_of_transaction(summary)
+    return _PARTS[max(parts, key=lambda part: parts[part])].removeprefix("time ").removeprefix("in ") if parts else ""
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:

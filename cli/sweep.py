@@ -10,7 +10,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.replay import refuse_recording_itself
-from tiersim.cli.warmup import compile_if_cold
+from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import processors
 

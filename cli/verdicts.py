@@ -44,7 +44,7 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
     """Return :func:`notes` and :func:`caveats` of rows of a sweep, a load or a search, whose summaries do not hold how
     far off models were.
     """
-    from tiersim.scenarios.model_error import model_error_of
+    from tiersim.scenarios.caveats import model_error_of
 
     done = [summary for summary in summaries if summary]
     errors = notes([{"verdict": one["verdict"], "model_error": model_error_of(one["verdict"])} for one in done])
@@ -88,6 +88,20 @@ def busiest(summary: Summary) -> str:
     if not found or found.get("utilisation") is None:
         return ""
     return f"{part_name(found['station'], found['resource'])} {100 * found['utilisation']:.0f} %"
+
+
+def busiest_name(summary: Summary) -> str:
+    """Return the busiest part."""
+    found = summary["bottleneck"]
+    return part_name(found["station"], found["resource"])
+
+
+def is_always_busy(summary: Summary) -> bool:
+    """Tell whether the busiest part works all the time, so that nothing else limits the rate."""
+    from tiersim.simulator.verdict import ALWAYS_BUSY
+
+    found = summary.get("bottleneck") or {}
+    return bool((found.get("utilisation") or 0.0) >= ALWAYS_BUSY)
 
 
 def expected_error(summary: Summary) -> str:

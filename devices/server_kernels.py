@@ -3,7 +3,7 @@
 Links and controllers with a ceiling are such stations, and so are the textbook queues that the engines are tested with.
 """
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.random_numbers import SERVICE, random_bits
@@ -15,7 +15,7 @@ PS_PER_NS = 1_000
 def accept_server(p: Plant, server: int, slot: int) -> int:
     """Take a request into the queue."""
     s = p.servers[server]
-    queue.append(p, s["queue"], slot)
+    requests.append(p, s["queue"], slot)
     return CALL if s["in_service"] < s["servers"] else WAIT
 
 
@@ -26,7 +26,7 @@ def choose_server(p: Plant, station: int, server: int, now: int) -> tuple[int, i
     slot = p.queues[s["queue"]]["head"]
     if slot == NONE or s["in_service"] >= s["servers"]:
         return NONE, NEVER, NEVER
-    queue.remove(p, s["queue"], slot, NONE)
+    requests.remove(p, s["queue"], slot, NONE)
     s["in_service"] += 1
     request = p.requests[slot]
     service = s["service_ns"] + request["length_bytes"] * s["ps_per_byte"] // PS_PER_NS

@@ -169,11 +169,13 @@ DRIVE_ROW = _record(
     "read_ahead",  # how far, see hdd_buffer_kernels
     "ahead_most_sectors",  # beyond the request; 0: the segment is the limit
     "adaptive",  # 1: only when a read goes on where the one before it ended
+    "awaits_ahead",  # 1: a read waits for what the read-ahead comes to soon
     "ahead_after_hit",  # 1: a read from the buffer lets the read-ahead go on
     "ahead_segment",  # that is being read into, or NONE
     "ahead_ns",  # the arm has been free to read `ahead_sector` since then
     "ahead_sector",
     "ahead_limit",
+    "switched_ns",  # when the heads are on the track that is read ahead next
     "read_end",  # sector after the last read
     "write_end",  # and write
     "write_segments",  # writes that wait for the arm in the buffer; 0: a write ends on the platter
@@ -201,7 +203,12 @@ ZONE = _record(
 SEGMENT = _record("first_sector", "end_sector", "used")
 
 #: A write that waits in a drive's buffer for the arm.
-DIRTY = _record("first_sector", "sectors", "ready_ns")
+DIRTY = _record(
+    "first_sector",
+    "sectors",
+    "ready_ns",  # when the arm may go there
+    "data_ns",  # when its first sector may be written: the others come before the head does
+)
 
 FLASH_ROW = _record(
     "queue",

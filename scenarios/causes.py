@@ -1,23 +1,335 @@
 """What each command waited for when it was recorded, as the streams of a simulation (``docs/replay.md`` has the
 reasons): the clock in an open loop, an answer and the think time after it in a closed loop.
+
+Who issued what: the streams of a trace, what each is, and sessions where the recording does not tell processes
+apart.
+
+More or less load than was recorded: sessions are cloned or left out; time is never compressed.
+
+A clone does what its original did, begins at another point of the recording and wraps around at its end, and asks for
+other addresses among those that its file was touched at. Its log goes where the log went.
+
+Which commands wait for others in a replay, and what that says of the recording itself.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
-from tiersim.grouping import order_by_code
+from tiersim.errors import ScenarioError
+from tiersim.grouping import order_by_code, rows_of_each
+from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.kernel import kernel, table_set
-from tiersim.operations import FLUSH, WRITE
-from tiersim.scenarios.recorded import Recorded
-from tiersim.scenarios.sessions import BURST, JOURNAL, SESSION, WRITER, Owners
-from tiersim.simulator.categories import categorise
+from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, FileUse, Recorded, Survey, moved
+from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
-from tiersim.traces.schema import LOG_WRITE
+from tiersim.simulator.summary import measured_latencies
+from tiersim.simulator.verdict import Sessions
+from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
+
+#: What a stream is. A session waits for what it asks; the others work for it and keep its pace. Writers (checkpointer,
+#: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst
+#: is what inferred sessions were all busy for.
+SESSION, WRITER, JOURNAL, BURST = range(4)
+
+#: Names of kernel threads that write for others, and of those among them that write a journal.
+_KERNEL_WRITERS = (
+    "kworker",
+    "flush-",
+    "pdflush",
+    "loop",
+    "md",
+    "dm-",
+    "xfsaild",
+    "xfs-",
+    "kswapd",
+    "ksoftirqd",
+    "swapper",
+)
+_JOURNALS = ("jbd2", "kjournald", "xfs-cil", "xfs-log", "txg_sync")
+
+#: A process whose requests are in this share writes that nobody waits for is a writer: the checkpointer and background
+#: writer of the recordings in ``docs/replay.md`` have 93 to 100 %, backends at most 1 %.
+_WRITER_SHARE = 0.5
+
+#: Without processes, the number of sessions is what this share of arrivals finds outstanding, itself included, at most;
+#: bursts beyond it (read-ahead, write-back) are no sessions.
+_SESSION_QUANTILE = 0.95
+#: A process of which so many scattered requests are outstanding then is not one session.
+_MANY = 4
+#: A scan skips pages that are cached; what Linux reads ahead by default (read_ahead_kb).
+_READ_AHEAD_BYTES = 128 << 10
+#: More would not be sessions but a measure of something else.
+_MOST_SESSIONS = 1024
+#: Where nobody recorded who writes, each file has a writer of its own; more files than this share them. A run looks at
+#: all writers each time that the foreground has come to where one of them waits for it.
+_MOST_WRITERS = 1024
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The stream of each command."""
+
+    stream: NDArray[np.int32]  # by command
+    role: NDArray[np.uint8]  # by stream: SESSION, WRITER, JOURNAL or BURST
+    name: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
+    inferred_sessions: int  # of them, made up because the recording does not tell threads apart
+
+
+def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> Owners:
+    """Give every command its stream; *names* are those of the recorded streams.
+
+    *clients* is the number of sessions among commands whose process is unknown; inferred when None. A process that has
+    many commands outstanding is many sessions, too: threads, or one thread that waits for none of them in particular.
+    """
+    roles = _roles(trace, names)
+    labels = list(names)
+    stream = trace.stream.copy()
+    made = 0
+
+    def deal_out(rows: NDArray[np.int64], sessions: int) -> None:
+        """Give *rows* to new sessions, and what finds all of them busy to a follower."""
+        nonlocal made
+        session = assign_sessions(trace.take(rows), sessions)
+        stream[rows] = np.where(session >= 0, len(roles) + session, len(roles) + sessions)
+        roles.extend([SESSION] * sessions + [BURST])
+        labels.extend([""] * (sessions + 1))
+        made += sessions
+
+    codes = trace.stream + np.int32(1)  # 0: of nobody
+    by_stream = order_by_code(codes)
+    bounds = np.cumsum(np.bincount(codes, minlength=len(names) + 1))
+    for code in np.flatnonzero(np.array(roles) == SESSION):
+        rows = by_stream[bounds[code] : bounds[code + 1]]
+        times = trace.time_ns[rows]
+        ends = np.sort(np.maximum(_ends(trace.intended_ns[rows], trace.latency_ns[rows]), times + 1))
+        if (ends[: 1 - _MANY] <= times[_MANY - 1 :]).all():  # never so many are outstanding
+            continue
+        own = trace.take(rows)
+        scattered = own.take(~_goes_on(own))
+        sessions = session_count(scattered) if len(scattered) else 0
+        if sessions >= _MANY:
+            deal_out(rows, sessions)
+    unknown = np.flatnonzero(trace.stream < 0)
+    if unknown.size:
+        waited = _is_waited_for(trace.take(unknown), trace)
+        if not waited.any():
+            waited[:] = True
+        deal_out(unknown[waited], clients or session_count(trace.take(unknown[waited])))
+        others = unknown[~waited]
+        writers = min(int(trace.file.max()) + 1, _MOST_WRITERS)
+        stream[others] = len(roles) + trace.file[others] % writers
+        roles += [WRITER] * writers
+        labels += [""] * writers
+    used, stream = _renumbered(stream)
+    role = np.array(roles, np.uint8)[used]
+    if not (role == SESSION).any():
+        role[:] = SESSION
+    return Owners(stream, role, np.array(labels, np.str_)[used], made)
+
+
+def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
+    """The same with the commands of all sessions, and their bursts, dealt to *clients*, who do one thing at a time."""
+    role = owners.role[owners.stream]
+    of_sessions = np.flatnonzero((role == SESSION) | (role == BURST))
+    session = assign_sessions(trace.take(of_sessions), clients)
+    busy = session < 0
+    session[busy] = np.arange(np.count_nonzero(busy)) % clients
+    role = np.concatenate([np.full(clients, SESSION, np.uint8), owners.role])
+    stream = owners.stream + np.int32(clients)
+    stream[of_sessions] = session
+    used, stream = _renumbered(stream)
+    name = np.concatenate([np.full(clients, ""), owners.name])
+    return Owners(stream, role[used], name[used], clients)
+
+
+def _renumbered(stream: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the streams that occur, ascending, and of each command the place of its stream among them."""
+    used = np.bincount(stream) > 0
+    return np.flatnonzero(used), stream if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[stream]
+
+
+def _roles(trace: Recorded, names: Sequence[str]) -> list[int]:
+    """What each recorded stream is."""
+    known = trace.stream >= 0
+    unwaited = known & (trace.op == WRITE) & (trace.flags & FLAG_SYNC == 0)
+    requests = np.bincount(trace.stream[known], minlength=len(names))
+    unwaited_writes = np.bincount(trace.stream[unwaited], minlength=len(names))
+    mostly = _has_flags(trace) & (unwaited_writes > _WRITER_SHARE * requests)
+    roles = np.where(mostly, WRITER, SESSION)
+    for code, name in enumerate(names):
+        if name.startswith(_JOURNALS):
+            roles[code] = JOURNAL
+        elif name.startswith(_KERNEL_WRITERS):
+            roles[code] = WRITER
+    return [int(role) for role in roles]
+
+
+def _has_flags(trace: Recorded) -> bool:
+    """Whether the recording says which writes somebody waits for: not every source does."""
+    return bool((trace.flags & FLAG_SYNC).any())
+
+
+def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
+    """Which commands of unknown processes somebody waits for: all but data writes that a later flush makes durable."""
+    waited = np.ones(len(part), np.bool_)
+    if _has_flags(trace):
+        waited = (part.op == READ) | (part.flags & FLAG_SYNC != 0)
+    elif (trace.op == FLUSH).any():
+        waited = (part.op != WRITE) | part.is_log_write
+    return waited
+
+
+def _goes_on(own: Recorded) -> NDArray[np.bool_]:
+    """Which commands of a process go on shortly behind the one before: many of those outstanding are one scan, read
+    ahead.
+    """
+    found = np.zeros(len(own), np.bool_)
+    gap = own.offset_bytes[1:] - own.offset_bytes[:-1] - own.length_bytes[:-1]
+    found[1:] = (gap >= 0) & (gap <= _READ_AHEAD_BYTES) & (own.file[1:] == own.file[:-1])
+    return found
+
+
+def _ends(intended_ns: NDArray[np.int64], latency_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When commands ended; what was not measured ends at once."""
+    return intended_ns + np.maximum(latency_ns, 1)
+
+
+def session_count(part: Recorded) -> int:
+    """How many sessions commands of unknown threads are taken for, from how many are outstanding at a time.
+
+    A lower bound, if anything: a fast device hides how many wait for it at a time on a slow one.
+    """
+    ends = np.sort(_ends(part.intended_ns, part.latency_ns))
+    found = np.arange(1, len(part) + 1) - np.searchsorted(ends, part.time_ns, "right")
+    return int(np.clip(np.quantile(found, _SESSION_QUANTILE, method="lower"), 1, _MOST_SESSIONS))
+
+
+def assign_sessions(part: Recorded, sessions: int) -> NDArray[np.int32]:
+    """Deal commands to *sessions*, int32 by command; -1 when all of them were busy.
+
+    A log flush belongs to who wrote the log last; everything else to the session that has been idle for longest, which
+    makes the think times of all sessions alike.
+    """
+    owner = np.full(len(part), -1, np.int32)
+    ends = _ends(part.intended_ns, part.latency_ns)
+    writers = np.full(int(part.file.max(initial=0)) + 1, -1, np.int64)
+    idle_since = np.zeros(sessions, np.int64)
+    deal(Dealt(part.time_ns, ends, part.file, part.is_log_write, part.is_log_flush), idle_since, writers, owner)
+    return owner
+
+
+@table_set
+class Dealt(NamedTuple):
+    """Commands that are dealt to sessions."""
+
+    time_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    file: NDArray[np.int32]
+    is_log_write: NDArray[np.bool_]
+    is_log_flush: NDArray[np.bool_]
+
+
+@kernel
+def deal(commands: Dealt, idle_since: NDArray[np.int64], writers: NDArray[np.int64], owner: NDArray[np.int32]) -> None:
+    """Fill *owner*; *idle_since* (sessions,) and *writers* (files,) are work space: when each session's last command
+    ended, and who wrote each file's log last.
+    """
+    for row in range(commands.time_ns.size):
+        chosen = -1
+        if commands.is_log_flush[row]:
+            writer = writers[commands.file[row]]
+            if writer >= 0 and idle_since[writer] <= commands.time_ns[row]:
+                chosen = writer
+        if chosen < 0:
+            longest = 0
+            for session in range(1, idle_since.size):
+                if idle_since[session] < idle_since[longest]:
+                    longest = session
+            if idle_since[longest] <= commands.time_ns[row]:
+                chosen = longest
+        if chosen < 0:
+            continue
+        owner[row] = chosen
+        idle_since[chosen] = commands.end_ns[row]
+        if commands.is_log_write[row]:
+            writers[commands.file[row]] = chosen
+
+
+def scale_load(
+    trace: Recorded, owners: Owners, load: float, span_ns: int, files: Sequence[FileUse], seed: int
+) -> tuple[Recorded, Owners]:
+    """Clone sessions until there are *load* times as many; of a fraction, a seeded choice of the sessions takes part.
+
+    Writers have no sessions to choose from: of a fraction, every so many of their commands stay.
+    """
+    if load == 1.0:
+        return trace, owners
+    parts, streams = [], []
+    first_stream = 0
+    for copy in range(math.ceil(load)):
+        share = min(1.0, load - copy)
+        rows = np.flatnonzero(_kept(trace, owners, share, seed, copy))
+        part = trace.take(rows)
+        if copy:
+            part = _elsewhere(part, span_ns, files, seed, copy)
+        order = np.argsort(part.time_ns, kind="stable")
+        parts.append(part.take(order))
+        streams.append(owners.stream[rows][order] + np.int32(first_stream))
+        first_stream += len(owners.role)
+    whole = Recorded(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Recorded.__dataclass_fields__}
+    )
+    order = np.argsort(whole.time_ns, kind="stable")
+    stream = np.concatenate(streams)[order]
+    used = np.unique(stream)
+    return whole.take(order), replace(
+        owners,
+        stream=np.searchsorted(used, stream).astype(np.int32),
+        role=np.tile(owners.role, math.ceil(load))[used],
+        name=np.tile(owners.name, math.ceil(load))[used],
+    )
+
+
+def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_]:
+    if share >= 1.0:
+        return np.ones(len(trace), np.bool_)
+    sessions = np.flatnonzero(owners.role == SESSION)
+    drawn = [random_bits(seed, CHOSEN_SESSIONS, copy, int(session)) for session in sessions]
+    chosen = sessions[np.argsort(drawn)[: max(1, round(share * len(sessions)))]]
+    takes_part = np.zeros(len(owners.role), np.bool_)
+    takes_part[chosen] = True
+    by_writers = owners.role[owners.stream] != SESSION
+    number = np.arange(len(trace))
+    evenly = np.floor((number + 1) * share) > np.floor(number * share)
+    return np.where(by_writers, evenly, takes_part[owners.stream])
+
+
+def _elsewhere(part: Recorded, span_ns: int, files: Sequence[FileUse], seed: int, copy: int) -> Recorded:
+    """Another time and other addresses."""
+    shift_ns = random_below(span_ns, seed, CLONES, copy, 0)
+    gathered = part.time_ns - part.intended_ns
+    time_ns = (part.time_ns + shift_ns) % span_ns
+    offset = part.offset_bytes.copy()
+    moves = np.flatnonzero((part.op != FLUSH) & (part.purpose != LOG_WRITE))
+    for code, own in rows_of_each(part.file[moves]):
+        rows, use = moves[own], files[code]
+        if len(use.extents):
+            turn = random_below(len(use.extents), seed, CLONES, copy, 1 + code)
+            place = (np.searchsorted(use.extents, part.offset_bytes[rows] // EXTENT_BYTES) + turn) % len(use.extents)
+            moved = use.extents[place] * EXTENT_BYTES + part.offset_bytes[rows] % EXTENT_BYTES
+            offset[rows] = np.minimum(moved, np.maximum(use.end_bytes - part.length_bytes[rows], 0))
+    return replace(part, time_ns=time_ns, intended_ns=np.maximum(time_ns - gathered, 0), offset_bytes=offset)
 
 
 @dataclass(frozen=True)
@@ -188,3 +500,113 @@ def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
         "think_mean_ns": float(think.mean()) if think.size else None,
         "think_p50_ns": float(np.median(think, overwrite_input=True)) if think.size else None,
     }
+
+
+#: Causes are inferred when at least this share of the requests has a measured end.
+ENOUGH_MEASURED = 0.5
+#: Nothing waits for anything.
+BY_THE_CLOCK = Rules(-1, None, keep_pace=False, ordered=False)
+_FOREVER_NS = 1 << 60
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A trace as streams; columns by place in them."""
+
+    streams: Streams
+    file: NDArray[np.int32]
+    row: NDArray[np.int64]  # which command of the (scaled) trace it is
+    facts: dict[str, Any]  # what was inferred, for people
+    measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
+
+    def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
+        """When the recorded checkpoints ran in a run of *streams*."""
+        own = streams.category == CHECKPOINT_WRITE
+        return moved(recorded, streams.recorded_ns[own], streams.started_ns[own], streams.done_ns[own])
+
+    def sessions(self, streams: Streams) -> Sessions:
+        """What a run of *streams* is judged by."""
+        own = streams.streams[streams.streams["foreground"] == 1]
+        last = own["end"].astype(np.int64) - 1
+        inferred = self.facts["inferred_sessions"]
+        return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - streams.recorded_ns[last])
+
+    def requests(self, streams: Streams) -> pa.Table:
+        """Start and end of each command in recorded order, after a run of *streams*."""
+        order = np.argsort(self.row, kind="stable")
+        return pa.table(
+            {
+                "recorded_ns": streams.recorded_ns[order],
+                "start_ns": streams.started_ns[order],
+                "done_ns": streams.done_ns[order],
+            }
+        )
+
+
+def measured_share(found: Survey) -> float:
+    """Share of the requests whose latency was measured."""
+    return float(sum(figures["count"] for figures in found.measured.values())) / found.requests
+
+
+def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
+    """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be
+    told.
+    """
+    rules = scenario.model.replay
+    unmeasured = measured_share(found) < ENOUGH_MEASURED
+    if rules.mode == "closed" and rules.clients is None and unmeasured:
+        raise ScenarioError(
+            f'{scenario.name}: mode = "closed" needs to know who waited for what, and the recording has latencies of '
+            f"{100 * measured_share(found):.0f} % of its requests; write clients = 8, say, under [replay]"
+        )
+    return rules.mode == "open" or (rules.mode == "partly-open" and unmeasured)
+
+
+def from_disk(found: Survey, scenario: NamedScenario) -> bool:
+    """Whether the trace can pass through block by block; raises ScenarioError, see :func:`by_the_clock`."""
+    return by_the_clock(found, scenario) and scenario.model.replay.load == 1.0
+
+
+def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Waiting:
+    """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
+    rules, names = scenario.model.replay, found.stream_names
+    owners = find_owners(trace, names, rules.clients)
+    whole, owners = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
+    causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    if rules.mode == "closed":
+        causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        if rules.clients is not None:
+            owners = deal_to_clients(whole, owners, rules.clients)
+    elif by_the_clock(found, scenario):
+        causes = BY_THE_CLOCK
+    streams, order = infer_streams(whole, owners, causes)
+    known = facts(owners, streams) | {
+        "load": rules.load,
+        "commands": len(whole),
+        "load_reached": len(whole) / len(trace),
+    }
+    return Waiting(streams, streams.station.view(np.int32), order, known, _recorded_syncs(streams, whole, order))
+
+
+def _recorded_syncs(streams: Streams, trace: Recorded, order: NDArray[np.int64]) -> dict[str, Any]:
+    """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
+    ends = np.flatnonzero(streams.sync & SYNC_ENDS)
+    if not ends.size:
+        return {}
+    ordered = trace.take(order)
+    begins = streams.sync & SYNC_BEGINS != 0
+    new = begins.copy()
+    new[1:] &= ~begins[:-1]
+    new[streams.streams["first"][streams.streams["first"] < len(new)]] |= True
+    start = np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))  # of the run of log writes that a row is in
+    first = start[ends - 1]
+    done = ordered.intended_ns + ordered.latency_ns
+    known = (ordered.latency_ns[ends] >= 0) & (ordered.latency_ns[ends - 1] >= 0)
+    whole = done[ends] - ordered.intended_ns[first] + streams.think_ns[ends]
+    total = np.concatenate([[0], np.cumsum(np.maximum(ordered.latency_ns, 0))])
+    device = total[ends + 1] - total[first]
+    histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)
+    for category, durations in ((LOG_SYNC, whole), (LOG_SYNC_DEVICE, device)):
+        chosen = durations[known]
+        count_durations(histograms, sums, np.full(len(chosen), category, np.uint8), chosen)
+    return measured_latencies(histograms, sums)

@@ -15,11 +15,10 @@ from tiersim.files import OLD, PARTIAL, checksum, files_of, sealed_files
 from tiersim.scenarios.sweeps import folder as sweeps
 from tiersim.simulator.result import RUN, load_result
 from tiersim.traces.bundle import MANIFEST, Bundle
-from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.parquet import part_of
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.references import ReferenceTable
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import read_queries, read_snapshots, read_statements
 
 Progress = Callable[[int, int], None]
 Kind = Literal["trace bundle", "result", "sweep"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import tomli_w
 
-from tiersim.devices.array.raid import ReadBalance
 from tiersim.devices.array.storage_pool import Neighbour, Pool, add_pool
+from tiersim.devices.array.volume import Host, ReadBalance, TieredVolume, Volume, add_devices, add_host, add_queue
 from tiersim.devices.catalogue import load_instance
 from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.cloud.instance import add_instance, limits_of
@@ -25,10 +25,16 @@ from tiersim.devices.ssd.flash import Flash
 from tiersim.devices.station import Device
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache, problem_with_cache
 from tiersim.devices.tiering.tiers import Migration, add_tiers
-from tiersim.devices.volume import Host, TieredVolume, Volume, add_devices, add_host, add_queue
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.model import InstanceModel, QueueModel, Scenario, with_units
-from tiersim.scenarios.volumes import HardwareModel, PoolModel, VolumeModel
+from tiersim.scenarios.model import (
+    HardwareModel,
+    InstanceModel,
+    PoolModel,
+    QueueModel,
+    Scenario,
+    VolumeModel,
+    with_units,
+)
 from tiersim.units import format_bytes
 
 

@@ -19,9 +19,8 @@ from tiersim.toml_files import (
     validate,
 )
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import STATEMENTS
 from tiersim.traces.statistics import NAME as STATISTICS
-from tiersim.traces.statistics import PARTS
+from tiersim.traces.statistics import PARTS, STATEMENTS
 
 
 def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:

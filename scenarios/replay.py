@@ -15,15 +15,13 @@ from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
-from tiersim.scenarios import without_effect
+from tiersim.scenarios import caveats
+from tiersim.scenarios.causes import Waiting, by_the_clock, from_disk, measured_share
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.model_error import model_error_of
 from tiersim.scenarios.placement import Home, place_files
-from tiersim.scenarios.playback import Playback
-from tiersim.scenarios.recorded import Merged
-from tiersim.scenarios.survey import Checkpoint, Survey
-from tiersim.scenarios.waiting import Waiting, by_the_clock, from_disk, measured_share
+from tiersim.scenarios.playback import Playback, workers_that_fit
+from tiersim.scenarios.survey import Checkpoint, Merged, Survey
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -187,7 +185,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "assumed": parameters_assumed(scenario),
         "caveats": [
             *caveats_of(scenario),
-            *without_effect.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
+            *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
         ],
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tiersim.devices.array.volume import Host, Volume, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.host.gate import add_gate
@@ -18,12 +19,11 @@ from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
 from tiersim.devices.tiering.tiers import Migration, add_tiers
-from tiersim.devices.volume import Host, Volume, add_volume
 from tiersim.kernel import calls
 from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
-from tiersim.scenarios.calibration.synthesis.apportion import scattered as scattered_misses
 from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
+from tiersim.scenarios.calibration.synthesis.draws import scattered as scattered_misses
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
@@ -216,10 +216,10 @@ def _synthesise() -> None:
 
 
 def _import_describe_and_replay() -> None:
+    from tiersim.scenarios.causes import assign_sessions
     from tiersim.scenarios.loading import load_scenario
-    from tiersim.scenarios.recorded import load_recorded
     from tiersim.scenarios.replay import replay
-    from tiersim.scenarios.sessions import assign_sessions
+    from tiersim.scenarios.survey import load_recorded
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.description import describe
     from tiersim.traces.readers import import_trace

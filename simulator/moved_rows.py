@@ -19,6 +19,8 @@ from tiersim.simulator.popularity import Popularity, scattered
 _MOST_RANKS = 1 << 24
 #: Of all updates: the least that a row takes, where steep laws leave it no share that a float can hold.
 _HARDLY_EVER = 1e-30
+#: More updates than any table has seen, and how closely their number is looked for: a part in 2^-20.
+_LONGEST, _HALVINGS = 1e18, 20
 
 
 class MovedRows(NamedTuple):
@@ -43,12 +45,11 @@ def moved_rows(law: Popularity, rows: int, heap_pages: int, share: float, seed: 
 
     The rows lie where the permutation of *seed* and *table* scatters them.
     """
-    looked_at = min(rows, _MOST_RANKS)
-    page = np.empty(looked_at, np.int64)
+    mass = _by_rank(law, rows)
+    page = np.empty(len(mass), np.int64)
     scatter(page, rows, seed, table)
     page = page * heap_pages // rows
-    mass = np.diff(np.interp(np.arange(looked_at + 1), law.first, np.concatenate([[0.0], law.reach / law.reach[-1]])))
-    waits = np.random.default_rng((seed, table)).exponential(size=looked_at)
+    waits = np.random.default_rng((seed, table)).exponential(size=len(mass))
     moved = first_updated(waits, mass, page, round(share * heap_pages))
     by_rank = np.argsort(moved)
     return MovedRows(moved[by_rank], by_rank // max(rows // heap_pages, 1))
@@ -67,6 +68,61 @@ def first_updated(
     np.minimum.at(soonest, page, after)
     rows = np.flatnonzero(after == soonest[page])
     return rows[np.argsort(after[rows])[:pages]]
+
+
+def _by_rank(law: Popularity, rows: int) -> NDArray[np.float64]:
+    """Return the share of all accesses that each of the hottest ranks has."""
+    ranks = np.arange(min(rows, _MOST_RANKS) + 1)
+    return np.diff(np.interp(ranks, law.first, np.concatenate([[0.0], law.reach / law.reach[-1]])))
+
+
+def share_of_pages(
+    law: Popularity, rows: int, heap_pages: int, moved: MovedRows, recent: bool, seed: int, table: int
+) -> NDArray[np.float64]:
+    """Return the share of all updates that goes to rows on each of the *heap_pages*; *moved* rows lie behind them.
+
+    Colder rows than are looked at are spread evenly.
+    """
+    mass = _by_rank(law, rows)
+    rest = 1 - mass.sum()
+    mass[moved.ranks] = 0.0
+    if recent:
+        place = rows - 1 - np.arange(len(mass))
+    else:
+        place = np.empty(len(mass), np.int64)
+        scatter(place, rows, seed, table)
+    share = np.bincount(place * heap_pages // rows, weights=mass, minlength=heap_pages)
+    return np.asarray(share + max(rest, 0.0) / heap_pages)
+
+
+def first_updates(share: NDArray[np.float64], before: float, updates: float) -> float:
+    """Return how many of so many *updates* are expected to be the first of their page when there were some *before*.
+
+    >>> round(first_updates(np.array([0.5, 0.5]), 0, 1000))
+    2
+    """
+    return float((np.exp(-before * share) * -np.expm1(-updates * share)).sum())
+
+
+def updates_before(share: NDArray[np.float64], updates: float, first: float) -> float | None:
+    """Return after how many updates so many of the next *updates* are the *first* of their page; None if fewer always
+    are.
+    """
+    if first_updates(share, 0.0, updates) < first:
+        return None
+    low, high = 0.0, updates
+    while first_updates(share, high, updates) > first and high < _LONGEST:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if first_updates(share, middle, updates) > first else (low, middle)
+    return high
+
+
+def pages_with_room(share: NDArray[np.float64], updates: float, seed: int, table: int) -> NDArray[np.bool_]:
+    """Draw which pages were updated by so many *updates*: each leaves room for the next one."""
+    waits = np.random.default_rng((seed, table, 1)).exponential(size=len(share))
+    return np.asarray(waits < updates * share)
 
 
 @kernel

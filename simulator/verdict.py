@@ -30,7 +30,7 @@ _BUSY = 0.8
 #: Share of the recording at its end whose mean is "the backlog at the end".
 _TAIL = 0.05
 #: Share of time from which something works all the time.
-_ALWAYS = 0.95
+ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
 _HOLDING = ("gate", "stripes", _STORING)
@@ -164,7 +164,7 @@ def judge_waiting(
         return Load("steady", _pace(sessions.sessions, late), 100 * shortfall)
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
-    if wait is not None and share < _ALWAYS:
+    if wait is not None and share < ALWAYS_BUSY:
         why = f"{wait}, though no part is busy all the time (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
     elif share >= _BUSY:
         why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
@@ -230,9 +230,9 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
     serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
     behind = [use for use in serving if stations[use[1]].kind != INSTANCE]
     for candidates in (behind, serving):
-        if any(share >= _ALWAYS for share, _, _ in candidates):
+        if any(share >= ALWAYS_BUSY for share, _, _ in candidates):
             return candidates
-    full = [use for use in uses if use[0] >= _ALWAYS]
+    full = [use for use in uses if use[0] >= ALWAYS_BUSY]
     return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != _STORING]
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tiersim.devices import station as machine
 from tiersim.devices.array.parity_kernels import LOCKS
-from tiersim.devices.array.raid import Layout, Rebuild, add_array
+from tiersim.devices.array.volume import Layout, Rebuild, add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, Plant

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.synthesis import Evidence, Synthesis, synthesise
-from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, table_of, write_table
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
-from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values
+from tiersim.traces.statistics import QUERIES, STATEMENTS, Snapshot, StatisticsWriter, Values, table_of, write_table
 from tiersim.units import NS_PER_MS
 
 

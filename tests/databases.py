@@ -99,6 +99,7 @@ class DatabaseCase:
                 ordered=bool(self.seed & 1),
                 station=disk,
                 moved=0.7 if self.seed & 4 else 0.0,
+                updates=float(self.seed % 30),
             ),
             Relation(
                 self.rows // 2 + 1,
@@ -188,12 +189,16 @@ class DatabaseCase:
         return replace(settings, timeout_ns=settings.timeout_ns * tick, since_ns=settings.since_ns * tick)
 
 
-def _lock(table: int, dirties: bool, log_bytes: int) -> Demand:
+def _lock(table: int, dirties: bool, log_bytes: int, entry_share: int, needs_room: bool) -> Demand:
     """Lock rows of the second table first: everybody has to keep to one order."""
-    return Demand(LOCK, table=table, dirties=dirties, log_bytes=log_bytes, rank=1 - table)
+    return Demand(
+        LOCK, table=table, dirties=dirties, log_bytes=log_bytes, rank=1 - table, entry_share=entry_share,
+        needs_room=needs_room,
+    )  # fmt: skip
 
 
 _log_bytes = st.integers(0, 3000)
+_entry_shares = st.sampled_from((0, 400_000, 1_000_000))
 _demands = st.one_of(
     st.builds(Demand, kind=st.just(COMPUTE), share=st.integers(0, 1000)),
     st.builds(
@@ -202,6 +207,8 @@ _demands = st.one_of(
         table=st.integers(0, 1),
         dirties=st.booleans(),
         log_bytes=_log_bytes,
+        entry_share=_entry_shares,
+        needs_room=st.booleans(),
     ),
     st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
 )
@@ -250,7 +257,7 @@ _demands = st.one_of(
     _many,
     _copies,
     _buffered_spills,
-    st.builds(_lock, st.integers(0, 1), st.booleans(), _log_bytes),
+    st.builds(_lock, st.integers(0, 1), st.booleans(), _log_bytes, _entry_shares, st.booleans()),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
 )
 _logs = st.builds(

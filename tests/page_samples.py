@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.result import Result
 
 SPAN_NS = 120_000_000_000

@@ -7,8 +7,17 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from tiersim.devices.array.raid import ReadBalance, Rebuild, add_array
 from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
+from tiersim.devices.array.volume import (
+    Host,
+    ReadBalance,
+    Rebuild,
+    Volume,
+    add_array,
+    add_drive_queues,
+    add_host,
+    add_queue,
+)
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
@@ -22,7 +31,6 @@ from tiersim.devices.station import Device
 from tiersim.devices.station_records import NONE, RESOURCES
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
 from tiersim.devices.tiering.tiers import Migration, add_tiers
-from tiersim.devices.volume import Host, Volume, add_drive_queues, add_host, add_queue
 from tiersim.operations import FLUSH
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.metrics import Metrics, new_metrics

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import TraceError
-from tiersim.traces.readers.detect import detect_format
-from tiersim.traces.readers.importing import read_sources
+from tiersim.traces.readers.importing import detect_format, read_sources
 from tiersim.traces.readers.recorded import Recorded
 
 DATA = Path(__file__).parent / "data" / "logs"

@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law, levels
-from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2, AccessedTable, Law, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded_files import inner_pages
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, Table, table_of, write_table
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS, STATEMENT_KINDS
-from tiersim.traces.statistics import Snapshot, StatisticsWriter, Values
+from tiersim.traces.statistics import (
+    QUERIES,
+    STATEMENTS,
+    Snapshot,
+    StatisticsWriter,
+    Table,
+    Values,
+    table_of,
+    write_table,
+)
 from tiersim.units import NS_PER_S
 
 Column = NDArray[np.int64]

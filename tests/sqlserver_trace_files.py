@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.sqlserver_files import COLUMNS, EPOCH, entry, trc_event, trc_header
-from tiersim.traces.bundle_tables import read_queries, read_statements
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import read_queries, read_snapshots, read_statements
 
 _DIGITS = 7  # of literals
 #: So many events are laid out at a time.

@@ -14,11 +14,10 @@ from tests.plants import hdd
 from tests.runs import Run, commands, needs_jit, poisson, run
 from tiersim.devices import station as machine
 from tiersim.devices.array.array_kernels import column_part
-from tiersim.devices.array.raid import Layout, add_array, unit_bytes, usable_bytes
+from tiersim.devices.array.volume import Layout, Volume, add_array, add_volume, unit_bytes, usable_bytes
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runs import needs_jit
-from tiersim.devices.array.raid import add_array
+from tiersim.devices.array.volume import add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES

@@ -38,11 +38,10 @@ from tests.blktrace_records import (
 from tests.naive_blktrace import Event
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests, RequestWriter
-from tiersim.traces.readers import blktrace_window
-from tiersim.traces.readers.blktrace import find_parts, read_blktrace
+from tiersim.traces.readers import blktrace
+from tiersim.traces.readers.blktrace import Window, find_parts, read_blktrace
 from tiersim.traces.readers.blktrace_kernels import EVENT_COLUMNS
-from tiersim.traces.readers.blktrace_window import Window
-from tiersim.traces.readers.detect import formats_like
+from tiersim.traces.readers.importing import formats_like
 from tiersim.traces.schema import (
     DATA_READ,
     DATA_WRITE,
@@ -375,8 +374,8 @@ def test_requests_cut_off_by_the_recording_are_told_from_lost_ones(tmp_path: Pat
 def test_a_row_that_never_completes_does_not_hold_the_rest_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blktrace_window, "FIRST_ROWS", 16)
-    monkeypatch.setattr(blktrace_window, "MAX_ROWS", 64)
+    monkeypatch.setattr(blktrace, "FIRST_ROWS", 16)
+    monkeypatch.setattr(blktrace, "MAX_ROWS", 64)
     records = [record(Q, 0, 1 << 20, 4096)]
     for at in range(500):
         begin = 1000 * at
@@ -512,8 +511,8 @@ def test_chunks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     whole, _ = import_paths(tmp_path, DATA / "vda.blktrace.0")
     monkeypatch.setattr("tiersim.traces.readers.blktrace.CHUNK_BYTES", 1000)
     monkeypatch.setattr("tiersim.traces.readers.blktrace.MIN_CHUNK_BYTES", 1000)
-    monkeypatch.setattr(blktrace_window, "FIRST_ROWS", 16)
-    monkeypatch.setattr(blktrace_window, "ROWS_PER_GROUP", 64)
+    monkeypatch.setattr(blktrace, "FIRST_ROWS", 16)
+    monkeypatch.setattr(blktrace, "ROWS_PER_GROUP", 64)
     parts, _ = import_paths(tmp_path, DATA / "vda.blktrace.0")
     assert same_rows(whole, parts)
 

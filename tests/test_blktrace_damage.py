@@ -24,7 +24,7 @@ from tiersim.kernel import jit_enabled
 from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.blktrace import read_blktrace
-from tiersim.traces.readers.detect import formats_like
+from tiersim.traces.readers.importing import formats_like
 
 pytestmark = pytest.mark.kernels
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.channel_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices.ssd.flash_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.scenarios.statements.checkpoint_results import (
+from tiersim.scenarios.statements.result import (
     Course,
     checkpoints_of,
     database_table,

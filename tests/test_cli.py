@@ -25,8 +25,8 @@ import pytest
 from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
-from tiersim.cli.warmup import compile_if_cold
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.cli.resources import compile_if_cold
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
 DATA = Path(__file__).parent / "data"
@@ -988,7 +988,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error",
+        "expected error of the rate",
     ):
         assert f" {words} " in short.out
     said = shell(*arguments, "--all")

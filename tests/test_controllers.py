@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.plants import hdd
 from tests.runs import Run, commands, run
-from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.array.volume import Layout, Volume, add_array
 from tiersim.devices.controller.lines_kernels import LINE_BYTES, LINE_SECTORS, SECTOR_BYTES
 from tiersim.devices.controller.links import LINKS, link_bytes_per_s
 from tiersim.devices.controller.raid_controller import (
@@ -25,7 +25,6 @@ from tiersim.devices.controller.raid_controller import (
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
-from tiersim.devices.volume import Volume
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.loading import load_scenario

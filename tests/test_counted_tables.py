@@ -12,10 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle_tables import STATEMENTS, TableWriter, read_queries, read_statements, table_of
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS
-from tiersim.traces.statistics import NAME, Snapshot, StatisticsWriter, read_snapshots, storable
+from tiersim.traces.statistics import (
+    NAME,
+    STATEMENTS,
+    Snapshot,
+    StatisticsWriter,
+    TableWriter,
+    read_queries,
+    read_snapshots,
+    read_statements,
+    storable,
+    table_of,
+)
 
 LOG = ("log", "log")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.array_ios import PARITIES, build, home, ios
 from tests.examples import examples
 from tests.runs import Run, commands, needs_jit, run
-from tiersim.devices.array.raid import Layout, loss_of
+from tiersim.devices.array.volume import Layout, loss_of
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

@@ -20,7 +20,7 @@ from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
 from tests.twins.write_cache import Behind, WriteCache
-from tiersim.devices.array.raid import Layout, add_array
+from tiersim.devices.array.volume import Layout, add_array
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.controller.raid_controller import Controller, add_front
 from tiersim.devices.hdd.disk_drive import add_drive

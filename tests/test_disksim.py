@@ -364,7 +364,12 @@ def test_at_its_word_a_drive_answers_as_disksim_does(shared: Path, drive: str) -
         done = twin.done_ns(now, op == "W", int(first), int(sectors))
         same += abs(done - now - expected) < 5_000
         now = done + round(float(think_us) * 1000)
-    assert same > 0.998 * len(disksim_ns)
+    assert same >= 0.9995 * len(disksim_ns)
+
+
+#: Reads or writes apart that are worse than DiskSim's, though all requests are not: claims that fail
+#: (docs/accuracy.md).
+_APART = {("hp_c2247a", "write"): 1.013, ("hp_c2490a", "read"): 1.015, ("hp_c3323a", "read"): 1.036}
 
 
 @pytest.mark.shared
@@ -376,10 +381,9 @@ def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive
     device = load_device(str(valid / f"{drive}.parv"))
     assert isinstance(device, MeasuredDrive)
     found: dict[str, Any] = score(survey(Bundle(tmp_path / "t.trace")), drive, device)
-    for group, disksim in zip((found, found["read"], found["write"]), DISKSIM_MS[drive], strict=True):
-        # of these two a request in a thousand catches a turn that DiskSim loses (docs/accuracy.md)
-        allowed = disksim * (1.025 if drive in ("hp_c2247a", "hp_c3323a") else 1) + ROUNDED_MS
-        assert group["demerit_ms"] <= allowed
+    for group, disksim in zip(("all", "read", "write"), DISKSIM_MS[drive], strict=True):
+        allowed = disksim * _APART.get((drive, group), 1) + ROUNDED_MS
+        assert (found if group == "all" else found[group])["demerit_ms"] <= allowed
     assert abs(found["p99_error_pct"]) <= 4
     if drive == "cheetah4LP" and abs(found["mean_error_pct"]) > 2:
         pytest.xfail("3.9 % short, DiskSim 4.8 %: so are the extracted seek curve and overheads (docs/accuracy.md)")

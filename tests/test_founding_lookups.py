@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database

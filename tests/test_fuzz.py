@@ -21,7 +21,7 @@ from tests.fuzz.grow import Reach, smaller
 from tests.fuzz.structure import xel_changed
 from tests.fuzz.targets import TARGETS, Target
 from tiersim.errors import TraceError
-from tiersim.traces.readers.detect import FORMATS, SOURCES
+from tiersim.traces.readers.importing import FORMATS, SOURCES
 
 
 def test_damaged_files_end_in_a_sentence_at_worst() -> None:

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 
 from tiersim.errors import OutputError, TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import read_queries
 from tiersim.traces.recorders.growing import GrowingBundle
-from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, Values, part_paths, read_snapshots
+from tiersim.traces.statistics import (
+    NAME,
+    PARTS,
+    Snapshot,
+    StatisticsWriter,
+    Values,
+    part_paths,
+    read_queries,
+    read_snapshots,
+)
 
 ZERO_UNIX_NS = 1_795_000_000_000_000_000
 

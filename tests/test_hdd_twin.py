@@ -44,6 +44,7 @@ _BUFFERS = st.fixed_dictionaries(
         "read_ahead": st.sampled_from(["none", "track", "next-track", "cylinder", "segment"]),
         "read_ahead_limit": st.sampled_from([None, 128 * 512]),
         "read_ahead_after_hit": st.booleans(),
+        "read_awaits_ahead": st.none() | st.booleans(),
         "read_ahead_adaptive": st.booleans(),
         "write_segments": st.sampled_from([None, 1]),
     }

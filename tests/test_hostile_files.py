@@ -23,16 +23,15 @@ from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.loading import load_scenario
 from tiersim.simulator.result import load_result
-from tiersim.traces import bundle_tables
+from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, write_bundle
-from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, read_queries, read_statements
 from tiersim.traces.description import describe
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.references import ReferenceTable
 from tiersim.traces.statistics import NAME as STATISTICS
-from tiersim.traces.statistics import PARTS, read_snapshots
+from tiersim.traces.statistics import PARTS, QUERIES, STATEMENTS, read_queries, read_snapshots, read_statements
 
 TEXT = "1000,R,0,512,0\n1000,W,512,512,7\n"
 BOMB_BYTES = 24 << 20
@@ -230,7 +229,7 @@ def test_indices_beyond_their_words_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_that_says_it_has_no_end_is_not_begun(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_tables, "MOST_ROWS", 1000)
+    monkeypatch.setattr(statistics, "MOST_ROWS", 1000)
     pq.write_table(pa.table({"time_ns": np.zeros(1001, np.int64)}), recorded / STATEMENTS)
     with pytest.raises(TraceError, match="has 1,001 rows, more than 1,000; import parts of the recording"):
         read_statements(recorded)

@@ -7,12 +7,11 @@ import pytest
 
 from tests.recordings import rows_of
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.scenarios import sessions
+from tiersim.scenarios import causes
+from tiersim.scenarios.causes import WRITER, find_owners
 from tiersim.scenarios.placement import Home
-from tiersim.scenarios.recorded import Recorded
 from tiersim.scenarios.replay import addresses
-from tiersim.scenarios.sessions import WRITER, find_owners
-from tiersim.scenarios.survey import EXTENT_BYTES
+from tiersim.scenarios.survey import EXTENT_BYTES, Recorded
 from tiersim.traces.bundle import Requests
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import DATA_WRITE, FLAG_SYNC, LOG_WRITE
@@ -72,7 +71,7 @@ def test_each_file_is_placed_as_it_would_be_alone(packed: bool) -> None:
 
 
 def test_beyond_so_many_files_their_writers_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "_MOST_WRITERS", 7)
+    monkeypatch.setattr(causes, "_MOST_WRITERS", 7)
     file, number = np.arange(400) % 20, np.arange(400)
     op = np.where(number % 3 == 0, READ, WRITE)
     rows = rows_of(number * 10**6, 1000, file=file, op=op, flags=np.where(op == READ, FLAG_SYNC, 0))

@@ -16,11 +16,11 @@ from tiersim.errors import ScenarioError, TiersimError, TraceError
 from tiersim.scenarios.miss_ratios import Asked, miss_ratios, parse_sizes
 from tiersim.scenarios.miss_ratios.references import PageStream
 from tiersim.traces.bundle import Bundle, write_bundle
-from tiersim.traces.bundle_tables import QUERIES, STATEMENTS, table_of, write_table
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import References
 from tiersim.traces.samples import reads
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
+from tiersim.traces.statistics import QUERIES, STATEMENTS, table_of, write_table
 
 GIB, MIB, PAGE = 1 << 30, 1 << 20, 8192
 #: Pages that are asked for, of which relation, by which statement, and whether to write.

@@ -16,14 +16,13 @@ from tests.recorded_files import read_text
 from tests.test_cli import Shell, shell
 from tiersim.errors import TraceError
 from tiersim.scenarios.statements.replay import load_of
-from tiersim.traces.bundle_tables import read_statements
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
-from tiersim.traces.readers.detect import detect_format
+from tiersim.traces.readers.importing import detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import read_snapshots, read_statements
 
 DATA = Path(__file__).parent / "data" / "mysql"
 FOLDERS = [DATA / "before", DATA / "after"]

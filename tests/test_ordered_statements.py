@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recorded_files import statements
-from tiersim.traces.bundle_tables import read_statements, table_of
 from tiersim.traces.readers import recorded as readers_recorded
 from tiersim.traces.readers.recorded import OrderedStatements, Recorded, write_recorded
 from tiersim.traces.schema import STATEMENT_COLUMNS
+from tiersim.traces.statistics import read_statements, table_of
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 9), st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "rpc", "language"])),

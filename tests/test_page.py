@@ -17,8 +17,7 @@ import pytest
 from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import embedded_json, page_payload
-from tiersim.cli.page.series import MOST_STATIONS, over_time
+from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
@@ -320,7 +319,9 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     lead = text(page, "#lead")
     assert re.search(r"99 % of log writes end within [\d.]+ µs on pcie-p3700; the 99th percentile is not", lead)
     assert f"is not resolved on 15k-raid10 (it lies {lies}); the recorded hardware took" in lead
-    assert "A range stands where the recording is too short or too bursty" in text(page, "#comparison-note")
+    assert "A range replaces a figure that the recording is too short, or too bursty, to resolve" in text(
+        page, "#comparison-note"
+    )
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
     assert f"on 15k-raid10 it is not resolved: it lies {lies}" in text(page, "#percentiles-reading")

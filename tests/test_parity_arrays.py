@@ -12,7 +12,7 @@ from tests.array_ios import MS, PARITIES, build, home, ios
 from tests.examples import examples
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices.array.parity_kernels import ROWS_AT_ONCE
-from tiersim.devices.array.raid import Layout, problem_with, usable_bytes
+from tiersim.devices.array.volume import Layout, problem_with, usable_bytes
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

@@ -14,8 +14,8 @@ from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import read_statements
 from tiersim.traces.readers import detect_format, import_trace
+from tiersim.traces.statistics import read_statements
 
 US = 1_000
 S = 1_000_000_000

@@ -4,8 +4,8 @@ of the host bounds.
 
 import pytest
 
+from tiersim.devices.array.volume import Volume
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.volume import Volume
 from tiersim.scenarios.validation.pgbench import Script, Server, demands, rate, relations
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG
 

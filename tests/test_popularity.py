@@ -24,12 +24,10 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
-from tiersim.scenarios.calibration.popularity.fit import extrapolated
-from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool
+from tiersim.scenarios.calibration.popularity.fit import extrapolated, least_squares
+from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
-from tiersim.scenarios.calibration.popularity.search import least_squares
 from tiersim.simulator.database.buffer_pool.pages import page_at
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
 from tiersim.simulator.moved_rows import first_updated, moved_rows

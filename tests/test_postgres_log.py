@@ -14,9 +14,9 @@ from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.postgres_plans import plan_of
+from tiersim.traces.statistics import read_queries, read_statements
 
 MS = 1_000_000
 S = 1_000_000_000

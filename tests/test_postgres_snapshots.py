@@ -18,11 +18,10 @@ from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv
 from tests.postgres_versions import COLUMNS, STATEMENTS
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.bundle_tables import read_queries
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.timestamps import canonical, unix_ns
-from tiersim.traces.statistics import Snapshot, read_snapshots
+from tiersim.traces.statistics import Snapshot, read_queries, read_snapshots
 
 SECOND = 1_000_000_000
 

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from tests.plants import hdd
 from tests.runs import commands, poisson, run
-from tiersim.devices.array.raid import Layout
+from tiersim.devices.array.volume import Layout, Volume, add_volume
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.operations import READ, WRITE
 
 COUNT = 4_000_000

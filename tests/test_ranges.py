@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.test_statements import load, scenario
-from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.fit import Fitted, alike, fit, predict
-from tiersim.scenarios.calibration.popularity.occupancy import Pool
+from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law, Pool
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range

@@ -5,7 +5,7 @@ import pytest
 
 from tests.array_ios import MS, PARITIES, build
 from tests.runs import Run, commands, run
-from tiersim.devices.array.raid import STEP_BYTES, Layout, Rebuild
+from tiersim.devices.array.volume import STEP_BYTES, Layout, Rebuild
 from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels

@@ -21,11 +21,10 @@ import pytest
 from tests.postgres_server import PASSWORD, PostgresServer, environment, interrupt, running, versions, wait_for
 from tests.test_cli import Shell, shell
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import read_queries
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
 from tiersim.traces.recorders.postgres.views import MOST_STATEMENTS
-from tiersim.traces.statistics import PARTS, read_snapshots
+from tiersim.traces.statistics import PARTS, read_queries, read_snapshots
 
 COMMAND = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "postgres"]
 SECRETS = (PASSWORD, "planted-literal", "planted-name", "planted-conninfo", "planted-password")

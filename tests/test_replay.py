@@ -18,9 +18,8 @@ from tiersim.scenarios.loading import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import place_files
 from tiersim.scenarios.playback import Playback, survey_to_play
-from tiersim.scenarios.recorded import merge_commands, merged_blocks
 from tiersim.scenarios.replay import commands, replay, replay_all
-from tiersim.scenarios.survey import survey
+from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle, Requests, write_bundle

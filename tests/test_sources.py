@@ -8,7 +8,7 @@ import pytest
 from tests.recorded_files import DATA
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
-from tiersim.traces.readers.detect import SOURCES, UnknownFormatError, formats_like, sort_files
+from tiersim.traces.readers.importing import SOURCES, UnknownFormatError, formats_like, sort_files
 from tiersim.traces.readers.postgres.views import VIEWS as POSTGRES_VIEWS
 from tiersim.traces.readers.recorded import decoded
 from tiersim.traces.readers.sqlserver.views import VIEWS as SQLSERVER_VIEWS

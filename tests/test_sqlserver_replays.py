@@ -22,33 +22,38 @@ from tiersim.devices.station_records import Plant
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.fit import Missed
-from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.own_pages import own_variants
 from tiersim.scenarios.statements.programs import COMMIT, Program, write_program
 from tiersim.scenarios.statements.queries import Asked
-from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, processor_law, recorded_statements
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
-from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
-from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database.buffer_pool import warm_pools
-from tiersim.simulator.database.buffer_pool.warm import Warmed, warm
-from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
+from tiersim.scenarios.statements.statement_load import (
+    PLACES,
+    Load,
+    committing,
+    in_sessions,
+    processor_law,
+    recorded_statements,
+    schedule,
+    transactions_of,
+)
+from tiersim.scenarios.statements.variants import own_variants
+from tiersim.simulator.database.buffer_pool import warm
+from tiersim.simulator.database.buffer_pool.warm import Warmed, WarmPools
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import CLOCK, LOG, LOOKUP, LOOKUPS, Database
 from tiersim.simulator.database.database_state import SCAN as SCANS
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import Table, table_of
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
+from tiersim.traces.statistics import Table, table_of
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 
@@ -476,7 +481,7 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
 
     def noted(d: Database, p: Plant) -> Warmed:
         filled.append(len(d.page_of))
-        return warm(d, p)
+        return warm.warm(d, p)
 
     monkeypatch.setattr(assembly, "warm", noted)
 
@@ -487,5 +492,5 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
         return list(filled)
 
     assert replayed(WarmPools()) == [100, 200]
-    monkeypatch.setattr(warm_pools, "_MOST_BYTES", 0)
+    monkeypatch.setattr(warm, "_MOST_BYTES", 0)
     assert replayed(WarmPools()) == [100, 200, 100, 200]  # the last one alone is remembered

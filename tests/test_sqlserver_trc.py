@@ -31,13 +31,13 @@ from tests.sqlserver_files import (
 from tiersim.errors import TraceError
 from tiersim.kernel import jit_enabled, registry
 from tiersim.kernel.calls import Caller
-from tiersim.traces.bundle_tables import read_statements
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver import trc, window
 from tiersim.traces.readers.sqlserver.coded_texts import text_at
 from tiersim.traces.readers.sqlserver.trc_kernels import LOST_BYTES, MISSING, MOMENT, NUMBER, PLACE, SCAN_COUNTS, scan
 from tiersim.traces.readers.sqlserver.warm import compile_readers
+from tiersim.traces.statistics import read_statements
 
 pytestmark = pytest.mark.kernels
 

@@ -31,7 +31,6 @@ from tests.sqlserver_files import (
 )
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import read_statements
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver import window, xel
@@ -52,6 +51,7 @@ from tiersim.traces.readers.sqlserver.xel_kernels import (
     scan,
 )
 from tiersim.traces.schema import PURPOSES
+from tiersim.traces.statistics import read_statements
 
 pytestmark = pytest.mark.kernels
 

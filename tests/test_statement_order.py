@@ -9,8 +9,8 @@ import numpy as np
 
 from tests.counted_bundles import bundle, synthesised
 from tests.recorded_files import read_files, values
-from tiersim.scenarios.calibration.synthesis.selection import Names
-from tiersim.scenarios.calibration.synthesis.transactions import places
+from tiersim.scenarios.calibration.synthesis.counted import Names
+from tiersim.scenarios.calibration.synthesis.sessions import places
 from tiersim.scenarios.statements.programs import spread
 from tiersim.traces.differences import differences
 from tiersim.traces.query_text import fingerprint

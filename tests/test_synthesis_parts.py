@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiersim.scenarios.calibration.synthesis.apportion import apportion, exact_sum, scattered
-from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample, place_between_bounds
-from tiersim.scenarios.calibration.synthesis.selection import Role, is_of_the_recording, kind_of, role_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, kind_of, role_of
+from tiersim.scenarios.calibration.synthesis.draws import (
+    Draws,
+    apportion,
+    bounded_sample,
+    exact_sum,
+    place_between_bounds,
+    scattered,
+)
 from tiersim.scenarios.calibration.synthesis.sessions import Timetable, Work
 
 WEIGHTS = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(np.array)

@@ -13,8 +13,8 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.test_synthesis import of_query, overlaps
 from tiersim.scenarios.calibration.synthesis import Synthesis
-from tiersim.traces.bundle_tables import STATEMENTS, read_queries
 from tiersim.traces.readers import import_trace
+from tiersim.traces.statistics import STATEMENTS, read_queries
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "postgres"

@@ -19,7 +19,7 @@ from tests.imported_rows import Row, import_files, import_text, in_order, said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
-from tiersim.traces.readers.detect import FORMATS, SOURCES, formats_like
+from tiersim.traces.readers.importing import FORMATS, SOURCES, formats_like
 from tiersim.traces.schema import FLAG_READAHEAD, FLAG_SYNC
 
 MS = 1_000_000
@@ -442,7 +442,7 @@ def test_what_nobody_measured_is_null_in_the_bundle(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiersim.traces.readers.collected.MOST_NAMES", 10)
+    monkeypatch.setattr("tiersim.traces.readers.recorded.MOST_NAMES", 10)
     with pytest.raises(TraceError, match="recorded: more than 10 files are named"):
         import_text(tmp_path, "".join(f"{n},R,0,512,{n}\n" for n in range(12)))
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
-from tiersim.devices.array.raid import add_array
+from tiersim.devices.array.volume import add_array
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -17,10 +17,9 @@ from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.figures import Clusters, Figure, percentile
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.summary import Clusters, Figure, percentile, summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
 from tiersim.units import format_ns
 

@@ -18,14 +18,12 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.recorded import Recorded, load_recorded
+from tiersim.scenarios.playback import workers_that_fit
 from tiersim.scenarios.replay import replay
-from tiersim.scenarios.sessions import SESSION, WRITER, find_owners
-from tiersim.scenarios.survey import survey
+from tiersim.scenarios.survey import Recorded, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

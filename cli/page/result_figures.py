@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
-from tiersim.cli.page.payload import STATISTICS, page_payload
-from tiersim.cli.page.series import RANKS
+from tiersim.cli.page.payload import RANKS, STATISTICS, page_payload
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ Of every array, parity or not: a member holds all its data, none, or, on a repla
 part.
 """
 
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE

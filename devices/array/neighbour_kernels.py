@@ -5,7 +5,7 @@ when the one before it arrives, is done a drawn gap later, and then makes its su
 first one comes with the first request of ours.
 """
 
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE

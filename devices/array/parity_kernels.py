@@ -7,7 +7,7 @@ turn. A row that is written whole needs no old data; one that is written in part
 """
 
 from tiersim.devices.array.array_kernels import add_part, begin_rebuild, holds_data
-from tiersim.devices.children import add_child
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ

@@ -8,7 +8,7 @@ Nothing is locked: requests of the host and steps that touch the same rows do no
 """
 
 from tiersim.devices.array.array_kernels import add_part, holds_data
-from tiersim.devices.children import add_background
+from tiersim.devices.requests import add_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tiersim.devices.array.volume import Volume, add_devices, add_queue
 from tiersim.devices.host.gate import add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import TABLE_BITS, exponential_table_ns
 from tiersim.devices.station_records import NEIGHBOUR
-from tiersim.devices.volume import Volume, add_devices, add_queue
 from tiersim.units import NS_PER_S
 
 

@@ -13,7 +13,7 @@ pages of a stripe). Whole rows take no part: whoever writes a row whole writes a
 two writes of the same bytes under way.
 """
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.array.array_kernels import add_part, holds_data
 from tiersim.devices.array.parity_kernels import LOCKS, following, parity_member, touched_units
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
@@ -143,7 +143,7 @@ def choose_stripe(p: Plant, array: int, now: int) -> tuple[int, int, int]:
     slot = p.queues[ready]["head"]
     if slot == NONE:
         return NONE, NEVER, NEVER
-    queue.remove(p, ready, slot, NONE)
+    requests.remove(p, ready, slot, NONE)
     return slot, now + PASS_ON_NS, NEVER
 
 
@@ -164,7 +164,7 @@ def _unlock(p: Plant, station: int, array: int, slot: int, now: int) -> None:
             p.holds[after]["blockers"] -= 1
             if p.holds[after]["blockers"] == 0:
                 _block(p, station, array, -1, now)
-                queue.append(p, a["ready"], after)
+                requests.append(p, a["ready"], after)
         after = p.holds[after]["chain"]
 
 

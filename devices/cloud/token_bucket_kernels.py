@@ -9,9 +9,9 @@ One allowance may stand behind another: the first is refilled at the rate of a b
 rate, and holds the burst credits. A request takes its tokens from both.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices import requests
 from tiersim.devices.host.port_kernels import way_on
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
@@ -112,7 +112,7 @@ def _note_run(p: Plant, bucket: int, slot: int) -> None:
 def accept_bucket(p: Plant, bucket: int, slot: int) -> int:
     """Take a request into the queue of its direction."""
     b = p.buckets[bucket]
-    queue.append(p, b["read_queue"] if p.requests[slot]["op"] == READ else b["write_queue"], slot)
+    requests.append(p, b["read_queue"] if p.requests[slot]["op"] == READ else b["write_queue"], slot)
     return CALL
 
 
@@ -159,10 +159,10 @@ def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, i
     if first_read and write_at <= now:
         first_read = p.requests[read]["number"] < p.requests[write]["number"]
     if first_read:
-        queue.remove(p, b["read_queue"], read, NONE)
+        requests.remove(p, b["read_queue"], read, NONE)
         p.work_ns[station, 0] += _pay(p, bucket, read, b["read_requests"], b["read_bytes"])
         return read, now + b["latency_ns"], NEVER
-    queue.remove(p, b["write_queue"], write, NONE)
+    requests.remove(p, b["write_queue"], write, NONE)
     p.work_ns[station, b["write_resource"]] += _pay(p, bucket, write, b["write_requests"], b["write_bytes"])
     return write, now + (b["flush_ns"] if p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
 

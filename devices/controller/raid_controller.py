@@ -6,12 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from tiersim.devices.array.raid import PARITIES, copies_of
+from tiersim.devices.array.volume import PARITIES, Volume, add_hardware, add_queue, copies_of
 from tiersim.devices.controller.lines_kernels import LINE_BYTES, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, PASS_ON_NS, ROUTE, WRITE_CACHE
-from tiersim.devices.volume import Volume, add_hardware, add_queue
 from tiersim.units import NS_PER_S
 
 #: Longest write to a member that a destage is gathered to.

@@ -6,7 +6,7 @@ there. (Were they stored whole at every stop, sequential reads of one request at
 ``docs/accuracy.md``.)
 """
 
-from tiersim.devices.children import add_child
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE

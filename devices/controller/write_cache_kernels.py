@@ -8,8 +8,7 @@ With that line goes what is dirty around it: whole rows of a parity array, which
 as a whole, else the run within the row.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices import requests
 from tiersim.devices.controller.lines_kernels import (
     LINE_BYTES,
     SECTOR_BYTES,
@@ -21,6 +20,7 @@ from tiersim.devices.controller.lines_kernels import (
     put,
     send,
 )
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
@@ -65,7 +65,7 @@ def accept_write_cache(p: Plant, station: int, cache: int, slot: int, now: int) 
     """Take a request: a write waits for room, first come, first served; one of half the cache or more goes past it."""
     c = p.write_caches[cache]
     if is_background(p, slot):
-        queue.append(p, c["destager"], slot)
+        requests.append(p, c["destager"], slot)
         return CALL
     request = p.requests[slot]
     hold = p.holds[slot]
@@ -82,10 +82,10 @@ def accept_write_cache(p: Plant, station: int, cache: int, slot: int, now: int) 
             return now + PASS_ON_NS
         hold["position"] = first
         if p.queues[c["waiting"]]["head"] != NONE:
-            queue.append(p, c["waiting"], slot)
+            requests.append(p, c["waiting"], slot)
             return WAIT
         if not _put_on(p, station, cache, slot, now):
-            queue.append(p, c["waiting"], slot)
+            requests.append(p, c["waiting"], slot)
             return CALL
     elif request["op"] != FLUSH:
         hold["phase"] = _DEVICE
@@ -151,7 +151,7 @@ def choose_write_cache(p: Plant, station: int, cache: int, now: int) -> tuple[in
     c = p.write_caches[cache]
     slot = p.queues[c["waiting"]]["head"]
     if slot != NONE and _put_on(p, station, cache, slot, now):
-        queue.remove(p, c["waiting"], slot, NONE)
+        requests.remove(p, c["waiting"], slot, NONE)
         return slot, now + PASS_ON_NS, NEVER
     slot = p.queues[c["destager"]]["head"]
     if slot == NONE:
@@ -159,7 +159,7 @@ def choose_write_cache(p: Plant, station: int, cache: int, now: int) -> tuple[in
     volume, wake = _next_volume(p, cache, now)
     if volume == NONE:
         return NONE, NEVER, wake
-    queue.remove(p, c["destager"], slot, NONE)
+    requests.remove(p, c["destager"], slot, NONE)
     _gather(p, cache, volume, slot)
     return slot, now + PASS_ON_NS, NEVER
 

@@ -138,6 +138,10 @@ class Drive(Sourced):
     read_ahead_after_hit: bool | None = Field(
         default=None, description="A read from the buffer lets read-ahead continue."
     )
+    read_awaits_ahead: bool | None = Field(
+        default=None,
+        description="A read waits for data that the read-ahead comes to within a track; left out: it does.",
+    )
     write_segments: int | None = Field(
         default=None,
         gt=0,
@@ -283,6 +287,7 @@ def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
         "read_ahead": _AHEAD[drive.read_ahead or "none"],
         "ahead_most_sectors": (drive.read_ahead_limit or 0) // SECTOR_BYTES,
         "adaptive": int(drive.read_ahead_adaptive or 0),
+        "awaits_ahead": int(drive.read_awaits_ahead is not False),
         "ahead_after_hit": int(drive.read_ahead_after_hit or 0),
         "ahead_segment": NONE,
         "read_end": -1,

@@ -10,7 +10,7 @@ After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 
 disk buffer); where measured response times contradict it, as they do: ``docs/disks.md``.
 """
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.hdd.hdd_kernels import (
     PS_PER_NS,
     SECTOR_BYTES,
@@ -70,7 +70,10 @@ def _destage(p: Plant, drive: int, at_ns: int) -> None:
                 least = cost
                 best = index
     first = p.dirty[best]["first_sector"]
-    took, end_track = transfer(p, drive, first, p.dirty[best]["sectors"], locate(p, drive, first))
+    at = locate(p, drive, first)
+    took, end_track = transfer(p, drive, first, p.dirty[best]["sectors"], at)
+    if p.dirty[best]["data_ns"] > at_ns + least:  # the head is there before the data
+        least = _rotate(p, drive, p.dirty[best]["data_ns"], at.angle_ps) - at_ns
     end = at_ns + least + took // PS_PER_NS
     go_to(p, drive, end_track)
     d["arm_free_ns"] = end
@@ -80,6 +83,7 @@ def _destage(p: Plant, drive: int, at_ns: int) -> None:
         p.dirty[index]["first_sector"] = p.dirty[index + 1]["first_sector"]
         p.dirty[index]["sectors"] = p.dirty[index + 1]["sectors"]
         p.dirty[index]["ready_ns"] = p.dirty[index + 1]["ready_ns"]
+        p.dirty[index]["data_ns"] = p.dirty[index + 1]["data_ns"]
     d["writes"] -= 1
 
 
@@ -111,7 +115,9 @@ def _read_ahead(p: Plant, drive: int, until_ns: int) -> None:
         zone, cylinder, track, place, angle = locate(p, drive, sector)
         z = p.zones[zone]
         start = _flow(p, drive, d["ahead_ns"], cylinder, track, angle)
-        if start > until_ns:
+        if start > until_ns:  # the heads are on their way to the next track, or wait there
+            d["switched_ns"] = max(d["switched_ns"], d["ahead_ns"] + move_ns(p, drive, cylinder, track, READ))
+            go_to(p, drive, track)
             return
         whole = min(d["ahead_limit"] - sector, z["sectors_per_track"] - place, max(z["end_sector"] - sector, 1))
         taken = min((until_ns - start) * PS_PER_NS // z["sector_ps"], whole)
@@ -185,20 +191,30 @@ def _limit(p: Plant, drive: int, first: int, end: int) -> int:
 
 
 @kernel
-def _search(p: Plant, drive: int, sector: int) -> tuple[int, int]:
-    """Look for the segment in which a sector is, or NONE, and for the one that was used longest ago."""
+def _search(p: Plant, drive: int, sector: int, end: int) -> tuple[int, int]:
+    """Look for the segment that sectors are read from, or NONE, and for the one that is used anew.
+
+    They are read from one that has all of them, then from one that is being read into, then from the one that was used
+    longest ago. Used anew is an empty one, then the one that was used longest ago; last the one that is being read
+    into (DiskSim 4.0, disksim_diskcache.c, disk_buffer_select_read_segment).
+    """
     d = p.drives[drive]
+    ahead = d["ahead_segment"]
     holder = NONE
-    oldest = d["first_segment"]
-    longest = NEVER
+    free = d["first_segment"]
+    held_rank = free_rank = 4
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
         if s["first_sector"] <= sector < s["end_sector"]:
-            holder = index
-        if s["used"] < longest:
-            longest = s["used"]
-            oldest = index
-    return holder, oldest
+            rank = (2 if s["end_sector"] < end else 0) + (1 if index != ahead else 0)
+            if rank < held_rank or (rank == held_rank and s["used"] < p.segments[holder]["used"]):
+                held_rank = rank
+                holder = index
+        rank = (2 if index == ahead else 0) + (1 if s["first_sector"] < s["end_sector"] else 0)
+        if rank < free_rank or (rank == free_rank and s["used"] < p.segments[free]["used"]):
+            free_rank = rank
+            free = index
+    return holder, free
 
 
 @kernel
@@ -219,30 +235,35 @@ def _fill(p: Plant, drive: int, segment: int, first: int, end: int) -> None:
 
 @kernel
 def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
-    """What a write brings goes into a segment, by most drives the one that was used last; what it makes out of date is
-    emptied.
+    """What a write brings goes into a segment; what it makes out of date is emptied.
+
+    By most drives that is the segment that was used last. Otherwise it is one that it empties, or one that is used
+    anew as for a read.
     """
     d = p.drives[drive]
-    sign = -1 if d["write_oldest"] == 1 else 1
-    chosen = d["first_segment"]
-    most = -NEVER
+    stale = last = NONE
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
         if s["first_sector"] < end and first < s["end_sector"]:
             s["end_sector"] = s["first_sector"]
-        if sign * s["used"] > most:
-            most = sign * s["used"]
-            chosen = index
-    d["ahead_segment"] = NONE
+            if stale == NONE or s["used"] < p.segments[stale]["used"]:
+                stale = index
+        if last == NONE or s["used"] > p.segments[last]["used"]:
+            last = index
     if d["write_apart"] == 0:
-        _fill(p, drive, chosen, first, end)
+        if d["write_oldest"] == 1:
+            last = stale if stale != NONE else _search(p, drive, first, end)[1]
+        _fill(p, drive, last, first, end)
+    d["ahead_segment"] = NONE
 
 
 @kernel
 def _soon_ahead(p: Plant, drive: int, sector: int) -> bool:
-    """Whether the read-ahead comes to a sector within a track's length: to wait for it is as fast as to go there."""
+    """Whether a read waits for the read-ahead, as it comes to the sector within a track's length: that is as fast as to
+    go there.
+    """
     d = p.drives[drive]
-    if not d["ahead_sector"] <= sector < d["ahead_limit"]:
+    if d["awaits_ahead"] == 0 or not d["ahead_sector"] <= sector < d["ahead_limit"]:
         return False
     return bool(sector - d["ahead_sector"] <= p.zones[locate(p, drive, sector).zone]["sectors_per_track"])
 
@@ -277,7 +298,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     last_ns = d["interface_ps"] // PS_PER_NS
     completion_ns = p.pool[times + COMPLETION]
     understood = now + p.pool[times + HIT + d["after_write"]] + p.pool[times + DATA]
-    holder, oldest = _search(p, drive, first)
+    holder, free = _search(p, drive, first, end)
     ahead = d["ahead_segment"]
     if holder == NONE and ahead != NONE and _soon_ahead(p, drive, first):
         holder = ahead
@@ -298,7 +319,8 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         _use(p, drive, holder)
         d["ahead_limit"] = max(d["ahead_limit"], _limit(p, drive, p.segments[holder]["first_sector"], end), end)
         return max(understood + through_ns, _ahead_at(p, drive, end) + last_ns) + completion_ns
-    miss = p.pool[times + MISS + d["after_write"]]
+    taken_up = max(now, d["switched_ns"])  # heads that are switching tracks do so to the end
+    miss = taken_up - now + p.pool[times + MISS + d["after_write"]]
     if holder == NONE:
         begin = first
         goes_on = _goes_on(p, drive, slot, first)
@@ -320,7 +342,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     d["arm_free_ns"] = read
     d["ahead_segment"] = NONE
     if holder == NONE:
-        holder = oldest
+        holder = free
         _fill(p, drive, holder, first, end)
         mark = max(d["mark_sectors"], min(d["segment_sectors"], sectors) * d["mark_millionths"] // MILLION, 1)
         marked_ps, passed_ps, _ = passage(p, drive, first, sectors, at, min(mark, sectors), d["interface_ps"])
@@ -350,14 +372,16 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
     _, _, lead_ps = passage(p, drive, first, sectors, place_of_request(p, slot), 1, d["write_interface_ps"])
     reconnect = p.pool[times + RECONNECT]
     disconnect = p.pool[times + DISCONNECT + 2]
-    begun = now + p.pool[times + MISS + 2 + d["after_write"]]
+    taken_up = max(now, d["switched_ns"])
+    begun = taken_up + p.pool[times + MISS + 2 + d["after_write"]]
     data = begun + p.pool[times + DATA]
     if d["extra_disconnect"] == 1:
         wanted = min(sectors, _LEAD) if sectors < _LONG else _LONG_LEAD
         lead_ps = max(lead_ps, wanted * d["write_interface_ps"])
         if d["after_write"] == 1 and first != d["write_end"]:
-            begun = now + p.pool[times + EXTRA_COMMAND] + p.pool[times + EXTRA_SEEK]
-            data = now + p.pool[times + EXTRA_COMMAND] + p.pool[times + EXTRA_DISCONNECT] + p.pool[times + EXTRA_PAUSE]
+            decoded = taken_up + p.pool[times + EXTRA_COMMAND]
+            begun = decoded + p.pool[times + EXTRA_SEEK]
+            data = decoded + p.pool[times + EXTRA_DISCONNECT] + p.pool[times + EXTRA_PAUSE]
             data += reconnect + p.pool[times + DATA]
             reconnect = p.pool[times + RECONNECT + 1]
             disconnect = p.pool[times + EXTRA_SECOND]
@@ -371,7 +395,7 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
 
 
 @kernel
-def _write_behind(p: Plant, drive: int, now: int, first: int, sectors: int) -> int:
+def _write_behind(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
     """Serve a write that is done when it is in the buffer: returns when that is.
 
     It waits for room, unless it goes on where the last one ended: it joins its segment then.
@@ -380,12 +404,13 @@ def _write_behind(p: Plant, drive: int, now: int, first: int, sectors: int) -> i
     times = d["times"]
     completion_ns = p.pool[times + COMPLETION + 1]
     through_ns = sectors * d["write_interface_ps"] // PS_PER_NS
-    done = now + p.pool[times + HIT + 2 + d["after_write"]] + p.pool[times + DATA] + through_ns
+    understood = now + p.pool[times + HIT + 2 + d["after_write"]]
+    done = understood + p.pool[times + DATA] + through_ns
     if d["writes"] > 0:
         last = p.dirty[d["first_write"] + d["writes"] - 1]
         if last["first_sector"] + last["sectors"] == first and last["sectors"] + sectors <= d["segment_sectors"]:
             last["sectors"] += sectors
-            last["ready_ns"] = done
+            last["data_ns"] = done
             return done + completion_ns
     on_their_way = d["writes"] + (1 if d["arm_free_ns"] > now else 0)
     follows = first == d["write_end"] and d["writes"] < d["write_segments"]
@@ -398,7 +423,9 @@ def _write_behind(p: Plant, drive: int, now: int, first: int, sectors: int) -> i
     w = p.dirty[d["first_write"] + d["writes"]]
     w["first_sector"] = first
     w["sectors"] = sectors
-    w["ready_ns"] = done
+    w["ready_ns"] = understood  # the arm goes there while data come
+    _, _, lead_ps = passage(p, drive, first, sectors, place_of_request(p, slot), 1, d["write_interface_ps"])
+    w["data_ns"] = done - through_ns + lead_ps // PS_PER_NS
     d["writes"] += 1
     return done + completion_ns
 
@@ -451,7 +478,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
     catch_up(p, station, drive, now)
     before = NONE
     if p.links[best]["next"] != NONE and now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
-        begun = max(now + d["read_overhead_ns"], d["arm_free_ns"])
+        begun = max(max(now, d["switched_ns"]) + d["read_overhead_ns"], d["arm_free_ns"])
         angle = angle_at(begun, d["revolution_ps"], d["phase_ps"])
         # The search of the drive without a buffer, with other costs: code that is given a function is compiled in each
         # process anew.
@@ -468,7 +495,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
             previous = candidate
             candidate = p.links[candidate]["next"]
             seen += 1
-    queue.remove(p, q, best, before)
+    requests.remove(p, q, best, before)
     request = p.requests[best]
     op = request["op"]
     arm_free = max(d["arm_free_ns"], now)
@@ -488,7 +515,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
         else:
             _keep_written(p, drive, first, first + sectors)
             if d["write_segments"] > 0:
-                done = _write_behind(p, drive, now, first, sectors)
+                done = _write_behind(p, drive, best, now, first, sectors)
             else:
                 done = _write_through(p, drive, best, now, first, sectors)
             d["write_end"] = first + sectors

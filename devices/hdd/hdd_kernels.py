@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiersim.devices import queue
+from tiersim.devices import requests
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, WRITE
@@ -258,7 +258,7 @@ def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
         first = request["offset_bytes"] // SECTOR_BYTES
         last = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES
         place_request(p, drive, slot, first, last - first + 1)
-    queue.append(p, p.drives[drive]["queue"], slot)
+    requests.append(p, p.drives[drive]["queue"], slot)
     return WAIT if p.drives[drive]["busy"] else CALL
 
 
@@ -286,7 +286,7 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
             previous = candidate
             candidate = p.links[candidate]["next"]
             seen += 1
-    queue.remove(p, q, best, before)
+    requests.remove(p, q, best, before)
     op = p.requests[best]["op"]
     service = overhead_ns(p, drive, op)
     if op != DISCARD:

@@ -5,8 +5,8 @@ for nobody knows how much of it comes after. Everything else passes at once. Wit
 first, until all writes that came before it are done, whatever file they belong to.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices import requests
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
@@ -47,7 +47,7 @@ def accept_files(p: Plant, files: int, slot: int, now: int) -> int:
     if op == FLUSH:
         if f["oldest_write"] == NONE and p.queues[f["flushes"]]["head"] == NONE:
             return now + f["overhead_ns"]
-        queue.append(p, f["flushes"], slot)
+        requests.append(p, f["flushes"], slot)
         return WAIT
     if op == WRITE and f["ordered"] == 1:
         _list_write(p, files, slot)
@@ -62,7 +62,7 @@ def choose_files(p: Plant, files: int, now: int) -> tuple[int, int, int]:
     write = f["oldest_write"]
     if slot == NONE or (write != NONE and p.requests[write]["number"] < p.requests[slot]["number"]):
         return NONE, NEVER, NEVER
-    queue.remove(p, f["flushes"], slot, NONE)
+    requests.remove(p, f["flushes"], slot, NONE)
     return slot, now + f["overhead_ns"], NEVER
 
 

@@ -9,9 +9,9 @@ merges are left out: much less common (Linux Documentation/block/deadline-iosche
 after the one that carried them. A gate for flushes joins all that wait.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices import requests
 from tiersim.devices.host.port_kernels import way_on
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH
@@ -121,7 +121,7 @@ def accept_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
             _join(p, gate, carrier, slot)
             return WAIT
         _enlist(p, gate, slot)
-    queue.append(p, g["queue"], slot)
+    requests.append(p, g["queue"], slot)
     return WAIT
 
 
@@ -131,12 +131,12 @@ def choose_gate(p: Plant, station: int, gate: int, now: int) -> tuple[int, int, 
     g = p.gates[gate]
     slot = p.queues[g["ended"]]["head"]
     if slot != NONE:
-        queue.remove(p, g["ended"], slot, NONE)
+        requests.remove(p, g["ended"], slot, NONE)
         return slot, now + PASS_ON_NS, NEVER
     slot = p.queues[g["queue"]]["head"]
     if slot == NONE or g["in_flight"] >= g["depth"]:
         return NONE, NEVER, NEVER
-    queue.remove(p, g["queue"], slot, NONE)
+    requests.remove(p, g["queue"], slot, NONE)
     if _joins(p, gate, slot):
         _strike(p, gate, slot)
     _account(p, station, gate, now)
@@ -166,6 +166,6 @@ def resume_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
     joined = p.holds[slot]["joined"]
     while joined != NONE:
         after = p.links[joined]["next"]
-        queue.append(p, g["ended"], joined)
+        requests.append(p, g["ended"], joined)
         joined = after
     return 0

@@ -2,7 +2,7 @@
 sends in one command.
 """
 
-from tiersim.devices.children import add_child
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH

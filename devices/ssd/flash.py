@@ -6,9 +6,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, flash_reasons
-from tiersim.devices.ssd.channel_kernels import ENTRIES
-from tiersim.devices.ssd.ftl import PageMapping, add_ftl
-from tiersim.devices.ssd.write_amplification import greedy, lru
+from tiersim.devices.ssd.flash_kernels import ENTRIES
+from tiersim.devices.ssd.ftl import PageMapping, add_ftl, greedy, lru
 from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S

@@ -9,19 +9,21 @@ other writes do, as a request in the background.
 A request for several pages is sent when the die of its first can take it, and all its parts are planned then.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, is_background
-from tiersim.devices.ssd.channel_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, is_background
 from tiersim.devices.ssd.flash_kernels import (
     CHANNELS,
     DIES,
+    ENTRIES,
     PS_PER_NS,
     discard,
     flush,
+    idle_from,
     into_registers,
     placed_die,
     program,
     read,
+    reserve,
     sensing_ns,
     through_controller,
     through_link,
@@ -38,9 +40,9 @@ def accept_held(p: Plant, flash: int, slot: int) -> int:
     f = p.flashes[flash]
     if is_background(p, slot):
         p.holds[slot]["position"] = 0
-        queue.append(p, f["held_writes"] + _first_die(p, flash, slot), slot)
+        requests.append(p, f["held_writes"] + _first_die(p, flash, slot), slot)
         return CALL
-    queue.append(p, f["queue"], slot)
+    requests.append(p, f["queue"], slot)
     return CALL if f["in_service"] < f["queue_depth"] else WAIT
 
 
@@ -50,7 +52,7 @@ def choose_held(p: Plant, station: int, flash: int, now: int) -> tuple[int, int,
     f = p.flashes[flash]
     slot = p.queues[f["queue"]]["head"]
     while slot != NONE and f["in_service"] < f["queue_depth"]:
-        queue.remove(p, f["queue"], slot, NONE)
+        requests.remove(p, f["queue"], slot, NONE)
         f["in_service"] += 1
         started = through_controller(p, station, flash, now)
         request = p.requests[slot]
@@ -62,15 +64,15 @@ def choose_held(p: Plant, station: int, flash: int, now: int) -> tuple[int, int,
             return slot, max(done, now + 1), NEVER
         if op == READ:
             p.holds[slot]["position"] = started
-            queue.append(p, f["held_reads"] + _first_die(p, flash, slot), slot)
+            requests.append(p, f["held_reads"] + _first_die(p, flash, slot), slot)
         else:
             p.holds[slot]["position"] = through_link(p, station, flash, started, request["length_bytes"])
             into = f["held_buffer"] if f["buffer_units"] > 0 else f["held_writes"] + _first_die(p, flash, slot)
-            queue.append(p, into, slot)
+            requests.append(p, into, slot)
         slot = p.queues[f["queue"]]["head"]
     slot = p.queues[f["held_buffer"]]["head"]
     if slot != NONE and (f["units_held"] == 0 or f["units_held"] + _units(p, flash, slot) <= f["buffer_units"]):
-        queue.remove(p, f["held_buffer"], slot, NONE)
+        requests.remove(p, f["held_buffer"], slot, NONE)
         f["units_held"] += _units(p, flash, slot)
         passed = max(p.holds[slot]["position"], now)
         done = to_buffer(p, flash, passed, p.requests[slot]["length_bytes"]) + f["write_latency_ns"]
@@ -105,7 +107,7 @@ def _send(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
         if slot != NONE:
             at = max(idle, p.holds[slot]["position"])
             if at <= now:
-                queue.remove(p, f["held_sensed"] + channel, slot, NONE)
+                requests.remove(p, f["held_sensed"] + channel, slot, NONE)
                 return slot, max(_transfer(p, station, flash, slot, now), now + 1), NEVER
             wake = min(wake, at)
         turn = p.pool[f["turns"] + channel]
@@ -121,13 +123,13 @@ def _send(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
             p.pool[f["turns"] + channel] = (step + 1) % dies
             request = p.requests[slot]
             if request["op"] == READ:
-                queue.remove(p, f["held_reads"] + die, slot, NONE)
+                requests.remove(p, f["held_reads"] + die, slot, NONE)
                 if _is_of_a_page(p, flash, slot):
                     wake = min(wake, _sense(p, station, flash, slot, now))
                     continue
                 done = read(p, station, flash, now, now, request["offset_bytes"], request["length_bytes"])
             else:
-                queue.remove(p, f["held_writes"] + die, slot, NONE)
+                requests.remove(p, f["held_writes"] + die, slot, NONE)
                 done = _program_all(p, station, flash, slot, now)
             return slot, max(done, now + 1), NEVER
     return NONE, NEVER, wake
@@ -178,9 +180,9 @@ def _sense(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
         before = after
         after = p.links[after]["next"]
     if before == NONE:
-        queue.prepend(p, waiting, slot)
+        requests.prepend(p, waiting, slot)
     elif after == NONE:
-        queue.append(p, waiting, slot)
+        requests.append(p, waiting, slot)
     else:
         p.links[before]["next"] = slot
         p.links[slot]["next"] = after

@@ -5,17 +5,96 @@ completion is known when it is chosen. Reads overtake queued programs but not th
 suspend; a die is occupied until its page has left over the channel, and a command to a die needs the channel, too.
 Writes end in the buffer; programs drain it behind them, over the dies in turn as a page-mapped FTL writes; when the
 buffer is full a write waits for the oldest unit in it.
+
+What a channel has been promised to: a short calendar of busy times, in order and apart.
+
+A transfer takes all time that is left from when its data are there, in pieces if it must (a controller can pause a
+transfer and go on with it), so one that was planned early and is ready late does not keep others from the bus, and no
+gap is lost.
 """
 
 from typing import NamedTuple
 
-from tiersim.devices import queue
-from tiersim.devices.ssd.channel_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices import requests
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
 from tiersim.random_numbers import FLASH_PLACE, random_bits
+
+#: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
+_MOST = 96
+#: Entries of a calendar in the pool: how many times there are, then begin and end of each.
+ENTRIES = 1 + 2 * _MOST
+
+
+@kernel
+def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
+    """When the channel is idle first, at *at_ns* or later."""
+    place = calendar + 1
+    end = place + 2 * p.pool[calendar]
+    while place < end and p.pool[place] <= at_ns:
+        at_ns = max(at_ns, p.pool[place + 1])
+        place += 2
+    return at_ns
+
+
+@kernel
+def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> int:
+    """Promise what is left of the channel from *at_ns* on, *length_ns* of it; returns when that ends."""
+    end = _forget(p, calendar, now)
+    place = calendar + 1
+    while place < end and p.pool[place + 1] < at_ns:
+        place += 2
+    begin = at_ns
+    last = place
+    if place < end and p.pool[place] <= at_ns:
+        begin = p.pool[place]
+        at_ns = p.pool[place + 1]
+        last += 2
+    done = at_ns + length_ns
+    while last < end and p.pool[last] < done:
+        done += p.pool[last + 1] - p.pool[last]
+        last += 2
+    busy_until = done
+    if last < end and p.pool[last] == done:
+        busy_until = p.pool[last + 1]
+        last += 2
+    if last == place:  # nothing that was promised touches it
+        for entry in range(end - 1, place - 1, -1):
+            p.pool[entry + 2] = p.pool[entry]
+        end += 2
+    else:
+        _move(p, last, end, place + 2)
+        end -= last - place - 2
+    p.pool[place] = begin
+    p.pool[place + 1] = busy_until
+    p.pool[calendar] = (end - calendar) // 2
+    return done
+
+
+@kernel
+def _forget(p: Plant, calendar: int, now: int) -> int:
+    """Drop what is over and make room for one more; returns where the calendar ends then."""
+    first = calendar + 1
+    end = first + 2 * p.pool[calendar]
+    past = first
+    while past < end and p.pool[past + 1] <= now:
+        past += 2
+    if past > first:
+        _move(p, past, end, first)
+        end -= past - first
+    elif end == first + 2 * _MOST:
+        end -= 2
+        p.pool[end - 1] += p.pool[end + 1] - p.pool[end]
+    return end
+
+
+@kernel
+def _move(p: Plant, start: int, end: int, target: int) -> None:
+    for entry in range(start, end):
+        p.pool[target + entry - start] = p.pool[entry]
+
 
 PS_PER_NS = 1_000
 #: Resources in ``work_ns``.
@@ -42,7 +121,7 @@ def residual_program_ns(at_ns: int, program_free_ns: int, program_ns: int) -> in
 def accept_flash(p: Plant, flash: int, slot: int) -> int:
     """Take a request into the queue."""
     f = p.flashes[flash]
-    queue.append(p, f["queue"], slot)
+    requests.append(p, f["queue"], slot)
     return CALL if f["in_service"] < f["queue_depth"] else WAIT
 
 
@@ -58,7 +137,7 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
     if f["flushes_alone"] and f["in_service"] > 0 and (op == FLUSH or f["flushing"]):
         return NONE, NEVER, NEVER
     f["flushing"] = int(op == FLUSH)
-    queue.remove(p, f["queue"], slot, NONE)
+    requests.remove(p, f["queue"], slot, NONE)
     f["in_service"] += 1
     started = through_controller(p, station, flash, now)
     if op == FLUSH:

@@ -10,7 +10,7 @@ Copies between the volumes are background requests of the station to itself; wha
 
 import numpy as np
 
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.devices.tiering.cached_blocks_kernels import (
     CLEAN,

@@ -12,7 +12,7 @@ written meanwhile goes to the old place, and to the new one as well if that piec
 Pieces and the clock are background requests of the station to itself.
 """
 
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE

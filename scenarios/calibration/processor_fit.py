@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.differences import steps
 from tiersim.traces.schema import NOT_KNOWN
-from tiersim.traces.statistics import Values, read_snapshots
+from tiersim.traces.statistics import Values, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_MS
 
 #: The coefficients, in order; where two cannot be told apart, the earlier one holds what both cost.

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Requests
-from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.references import NAME, ReferenceTable
 from tiersim.traces.schema import LOG_WRITE, OPERATIONS, READ, REFERENCE_KINDS, WRITE
+from tiersim.traces.statistics import read_queries, read_statements
 from tiersim.units import format_bytes
 
 Codes = NDArray[np.int32]

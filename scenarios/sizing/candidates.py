@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import BeforeValidator, Field, model_validator
 
-from tiersim.devices.array.raid import PARITIES, Layout, copies_of, problem_with
+from tiersim.devices.array.volume import PARITIES, Layout, copies_of, problem_with
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.measured import Measured

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.array.raid import PARITIES, copies_of
+from tiersim.devices.array.volume import PARITIES, Volume, copies_of
 from tiersim.devices.ssd.flash import Flash
-from tiersim.devices.volume import Volume
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.model_error import model_error_of, multiples_of
+from tiersim.scenarios.caveats import model_error_of, multiples_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import Subject
 from tiersim.scenarios.sizing.targets import Target

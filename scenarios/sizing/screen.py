@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiersim.devices.array.raid import PARITIES, copies_of
+from tiersim.devices.array.volume import PARITIES, Volume, copies_of
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.measured import Measured
 from tiersim.devices.ssd.flash import Flash
 from tiersim.devices.station import Device
-from tiersim.devices.volume import Volume
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S, format_bytes

@@ -11,12 +11,12 @@ import numpy as np
 
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
+from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
-from tiersim.scenarios.recorded import merged_blocks
 from tiersim.scenarios.sizing.screen import Demand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
+from tiersim.scenarios.survey import merged_blocks
 from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
 from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload

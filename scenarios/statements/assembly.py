@@ -7,17 +7,16 @@ from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
 from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
+from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.statements.index_entries import NO_ENTRIES
 from tiersim.scenarios.statements.programs import Program, write_program
-from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
-from tiersim.scenarios.statements.statement_load import Load
-from tiersim.simulator.database.buffer_pool.warm import clean_all, fill, warm
-from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
+from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
+from tiersim.simulator.database.buffer_pool.warm import WarmPools, clean_all, fill, warm
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.database_state import UNTIL, Database
 from tiersim.units import format_bytes
@@ -245,8 +244,11 @@ def _place(
             hot_share=law.hot_share,
             recent=law.recent,
             moved=law.moved,
+            updates=entries.updates or 0.0,
         )
-        for t, law, volume in zip(tables, load.fitted.laws, volumes, strict=True)
+        for t, law, volume, entries in zip(
+            tables, load.fitted.laws, volumes, load.entries or [NO_ENTRIES] * len(tables), strict=True
+        )
     ]
     return relations, [*volumes, log_volume], log_volume
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
-from tiersim.scenarios.model_error import BEYOND, BEYOND_BY_GUESS, model_error_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
-from tiersim.simulator.figures import Figure
 from tiersim.simulator.result import Result
+from tiersim.simulator.summary import Figure
 from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.units import NS_PER_MS

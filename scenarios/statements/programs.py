@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
-from tiersim.scenarios.statements.own_pages import own_variants, pages_in
-from tiersim.scenarios.statements.schedule import Schedule, Transactions
 from tiersim.scenarios.statements.settings import Settings
-from tiersim.scenarios.statements.statement_load import Load
-from tiersim.scenarios.statements.variants import drawn_variants
+from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
+from tiersim.scenarios.statements.variants import drawn_variants, own_variants, pages_in
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 
@@ -227,7 +225,7 @@ def _executions(
             continue
         name, asked = load.queries[code], load.asked[code]
         if load.logical_reads is None:
-            variants = drawn_variants(asked, len(rows), draws.about(name), lock_ranks)
+            variants = drawn_variants(asked, len(rows), draws.about(name), lock_ranks, load.entries)
         else:
             begins = int(1e9 * draws.about(name).uniform(1, "scan")[0])
             variants = own_variants(asked, load.logical_reads[execution[rows]], len(load.queries), load.fitted, begins)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.named_tables import NamedTables
+from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
+from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
+from tiersim.scenarios.statements.index_entries import verb_of
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
 
@@ -38,9 +39,10 @@ class Asked:
 
     ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls
     that change what they look up, ``locks`` whether they lock it before, ``durable`` whether its transaction makes its
-    log durable. ``record_bytes`` are those of the log but images of pages. ``other_pages`` are found in the pool. Of
-    executions whose pages are known one by one: ``changed_rows`` are those of a call, ``scanned`` is the table that
-    scans go through (-1: none), ``scan_share`` how much of their pages they do not find.
+    log durable. ``record_bytes`` are those of the log but images of pages. ``other_pages`` are found in the pool.
+    ``verb`` is the word that its text begins with. Of executions whose pages are known one by one: ``changed_rows`` are
+    those of a call, ``scanned`` is the table that scans go through (-1: none), ``scan_share`` how much of their pages
+    they do not find.
     """
 
     lookups: tuple[float, ...]
@@ -53,6 +55,7 @@ class Asked:
     changed_rows: float = 0.0
     scanned: int = -1
     scan_share: float = 0.0
+    verb: str = ""
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,7 @@ def _asked(
         durable=durable,
         record_bytes=log_bytes if record_bytes is None else record_bytes,
         other_pages=max(float(counted.logical[code] - pages), 0.0),
+        verb="" if text is None else verb_of(text),
     )
 
 

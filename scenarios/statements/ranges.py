@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.parallel import side_by_side
-from tiersim.scenarios.calibration.popularity.accessed_table import Law
 from tiersim.scenarios.calibration.popularity.fit import alike
+from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import Load

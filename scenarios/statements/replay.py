@@ -23,14 +23,20 @@ from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
-from tiersim.scenarios.statements.own_pages import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
-from tiersim.scenarios.statements.recorded_executions import committing, in_sessions, recorded_statements
 from tiersim.scenarios.statements.result import summarise_statements
-from tiersim.scenarios.statements.statement_load import Load, read_load, texts_of
+from tiersim.scenarios.statements.statement_load import (
+    Load,
+    committing,
+    in_sessions,
+    read_load,
+    recorded_statements,
+    texts_of,
+)
+from tiersim.scenarios.statements.variants import changing_queries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
+from tiersim.simulator.database.buffer_pool.warm import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest

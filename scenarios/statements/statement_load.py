@@ -1,5 +1,17 @@
-"""What sessions executed, as a simulation needs it: from counters by synthesis, or as it was recorded one by one."""
+"""What sessions executed, as a simulation needs it: from counters by synthesis, or as it was recorded one by one.
 
+Statements that were recorded one by one: which of them can run, what their processor time says, where their
+transactions end.
+
+When each transaction of a load runs, and what it waits for: partly open, open or closed, once or several times over.
+
+Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long.
+A load is scaled by sessions, never in time: a clone begins at another point of the recording and wraps around at its
+end. Both look up other rows than before, since these are drawn by the number of a statement.
+"""
+
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,25 +20,124 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.errors import TraceError
+from tiersim.errors import ScenarioError, TraceError
+from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
 from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
 from tiersim.scenarios.calibration.processor import of_log
 from tiersim.scenarios.calibration.synthesis import Synthesis
+from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
-from tiersim.scenarios.calibration.synthesis.selection import Role, role_of
-from tiersim.scenarios.statements.own_pages import asked_of_executions
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.index_entries import IndexEntries, index_entries, said_of
 from tiersim.scenarios.statements.queries import Asked, asked_of, changes_rows
-from tiersim.scenarios.statements.recorded_executions import in_sessions, processor_law, recorded_statements
+from tiersim.scenarios.statements.variants import asked_of_executions
+from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.bundle_tables import Table, read_queries
 from tiersim.traces.differences import Differences
 from tiersim.traces.query_text import tokens
-from tiersim.units import NS_PER_MS
+from tiersim.traces.statistics import Table, read_queries, read_statements
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 Column = NDArray[np.int64]
+
+#: Of the statements, this share has to say who issued them and which pages they asked for.
+_COMPLETE = 0.95
+_NEEDED = ("session", "query", "logical_reads")
+#: What is read of them; with many millions of rows the other columns would be in the way.
+_READ = (
+    "time_ns",
+    "duration_ns",
+    "cpu_ns",
+    "session",
+    "transaction",
+    "kind",
+    "query",
+    "logical_reads",
+    "physical_reads",
+    "writes",
+    "rows",
+    "log_bytes",
+)
+#: Kinds of statement that run by themselves; the others are whole transactions.
+_RUN = ("language", "rpc", "utility")
+#: Statements that begin a transaction, which may be in more than one piece, and those that end it, among others.
+_OPENS = re.compile(r"\s*begin\s+tran(saction)?\b", re.IGNORECASE)
+_ENDS = re.compile(r"\b(commit|rollback)\b", re.IGNORECASE)
+
+
+def recorded_statements(path: Path, *, with_misses: bool = True) -> Table | None:
+    """Return the statements of the bundle at *path* that were recorded one by one, if nearly all say what is needed.
+
+    *with_misses*: which pages they missed is needed, too.
+    """
+    table = read_statements(path, _READ)
+    run = [table.words["kind"].index(kind) for kind in _RUN if kind in table.words["kind"]]
+    executed = np.isin(table.columns["kind"], run)
+    complete = executed.copy()
+    for name in (*_NEEDED, *(["physical_reads"] if with_misses else [])):
+        complete &= table.columns[name] >= 0
+    if not executed.any() or complete.sum() < _COMPLETE * executed.sum():
+        return None
+    if complete.all():
+        return table
+    return Table({name: values[complete] for name, values in table.columns.items()}, table.words)
+
+
+def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) -> Column:
+    """Return the processor time of each execution by its query's law: CPU = a + b x pages, with the recorded sum.
+
+    SQL Server counts in ticks of some 15.6 ms, so that a single value means little and sums are right. Least squares by
+    query, none of the two below 0.
+    """
+    known = cpu_ns >= 0
+    code, own, spent = query[known], pages[known].astype(np.float64), cpu_ns[known]
+    count = np.maximum(np.bincount(code, minlength=queries), 1)
+    mean_pages, mean_ns = np.bincount(code, own, queries) / count, np.bincount(code, spent, queries) / count
+    own -= mean_pages[code]
+    spread = np.bincount(code, own * own, queries)
+    slope = np.bincount(code, own * spent, queries) / np.where(spread > 0, spread, 1)
+    steepest = np.where(mean_pages > 0, mean_ns / np.maximum(mean_pages, 1e-9), 0)  # with a = 0
+    slope = np.clip(slope, 0, steepest)
+    law_ns: Column = np.rint((mean_ns - slope * mean_pages)[query] + slope[query] * pages).astype(np.int64)
+    return law_ns
+
+
+def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
+    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else
+    from BEGIN to COMMIT by the
+    *texts* of queries; else each execution is one.
+    """
+    order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
+    columns = {
+        name: values[order].astype(np.int64, copy=False) for name, values in table.columns.items() if name != "kind"
+    }
+    queries = table.words["query"]
+    opens = np.array([_OPENS.match(texts.get(one, "")) is not None for one in queries])[columns["query"]]
+    ends = np.array([_ENDS.search(texts.get(one, "")) is not None for one in queries])[columns["query"]]
+    rows = np.arange(len(order))
+    first = np.diff(columns["session"], prepend=-1) != 0
+    last_opened = np.maximum.accumulate(np.where(opens, rows, -1))
+    closed = np.maximum.accumulate(np.where(first | np.concatenate([[False], ends[:-1]]), rows, 0))
+    own = np.cumsum(opens | first | (last_opened < closed))
+    known = columns["transaction"] >= 0
+    columns["transaction"] = np.where(
+        known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1
+    )
+    return Table(columns, table.words)
+
+
+def committing(session: Column, transaction: Column, changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which executions, in order, end a transaction that *changes* rows."""
+    begins = np.ones(len(session), np.bool_)
+    begins[1:] = (np.diff(session) != 0) | (np.diff(transaction) != 0)
+    first = np.flatnonzero(begins)
+    found = np.zeros(len(session), np.bool_)
+    if len(first):
+        found[np.append(first[1:], len(session)) - 1] = np.logical_or.reduceat(changes, first)
+    return found
 
 
 @dataclass(frozen=True)
@@ -66,6 +177,7 @@ class Load:
     synthetic: bool
     inferred: tuple[str, ...]
     page_cache: PageCache | None = None  # of the recorded host, where the recording tells
+    entries: tuple[IndexEntries, ...] = ()  # by fitted table; none: no update puts one into an index
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -122,9 +234,12 @@ def read_load(
     queries = tuple(table.words["query"])
     texts = texts_of(path)
     manifest = Bundle(path).manifest
+    entries: tuple[IndexEntries, ...] = ()
     if files is None:
         record_bytes, image_bytes = log_volume(counters, int(manifest.host.get("page_bytes", 8192)))
+        entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
+        said += said_of(fitted.tables, entries)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
@@ -172,6 +287,7 @@ def read_load(
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
         inferred=(*(() if synthesis is None else synthesis.inferred), *said),
+        entries=entries,
     )
 
 
@@ -214,6 +330,13 @@ def texts_of(path: Path) -> dict[str, str]:
     queries = read_queries(path)
     pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
     return {query: text for query, text in pairs if query is not None and text is not None}
+
+
+def _texts_by_entity(path: Path) -> dict[str, str]:
+    """Return the texts of queries by what counters call them, where they are known."""
+    queries = read_queries(path)
+    pairs: Any = zip(queries.texts("entity"), queries.texts("text"), strict=True)
+    return {entity: text for entity, text in pairs if entity is not None and text is not None}
 
 
 #: Images of pages that statements which change nothing put into the log, for each of them: more are said.
@@ -279,3 +402,156 @@ def log_volume(counters: Counters, page_bytes: int) -> tuple[Mapping[str, float]
         images, image_bytes = images + count, image_bytes + of_images
     records = {query: count / all_calls[query] for query, count in record_bytes.items()}
     return records, round(image_bytes / images) if images else None
+
+
+#: A longer pause of a session is a new visit, which comes by the clock whatever the one before took.
+VISIT_NS = 30 * NS_PER_S
+#: Sessions that begin by the clock, as behind a pool of connections, share so many places in turn: more need not be
+#: there at once.
+PLACES = 8192
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """The transactions of a load: rows of executions, those of each in one piece, and when it began, after which pause,
+    and ended.
+    """
+
+    first_row: Column
+    rows: Column
+    session: Column
+    start_ns: Column
+    length_ns: Column
+    pause_ns: Column  # of its session before it
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Transactions in the order of a run, those of a session together.
+
+    ``transaction`` is a number among those of the load, ``think_ns`` the pause before it where it waits for its
+    session.
+    """
+
+    transaction: Column
+    session: Column  # from 0 on, none left out
+    start_ns: Column  # by the clock
+    waits_for: NDArray[np.uint8]
+    think_ns: Column
+
+    @property
+    def sessions(self) -> int:
+        """Count the sessions."""
+        return int(self.session[-1]) + 1
+
+
+def transactions_of(load: Load) -> Transactions:
+    """Cut a load into its transactions."""
+    first = np.flatnonzero(begins(load.session, load.transaction))
+    rows = np.diff(first, append=len(load))
+    last = first + rows - 1
+    start_ns, session = load.start_ns[first], load.session[first]
+    length_ns = load.start_ns[last] + load.duration_ns[last] - start_ns
+    return Transactions(first, rows, session, start_ns, length_ns, _pauses(session, start_ns, length_ns))
+
+
+def _pauses(session: Column, start_ns: Column, length_ns: Column) -> Column:
+    """Return the pause of the session before each transaction, 0 before its first."""
+    pause_ns = np.zeros(len(session), np.int64)
+    pause_ns[1:] = np.maximum(start_ns[1:] - start_ns[:-1] - length_ns[:-1], 0)
+    pause_ns[np.diff(session, prepend=-1) != 0] = 0
+    return pause_ns
+
+
+def by_the_clock(load: Load, mode: str) -> bool:
+    """Tell whether each transaction is a session of its own, which starts at its time whatever became of the others."""
+    return mode == "open" or (mode == "partly-open" and load.pooled)
+
+
+def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int, rounds: int = 1) -> Schedule:
+    """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises
+    ScenarioError when it asks for what the recording does not say.
+    """
+    replay = scenario.model.replay
+    if replay.clients is not None and replay.mode != "closed":
+        raise ScenarioError(
+            f'{scenario.name}: replay.clients: of statements the sessions are known; write mode = "closed", too, or'
+            " leave it out"
+        )
+    if replay.mode == "closed" and replay.clients is None and load.pooled:
+        raise ScenarioError(
+            f"{scenario.name}: replay.mode: closed, but the recording does not say how many sessions there were; write"
+            " clients"
+        )
+    clocked = by_the_clock(load, replay.mode)
+    own = np.arange(len(found.rows)) if clocked else found.session
+    if replay.clients is not None:
+        clients = max(1, round(replay.clients * replay.load))
+        number, session, start_ns = _dealt(found, clients, rounds)
+    else:
+        number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
+        round_of = np.repeat(np.arange(rounds), len(number))
+        number, session = np.tile(number, rounds), np.tile(session, rounds)
+        start_ns = np.tile(start_ns, rounds) + round_of * load.span_ns
+    order = np.lexsort((number, start_ns, session))
+    number, start_ns = number[order], start_ns[order]
+    session = np.unique(session[order], return_inverse=True)[1]
+    first = np.diff(session, prepend=-1) != 0
+    if replay.clients is None:
+        clock, pause_ns = first.copy(), _pauses(session, start_ns, found.length_ns[number])
+    else:
+        clock, pause_ns = np.zeros(len(first), np.bool_), np.where(first, 0, found.pause_ns[number])
+    if replay.mode == "partly-open" and not load.closed:
+        clock |= pause_ns > VISIT_NS
+    if replay.think is not None:
+        pause_ns[~first] = replay.think
+    if replay.clients is None and session[-1] >= PLACES:
+        order, session = _in_places(session, start_ns[first])
+        number, start_ns, clock, pause_ns = (column[order] for column in (number, start_ns, clock, pause_ns))
+    return Schedule(number, session, start_ns, np.where(clock, CLOCK, OWN).astype(np.uint8), pause_ns)
+
+
+def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
+    """Deal sessions that begin at *starts_ns* to PLACES in the order in which they begin: in which order their
+    transactions are then, and the place of each.
+    """
+    turn = np.empty(len(starts_ns), np.int64)
+    turn[np.argsort(starts_ns, kind="stable")] = np.arange(len(starts_ns))
+    own = turn[session]
+    order = np.lexsort((own, own % PLACES))
+    return order, own[order] % PLACES
+
+
+def _cloned(found: Transactions, own: Column, load: float, span_ns: int, seed: int) -> tuple[Column, Column, Column]:
+    """Return transactions, their sessions and starts for *load* times the sessions; *own* are
+    those of the recording.
+    """
+    numbers, sessions, starts = [], [], []
+    names, place = np.unique(own, return_inverse=True)
+    for copy in range(math.ceil(load)):
+        rows = np.flatnonzero(_chosen(len(names), min(1.0, load - copy), seed, copy)[place])
+        shift_ns = random_below(max(span_ns, 1), seed, CLONES, copy, 0) if copy else 0
+        numbers.append(rows)
+        sessions.append(place[rows] + copy * len(names))
+        starts.append((found.start_ns[rows] + shift_ns) % max(span_ns, 1))
+    return np.concatenate(numbers), np.concatenate(sessions), np.concatenate(starts)
+
+
+def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.bool_]:
+    takes_part = np.ones(sessions, np.bool_)
+    if share < 1.0:
+        drawn = np.zeros(sessions, np.int64)
+        fill_random_bits(drawn, seed, CHOSEN_SESSIONS, copy)
+        takes_part[np.argsort(drawn, kind="stable")[max(1, round(share * sessions)) :]] = False
+    return takes_part
+
+
+def _dealt(found: Transactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
+    """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a
+    recorded session, in each of the *rounds*.
+    """
+    sessions = len(np.unique(found.session))
+    wanted = rounds * clients * max(1, round(len(found.rows) / sessions))
+    number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)
+    turn = np.arange(wanted) // clients
+    return number, np.arange(wanted) % clients, turn

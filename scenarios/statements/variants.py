@@ -1,15 +1,26 @@
-"""What the executions of one query do, in a few variants that each stands for many of them."""
+"""What the executions of one query do, in a few variants that each stands for many of them.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+What executions ask for that were recorded one by one: each its own number of pages, as lookups or as a scan, and
+what of them it changes.
+
+Executions of a query whose numbers of pages are close are of one class, which asks for their mean; so a whole hour has
+some thousand classes, and no page too many or too few.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.queries import Asked
+from tiersim.scenarios.statements.index_entries import NO_ENTRIES, IndexEntries
+from tiersim.scenarios.statements.queries import Asked, changes_rows, pages_of
 from tiersim.simulator.database.build import Demand
-from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP, LOOKUPS, SCAN
+from tiersim.simulator.database.wal.log import ENTRY_BYTES
 
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8
@@ -33,10 +44,14 @@ class Variants:
 _Rows = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
-def drawn_variants(asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int]) -> Variants:
-    """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known."""
+def drawn_variants(
+    asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
+) -> Variants:
+    """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known; *entries* are those
+    that updates put into the index of each table.
+    """
     chosen, rows = _drawn(asked, calls, draws)
-    demands = [_demands(lookups, again, changes, asked, lock_ranks) for lookups, again, changes in rows]
+    demands = [_demands(lookups, again, changes, asked, lock_ranks, entries) for lookups, again, changes in rows]
     unattached = 0.0 if change_bytes(asked) else asked.record_bytes
     count = len(rows)
     return Variants(chosen, demands, [asked.other_pages] * count, [0.0] * count, [unattached] * count)
@@ -68,22 +83,44 @@ def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]
 
 
 def _demands(
-    lookups: Sequence[int], again: Sequence[int], changes: bool, asked: Asked, lock_ranks: Sequence[int]
+    lookups: Sequence[int],
+    again: Sequence[int],
+    changes: bool,
+    asked: Asked,
+    lock_ranks: Sequence[int],
+    entries: Sequence[IndexEntries],
 ) -> list[Demand]:
     """Return what a statement does: it looks rows up; those that it changes it locks first, if others may have them."""
     log_bytes = change_bytes(asked) if changes else 0
     demands = [Demand(COMPUTE)]
     for kind, counts in ((LOOKUP, lookups), (AGAIN, again)):
         for table, count in enumerate(counts):
-            one = [Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)]
+            change = Demand(kind, table=table, dirties=changes, log_bytes=log_bytes)
+            if changes:
+                change = _with_entries(change, asked.verb, entries[table] if entries else NO_ENTRIES)
+            one = [change]
             if changes and asked.locks:
-                rank = lock_ranks[table]
-                one = [
-                    Demand(kind, table=table),
-                    Demand(LOCK, table=table, dirties=True, log_bytes=log_bytes, rank=rank),
-                ]
+                one = [Demand(kind, table=table), replace(change, kind=LOCK, rank=lock_ranks[table])]
             demands += one * count
     return demands
+
+
+def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
+    """Return a change of a row, of a statement that begins with *verb*, with the entries that it puts into the index of
+    its table. Their records are part of those that were counted.
+    """
+    if verb == "insert":
+        share, of_all = 1.0, 1.0
+    elif verb == "update":
+        share, of_all = entries.share, entries.of_updates
+    else:
+        return change
+    return replace(
+        change,
+        log_bytes=max(change.log_bytes - round(of_all * ENTRY_BYTES), min(change.log_bytes, 1)),
+        entry_share=round(share * 1_000_000),
+        needs_room=verb == "update" and entries.updates is not None,
+    )
 
 
 def change_bytes(asked: Asked) -> int:
@@ -92,3 +129,240 @@ def change_bytes(asked: Asked) -> int:
     """
     changed = asked.changes * (sum(asked.lookups) + sum(asked.again))
     return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0
+
+
+Amounts = NDArray[np.float64]
+
+#: Up to so many pages executions are told apart by each page, beyond by steps of a power of two, if there are not more
+#: of them than this for a query.
+_EACH, _STEPS, _MOST_STEPS = 16, 8, 128
+#: Classes of all queries together, about.
+_MOST_CLASSES = 4096
+#: Fractional part of the golden ratio: its multiples fill the unit interval evenly (H. Weyl, Math. Ann. 77, 1916).
+_GOLDEN = 0.6180339887498949
+#: Reads ahead of a scan that are under way: 2 MB, of pieces of 512 KB (the window that a scan of SQL Server shows in
+#: public traces).
+_SCAN_DEPTH, _SCAN_BLOCK_PAGES = 4, 64
+#: First words of a call of a procedure.
+_PROCEDURES = frozenset(["exec", "execute"])
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Means of the executions of each query."""
+
+    calls: Amounts
+    logical: Amounts
+    looked_up: Amounts  # pages, of those that do not scan
+    rows: Amounts
+
+
+def asked_of_executions(
+    queries: Sequence[str],
+    texts: Mapping[str, str],
+    columns: Mapping[str, Column],
+    found: FileAccesses,
+    fitted: Fitted,
+    log_bytes: float,
+) -> tuple[tuple[Asked, ...], list[str]]:
+    """Return what each of *queries* asks for on average, by code, and sentences about what could not be told.
+
+    *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows
+    that they change.
+    """
+    means = _means(len(queries), columns)
+    places = _places(found, fitted)
+    said: list[str] = []
+    changing = changing_queries(queries, texts, columns)
+    unknown = sum(_is_call(texts.get(query)) for query in queries)
+    if unknown:
+        said.append(
+            f"{unknown:,} queries call procedures, whose changes their text does not show: only those that wrote pages"
+            " count as changes; record the statements within procedures, too"
+        )
+    changed = np.where(changing, np.maximum(means.rows, 1.0), 0.0)
+    total = float((changed * means.calls).sum())
+    record_bytes = log_bytes / total * changed if total else np.zeros(len(queries))
+    if log_bytes and not total:
+        said.append(
+            "0 bytes go to the log here: it was written, but no recorded statement changes anything; record the"
+            " statements that change rows"
+        )
+    depth = np.array([pages_of(table) for table in fitted.tables])
+    scans = _cold_scans(found, fitted)
+    asked = []
+    for code in range(len(queries)):
+        rows = found.lookups[code, places] * means.looked_up[code]
+        table = int(found.scanned[code])
+        kept = places.index(table) if table in places else -1
+        asked.append(
+            Asked(
+                lookups=tuple(rows.tolist()),
+                again=(0.0,) * len(places),
+                changes=float(changing[code]),
+                locks=False,
+                durable=bool(changing[code]),
+                record_bytes=float(record_bytes[code]),
+                other_pages=max(float(means.logical[code] - (rows * depth).sum()), 0.0),
+                changed_rows=float(changed[code]),
+                scanned=kept,
+                scan_share=float(scans[kept]) if kept >= 0 else 0.0,
+            )
+        )
+    return tuple(asked), said
+
+
+def _means(queries: int, columns: Mapping[str, Column]) -> _Means:
+    code, logical = columns["query"], columns["logical_reads"]
+    calls = np.bincount(code, minlength=queries).astype(np.float64)
+    looks_up = logical < SCAN_PAGES
+
+    def mean(values: Column, rows: NDArray[np.bool_] | None = None) -> Amounts:
+        sums = np.bincount(code, np.maximum(values, 0) if rows is None else np.where(rows, values, 0), queries)
+        count = calls if rows is None else np.bincount(code, rows, queries)
+        return np.asarray(sums / np.maximum(count, 1))
+
+    return _Means(calls, mean(logical), mean(logical, looks_up), mean(columns["rows"]))
+
+
+def changing_queries(
+    queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
+) -> NDArray[np.bool_]:
+    """Tell by code which queries change rows."""
+    writes = np.bincount(columns["query"], np.maximum(columns["writes"], 0), len(queries))
+    return np.array([_changes(texts.get(query), wrote) for query, wrote in zip(queries, writes.tolist(), strict=True)])
+
+
+def _changes(text: str | None, writes: float) -> bool:
+    """Tell whether a statement changes rows: its text says so; of a call of a procedure that it wrote pages."""
+    if text is None or _is_call(text):
+        return writes > 0
+    return changes_rows(text)
+
+
+def _is_call(text: str | None) -> bool:
+    return text is not None and not changes_rows(text) and bool(_PROCEDURES & words_of(text[:40]))
+
+
+def _places(found: FileAccesses, fitted: Fitted) -> list[int]:
+    """Return the place of each fitted table among those that were accessed."""
+    names = [table.name for table in found.accesses.tables]
+    return [names.index(table.name) for table in fitted.tables]
+
+
+def _cold_scans(found: FileAccesses, fitted: Fitted) -> list[float]:
+    """Return by fitted table which part of the pages that scans asked for they go through here, to miss as many as they
+    did.
+    """
+    misses = found.scan_misses[_places(found, fitted)]
+    cold = [1 - held / table.heap_pages for held, table in zip(fitted.heap_held, fitted.tables, strict=True)]
+    return [min(float(missed) / part, 1.0) if part > 0 else 0.0 for missed, part in zip(misses, cold, strict=True)]
+
+
+def own_variants(asked: Asked, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
+    """Return what executions of a query ask for that asked for so many *pages* each; *queries* share the number of
+    classes.
+
+    How many rows of each table one looks up is a whole number; they are dealt in turns that fill the unit interval
+    evenly, so that sums are those of the means (systematic sampling). Scans begin at the page *start* of their table,
+    counted round its end.
+    """
+    scans = pages >= SCAN_PAGES
+    tables = [table for table, rows in enumerate(asked.lookups) if rows > 0]
+    step = _steps(pages, max(_MOST_CLASSES // queries // (len(tables) + 1), 1))
+    members = np.bincount(step)
+    used = np.flatnonzero(members)
+    mean = np.bincount(step, pages)[used] / members[used]
+    place = np.zeros(len(members), np.int64)
+    place[used] = np.arange(len(used))
+    step = place[step]
+    looked_up = float(pages[~scans].mean()) if not scans.all() else 1.0
+    each = np.array([asked.lookups[table] for table in tables]) / max(looked_up, 1e-9)
+    turn = np.arange(len(pages), dtype=np.float64) * _GOLDEN % 1.0
+    exact = np.cumsum(np.outer(mean, each), axis=1)
+    exact = np.concatenate([exact, np.full((len(mean), 1), asked.changed_rows)], axis=1)
+    exact[mean >= SCAN_PAGES] = 0.0
+    from_turn = 1.0 - exact % 1.0  # from which turn on one more is counted
+    passed = np.zeros(len(pages), np.int64)
+    for column in range(exact.shape[1]):
+        passed += turn >= from_turn[step, column]
+    _, first, chosen = np.unique(step * (exact.shape[1] + 1) + passed, return_index=True, return_inverse=True)
+    demands, others, reads, unattached = [], [], [], []
+    for one in first.tolist():
+        row = step[one]
+        upto = np.floor(exact[row] + turn[one]).astype(np.int64)
+        rows = np.diff(upto[:-1], prepend=0).tolist()
+        found = _own_demands(asked, tables, rows, int(upto[-1]), float(mean[row]), fitted, start)
+        demands.append(found)
+        others.append(max(float(mean[row]) - pages_in(found, fitted), 0.0))
+        reads.append(_expected_reads(found, fitted))
+        unattached.append(0.0 if any(demand.dirties for demand in found) else asked.record_bytes)
+    return Variants(chosen.astype(np.int64), demands, others, reads, unattached)
+
+
+def _steps(pages: Column, most: int) -> Column:
+    """Return the number of the step that each number of pages is of, at most about *most* different ones.
+
+    Scans are of steps of their own.
+    """
+    steps = _STEPS
+    while True:
+        found = np.minimum(pages, _EACH)
+        beyond = pages > _EACH
+        found[beyond] = _EACH + np.floor(steps * np.log2(pages[beyond] / _EACH)).astype(np.int64) + 1
+        found = found * 2 + (pages >= SCAN_PAGES)
+        if steps <= 1 or np.count_nonzero(np.bincount(found)) <= max(min(most, _MOST_STEPS), _EACH):
+            return found
+        steps //= 2
+
+
+def _own_demands(
+    asked: Asked, tables: Sequence[int], rows: Sequence[int], changed: int, pages: float, fitted: Fitted, start: int
+) -> list[Demand]:
+    demands = [Demand(COMPUTE)]
+    if pages >= SCAN_PAGES and asked.scanned >= 0:
+        table = fitted.tables[asked.scanned]
+        through = min(round(pages * asked.scan_share), table.heap_pages)
+        if through:
+            begins = start % table.heap_pages
+            demands.append(
+                Demand(
+                    SCAN,
+                    asked.scanned,
+                    pages=through,
+                    start_page=begins,
+                    depth=_SCAN_DEPTH,
+                    block_pages=_SCAN_BLOCK_PAGES,
+                )
+            )
+        return demands
+    target = max(range(len(rows)), key=lambda place: rows[place], default=0)
+    for place, (table_code, count) in enumerate(zip(tables, rows, strict=True)):
+        dirty = min(changed, count) if place == target else 0
+        log_bytes = max(round(asked.record_bytes / dirty), 1) if dirty and asked.durable else 0
+        demands += _lookups(table_code, count - dirty, 0, dirties=False)
+        demands += _lookups(table_code, dirty, log_bytes, dirties=True)
+    return demands
+
+
+def _lookups(table: int, rows: int, log_bytes: int, *, dirties: bool) -> list[Demand]:
+    if rows < 1:
+        return []
+    if rows == 1:
+        return [Demand(LOOKUP, table, dirties=dirties, log_bytes=log_bytes)]
+    return [Demand(LOOKUPS, table, dirties=dirties, log_bytes=log_bytes, rows=rows, in_order=False)]
+
+
+def pages_in(demands: Sequence[Demand], fitted: Fitted) -> int:
+    """Return how many pages demands refer to."""
+    return sum(
+        one.pages if one.kind == SCAN else one.rows * pages_of(fitted.tables[one.table])
+        for one in demands
+        if one.kind in (LOOKUP, AGAIN, LOOKUPS, SCAN)
+    )
+
+
+def _expected_reads(demands: Sequence[Demand], fitted: Fitted) -> float:
+    """Return how many pages lookups miss in the recorded pool, on average."""
+    missed = [one.index + one.heap for one in fitted.missed]
+    return sum(one.rows * missed[one.table] for one in demands if one.kind in (LOOKUP, LOOKUPS))

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
+from tiersim.scenarios.causes import from_disk
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
-from tiersim.scenarios.memory import workers_that_fit
-from tiersim.scenarios.playback import Playback
+from tiersim.scenarios.playback import Playback, workers_that_fit
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.baseline import stamped
@@ -23,9 +23,8 @@ from tiersim.scenarios.statements.replay import (
 )
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import survey
-from tiersim.scenarios.waiting import from_disk
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
-from tiersim.simulator.database.buffer_pool.warm_pools import WarmPools
+from tiersim.simulator.database.buffer_pool.warm import WarmPools
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 

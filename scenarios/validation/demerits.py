@@ -40,9 +40,14 @@ _MEANS = {
         " the buffer 0.2 ms; DiskSim's mean is 4.8 % short"
     )
 }
+_SETTLES = (
+    "a head switch that settles makes its reads worse and all of its requests better; without departures they are as"
+    " DiskSim's"
+)
 _DEMERITS = {
-    "hp_c2247a, writes": "suspected: 5 of 9,999 requests catch a turn that DiskSim loses, or the other way round",
-    "hp_c3323a, all": "suspected: 15 of 9,074 requests catch a turn that DiskSim loses, or the other way round",
+    "hp_c2247a, writes": "one of 9,999 requests loses a turn in DiskSim, as on the drive, and not here",
+    "hp_c2490a, reads": _SETTLES,
+    "hp_c3323a, reads": _SETTLES,
 }
 
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tiersim.scenarios.calibration.fitting.recording import Recording, fit_recording
-from tiersim.scenarios.recorded import load_recorded
+from tiersim.scenarios.survey import load_recorded
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace

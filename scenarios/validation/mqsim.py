@@ -44,6 +44,10 @@ MEASURED = {
 MEASURED_AT_DEPTH = {8: (121.92, 264.89), 32: (226.18, 786.21), 128: (737.24, 3150.53)}
 
 
+#: Reads a second at a depth of which only the rate is known.
+_DEEPEST, _DEEPEST_PER_S = 256, 180_000
+
+
 def device(*, write_cache: bool) -> Flash:
     """MQSim's shipped device."""
     values = {
@@ -70,10 +74,10 @@ def device(*, write_cache: bool) -> Flash:
         "controller_iops": 976_000,
         "read_latency": "0 ns",  # what is left of 2.85 µs beside controller and link, which are less
         "write_latency": "0 ns",
-        "buffer": "64 MiB" if write_cache else "0 B",
+        "buffer": "1 MiB" if write_cache else "0 B",  # at most a page for each plane waits (SSD_Device.cpp)
         "power_loss_protection": True,
         "flush": "1 us",
-        "queue_depth": 10_000,
+        "queue_depth": 512,  # Queue_Fetch_Size: who comes later waits in the host's queue, reads behind writes
     }
     if write_cache:
         values["buffer_rate"] = "200 MB/s"
@@ -120,7 +124,7 @@ def latencies_at_depth_us(depth: int) -> tuple[float, float]:
 
 
 def experiment() -> Experiment:
-    """Reads alone to 100,000/s and to a depth of 128, and 70:30 with and without a write cache to 30,000/s."""
+    """Reads alone to 100,000/s and to a depth of 256, and 70:30 with and without a write cache to 30,000/s."""
     runs = {key[:3]: latencies_us(*key[:3]) for key in MEASURED}
     claims = []
     for (share, cached, rate, operation), (mean, p99) in MEASURED.items():
@@ -133,6 +137,8 @@ def experiment() -> Experiment:
         predicted = latencies_at_depth_us(depth)
         claims.append(Claim(f"reads alone, depth {depth}, mean", "µs", mean, predicted[0], 10))
         claims.append(Claim(f"reads alone, depth {depth}, p99", "µs", p99, predicted[1], 20))
+    predicted_per_s = _DEEPEST * 1e6 / latencies_at_depth_us(_DEEPEST)[0]
+    claims.append(Claim(f"reads alone, depth {_DEEPEST}, rate", "reads/s", _DEEPEST_PER_S, predicted_per_s, 10))
     return Experiment(
         "mqsim",
         "MQSim's shipped device, random 8 KiB requests, by load and by depth",

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from tiersim.scenarios.model_error import model_error_of
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.validation.cell_figures import SLOW_MS
 from tiersim.scenarios.validation.matrix_cells import Cell, kind_of, pools_of, scaled_by_cap
 from tiersim.simulator.result import Result

@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Volume, add_volume
-from tiersim.scenarios.calibration.popularity.accessed_table import INNER_ENTRIES
+from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter

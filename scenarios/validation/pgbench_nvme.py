@@ -9,8 +9,8 @@ random writes bounds both scripts, the ends of these ranges and of those of the 
 simple-update does 18,800 to 40,700 a second.
 """
 
+from tiersim.devices.array.volume import Volume
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.volume import Volume
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.log_volume import log_bytes_of_run, record_bytes
 from tiersim.scenarios.validation.pgbench import Script, Server, rate

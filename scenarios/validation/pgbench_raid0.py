@@ -9,8 +9,8 @@ the drive explains a part: with the slowest flush and program of its file scales
 That the kernel's reclaim of pages waits for write-back (mm/vmscan.c) is one thing that the model lacks.
 """
 
+from tiersim.devices.array.volume import Volume
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.volume import Volume
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.log_volume import log_bytes_of_run, record_bytes
 from tiersim.scenarios.validation.pgbench import Script, Server, rate

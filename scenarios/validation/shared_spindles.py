@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.devices.array.raid import Layout
+from tiersim.devices.array.volume import Host as Path
+from tiersim.devices.array.volume import Layout, Volume, add_queue, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.devices.volume import Host as Path
-from tiersim.devices.volume import Volume, add_queue, add_volume
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations

@@ -17,16 +17,20 @@ from tiersim.traces.samples import start
 
 @dataclass(frozen=True)
 class _Cell:
-    """A run with 400 reads a second: transactions a second of each 5 s, and commits for each flush of the log."""
+    """A run with 400 reads a second: transactions a second of each 5 s, commits for each flush of the log, images of
+    pages and bytes of log a transaction (``pg_stat_wal``).
+    """
 
     name: str
     per_s: tuple[float, ...]
     commits_a_flush: float | None = None
+    images: float | None = None
+    log_bytes: float | None = None
 
 
 _CELLS = (
     _Cell("select", (199.6, 214.7, 221.1, 229.2, 241.9)),
-    _Cell("tpcb", (194.2, 214.0, 222.8, 229.9, 232.9), 5476 / 2613),
+    _Cell("tpcb", (194.2, 214.0, 222.8, 229.9, 232.9), 5476 / 2613, 9021 / 5476, 73_277_816 / 5476),
 )
 
 
@@ -65,6 +69,13 @@ def _claims(cell: _Cell) -> Iterator[Claim]:
             10,
             figure="throughput",
         )
+    log = result.summary["log"]
+    for what, unit, wanted, logged in (
+        ("full-page images a transaction", "", cell.images, log["full_page_images"]),
+        ("log a transaction", "bytes", cell.log_bytes, log["bytes"]),
+    ):
+        if wanted is not None:
+            yield Claim(f"{cell.name}: {what}", unit, wanted, logged / log["commits"], 10)
     if cell.commits_a_flush is not None:
-        shared = result.summary["log"]["relative_commits_per_flush"]
+        shared = log["relative_commits_per_flush"]
         yield Claim(f"{cell.name}: commits a flush, relative", "", cell.commits_a_flush, shared, 10, figure="count")

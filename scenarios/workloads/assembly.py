@@ -10,7 +10,7 @@ from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
-from tiersim.scenarios.calibration.popularity.accessed_table import levels
+from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of

@@ -1,7 +1,7 @@
 """From the steps of a statement to what the simulator's statements demand, by the rules of the workload's engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tiersim.scenarios.workloads.model import StatementModel
@@ -133,9 +133,10 @@ def _lookup(step: Lookup, statement: StatementModel, ground: Ground) -> Demand:
 
 def _change(step: Change, ground: Ground) -> list[Demand]:
     table = ground.relations[step.change]
+    changed = Demand(LOOKUP, table=table, dirties=True, log_bytes=step.log, entry_share=round(step.entries * 1_000_000))
     if not step.lock:
-        return [Demand(LOOKUP, table=table, dirties=True, log_bytes=step.log)] * step.rows
-    changed = Demand(LOCK, table=table, dirties=True, log_bytes=step.log, rank=table)
+        return [changed] * step.rows
+    changed = replace(changed, kind=LOCK, rank=table)
     return [Demand(LOOKUP, table=table), changed] * step.rows
 
 

@@ -50,6 +50,12 @@ class Change(StrictModel):
     rows: int = Field(default=1, ge=1, le=64, description="How many.")
     log: Bytes = Field(default=0, ge=0, description="WAL bytes of each.")
     lock: bool = Field(default=True, description="false: rows that nobody else wants.")
+    entries: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of them that put an entry into the index: 1 of inserts, of updates those that are not HOT.",
+    )
 
 
 class Commit(StrictModel):

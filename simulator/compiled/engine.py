@@ -11,8 +11,7 @@ from tiersim.devices.station_records import NEVER, PER_SLOT, Plant
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine_state
 from tiersim.simulator.compiled.engine_state import Arrivals, Engine
-from tiersim.simulator.compiled.loop import advance
-from tiersim.simulator.compiled.sources import open_sessions, open_streams
+from tiersim.simulator.compiled.loop import advance, open_sessions, open_streams
 from tiersim.simulator.database.build import no_database
 from tiersim.simulator.database.database_state import Database, with_slots
 from tiersim.simulator.events import Calendar, new_calendar

@@ -3,10 +3,19 @@
 It may stop after any event and go on later (``advance`` again): for more arrivals, for more room, for a progress bar.
 Scalars live in locals and are packed into ``control`` only between calls, but for the counts of free slots and of
 requests.
+
+The handlers of the event loop: what an arrival, a completion and a dispatch do to stations and requests.
+
+Most scalars live in the loop's locals; these functions take and return them.
+
+The handlers of the event loop for commands that wait for others: when a stream goes on, and what its commands do.
 """
 
-from tiersim.devices.station_records import NEVER, NONE, Plant
+import numpy as np
+
+from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel
+from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.compiled.engine_state import (
     DISPATCHES,
     ENDED,
@@ -18,37 +27,298 @@ from tiersim.simulator.compiled.engine_state import (
     NEEDS_ROOM,
     NEXT_ARRIVAL,
     NOW,
+    NUMBER,
     PAUSED,
     ROUND,
     UNDONE,
     Arrivals,
     Engine,
 )
-from tiersim.simulator.compiled.sources import end_command, go_on, start_command, wake_session
-from tiersim.simulator.compiled.stations import (
-    arrive,
-    call_dispatch,
-    close_intervals,
-    dispatch,
-    enter,
-    leave,
-    make_children,
-)
+from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database
-from tiersim.simulator.database.sessions.sessions import OVER
+from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.events import (
     ARRIVAL,
     COMPLETION,
     DISPATCH,
+    TIMER,
     event_key,
     first,
     key_rank,
     key_round,
     key_station,
     pop,
+    push,
+    round_for,
 )
-from tiersim.simulator.station import finish
-from tiersim.simulator.streams import Streams
+from tiersim.simulator.metrics import (
+    Metrics,
+    note_accepted,
+    note_finished,
+    record_arrival,
+    record_completion,
+    record_lag,
+    record_sync,
+)
+from tiersim.simulator.station import accept, choose, finish, resume
+from tiersim.simulator.streams import (
+    Streams,
+    lets_followers_go,
+    next_start,
+    note_ended,
+    note_started,
+    wake_follower,
+)
+
+
+@kernel
+def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
+    """Put a station on the list of this instant's dispatches, in order; returns the new count."""
+    s = p.stations[station]
+    if s["marked"]:
+        return count
+    s["marked"] = 1
+    i = count
+    while i > 0 and e.dispatches[i - 1] > station:
+        e.dispatches[i] = e.dispatches[i - 1]
+        i -= 1
+    e.dispatches[i] = station
+    return count + 1
+
+
+@kernel(hot=True)
+def new_request(p: Plant, e: Engine, parent: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Take a free slot for a request to a station, a part of *parent* or of none; returns it."""
+    left, number = e.control[FREE] - 1, e.control[NUMBER]
+    e.control[FREE], e.control[NUMBER] = left, number + 1
+    slot = e.free[left]
+    request = p.requests[slot]
+    request["number"] = number
+    request["station"] = station
+    request["op"] = op
+    request["offset_bytes"] = offset_bytes
+    request["length_bytes"] = length_bytes
+    request["parent"] = parent
+    return int(np.int64(slot))
+
+
+@kernel(hot=True)
+def begin_command(
+    p: Plant, e: Engine, slot: int, row: int, stream: int, intended_ns: int, category: int, interval: int
+) -> None:
+    """Say what a request is accounted under, and count it: it is a command of its own."""
+    request = p.requests[slot]
+    request["row"] = row
+    request["stream"] = stream
+    request["intended_ns"] = intended_ns
+    request["category"] = category
+    request["interval"] = interval
+    record_arrival(e.metrics, category, interval)
+
+
+@kernel(hot=True)
+def enter(
+    p: Plant, e: Engine, d: Database, slot: int, events: int, dispatches: int, now: int, round_: int, rank: int
+) -> tuple[int, int]:
+    """Hand a request to its station; returns the new counts of events and dispatches."""
+    request = p.requests[slot]
+    station = request["station"]
+    request["accepted_ns"] = now
+    note_accepted(p, station, now)
+    answer = accept(p, d, station, slot, now)
+    if answer > now:
+        key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
+        return push(e.calendar, events, answer, key, slot), dispatches
+    p.stations[station]["waiting"] += 1
+    if answer == CALL:
+        dispatches = call_dispatch(p, e, dispatches, station)
+    return events, dispatches
+
+
+@kernel
+def arrive(p: Plant, e: Engine, a: Arrivals, row: int, interval: int) -> int:
+    """Make a request of an arrival; returns its slot."""
+    slot = new_request(p, e, NONE, a.station[row], a.op[row], a.offset_bytes[row], a.length_bytes[row])
+    begin_command(p, e, slot, a.first_row[0] + row, NONE, a.intended_ns[row], a.category[row], interval)
+    return slot
+
+
+@kernel
+def make_children(
+    p: Plant, e: Engine, d: Database, parent: int, made: int, events: int, dispatches: int, now: int, round_: int
+) -> tuple[int, int, bool]:
+    """Turn what a station left in ``children`` into requests.
+
+    Returns (events, dispatches, whether the parent waits for any of them).
+    """
+    background = 0
+    for index in range(made):
+        background += p.children[index]["background"]
+    p.requests[parent]["pending"] = made - background
+    for index in range(made):
+        child = p.children[index]
+        whole = NONE if child["background"] else parent
+        slot = new_request(p, e, whole, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
+        if child["background"]:
+            p.requests[slot]["row"] = NONE
+        events, dispatches = enter(p, e, d, slot, events, dispatches, now, round_, COMPLETION)
+    if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
+        dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
+    return events, dispatches, background < made
+
+
+@kernel
+def leave(
+    p: Plant, e: Engine, d: Database, a: Arrivals, slot: int, interval: int, dispatches: int, now: int
+) -> tuple[int, int, int, bool]:
+    """A request is done, and with it every parent whose last part it was and whose station makes no more of it.
+
+    Returns (number of children that a parent goes on with, that parent, dispatches, whether an arrival ended).
+    """
+    while True:
+        request = p.requests[slot]
+        note_finished(p, request["station"], now, request["accepted_ns"])
+        e.free[e.control[FREE]] = slot
+        e.control[FREE] += 1
+        parent = request["parent"]
+        if parent == NONE:
+            if request["row"] == NONE:  # background
+                return 0, slot, dispatches, False
+            latency = now - request["intended_ns"]
+            record_completion(
+                e.metrics, request["category"], request["interval"], interval, latency, request["length_bytes"]
+            )
+            if a.done_ns.size > 0:
+                a.done_ns[request["row"]] = now
+            return 0, slot, dispatches, True
+        p.requests[parent]["pending"] -= 1
+        if p.requests[parent]["pending"] > 0:
+            return 0, slot, dispatches, False
+        made = resume(p, d, p.requests[parent]["station"], parent, now)
+        if made > 0:
+            return made, parent, dispatches, False
+        slot = parent
+        if p.stations[p.requests[parent]["station"]]["waiting"] > 0:
+            dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
+
+
+@kernel
+def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: int, round_: int) -> int:
+    """Let a station start what it can; returns the new count of events."""
+    p.stations[station]["marked"] = 0
+    while True:
+        slot, done, wake = choose(p, d, station, now)
+        if slot == NONE:
+            s = p.stations[station]
+            if wake != NEVER and wake != s["timer_ns"]:
+                s["timer_ns"] = wake  # an earlier timer in the calendar is now void
+                key = event_key(round_for(now, round_, DISPATCH, wake, TIMER), TIMER, station, 0)
+                events = push(e.calendar, events, wake, key, NONE)
+            return events
+        p.stations[station]["waiting"] -= 1
+        number = p.requests[slot]["number"]
+        key = event_key(round_for(now, round_, DISPATCH, done, COMPLETION), COMPLETION, station, number)
+        events = push(e.calendar, events, done, key, slot)
+
+
+@kernel
+def close_intervals(
+    p: Plant, m: Metrics, d: Database, interval: int, interval_end: int, time_ns: int
+) -> tuple[int, int]:
+    """Write the stations' state at each interval end up to a time; returns the current interval and its end.
+
+    The last interval is open and closed by the caller of the loop.
+    """
+    while time_ns >= interval_end and interval < m.outstanding.shape[0] - 1:
+        for station in range(p.stations.size):
+            m.outstanding[interval, station] = p.stations[station]["outstanding"]
+            for resource in range(p.work_ns.shape[1]):
+                m.work_ns[interval, station, resource] = p.work_ns[station, resource]
+        note_history(d, interval)
+        interval += 1
+        interval_end += m.interval_ns[0]
+    return interval, interval_end
+
+
+@kernel
+def consider(s: Streams, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
+    """Give a stream's next command its time, if it has one; returns the new count of events."""
+    start = next_start(s, stream, now)
+    if start == NEVER:
+        return events
+    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, int(np.int64(stream)))
+    return push(e.calendar, events, start, key, stream)
+
+
+@kernel
+def open_streams(s: Streams, e: Engine, events: int) -> int:
+    """Give every stream's first command its time; returns the new count of events."""
+    for stream in range(s.streams.size):
+        events = consider(s, e, events, stream, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def start_command(
+    p: Plant, e: Engine, s: Streams, stream: int, interval: int, events: int, now: int, round_: int
+) -> tuple[int, int]:
+    """Make a request of a stream's next command; returns the new count of events and the request's slot."""
+    row = note_started(s, stream, now)
+    slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
+    begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
+    record_lag(e.metrics, interval, now - s.recorded_ns[row])
+    if lets_followers_go(s, stream):
+        for place in range(s.followers.size):
+            follower = s.followers[place]
+            if wake_follower(s, follower):
+                events = consider(s, e, events, follower, now, round_, ARRIVAL)
+    return consider(s, e, events, stream, now, round_, ARRIVAL), slot
+
+
+@kernel
+def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, events: int, now: int, round_: int) -> int:
+    """A command ended: its stream may go on; returns the new count of events."""
+    request = p.requests[slot]
+    stream = request["stream"]
+    whole, device = note_ended(s, stream, request["row"], now)
+    if whole > 0:
+        record_sync(e.metrics, LOG_SYNC, interval, whole)
+        record_sync(e.metrics, LOG_SYNC_DEVICE, interval, device)
+    return consider(s, e, events, stream, now, round_, COMPLETION)
+
+
+@kernel
+def wake_session(e: Engine, session: int, events: int, at_ns: int, now: int, round_: int, rank: int) -> int:
+    """Let a session go on at a time; returns the new count of events."""
+    key = event_key(round_for(now, round_, rank, at_ns, ARRIVAL), ARRIVAL, 0, int(np.int64(session)))
+    return push(e.calendar, events, at_ns, key, session)
+
+
+@kernel
+def open_sessions(d: Database, e: Engine, events: int) -> int:
+    """Wake every session at time 0; returns the new count of events."""
+    for session in range(d.first_helper[0]):
+        events = wake_session(e, session, events, 0, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def go_on(
+    p: Plant, e: Engine, d: Database, session: int, interval: int, events: int, now: int, round_: int
+) -> tuple[int, int, int]:
+    """Let a session do what it does next; returns (events, what it answered, the slot of its request or NONE)."""
+    answer = step(d, e.metrics, session, interval, now)
+    for place in range(d.called[0]):
+        events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
+    if answer in (OVER, RESTS):
+        return events, answer, NONE
+    if answer != ASKS:
+        return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, NONE
+    asked = d.asked[session]
+    slot = new_request(p, e, NONE, asked["station"], asked["op"], asked["offset_bytes"], asked["length_bytes"])
+    begin_command(p, e, slot, session, session, now, asked["category"], interval)
+    return events, answer, slot
+
 
 #: How many of the requests that a request is a part of can belong to stations that make background requests: at one
 #: event each may make its children, and there must be room for them.

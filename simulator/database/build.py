@@ -63,7 +63,7 @@ from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
-from tiersim.simulator.moved_rows import NONE_MOVED, moved_rows
+from tiersim.simulator.moved_rows import NONE_MOVED, MovedRows, moved_rows, pages_with_room, share_of_pages
 from tiersim.simulator.popularity import Popularity, laws_of, zipf
 
 FREE_OF_COST = Costs()
@@ -101,6 +101,8 @@ class Demand:
     file_bytes: int = 0
     restores: bool = False
     ratio: int = 1000
+    entry_share: int = 0  # of changes that put an entry into the index, in millionths
+    needs_room: bool = False  # so does the first change of a page of the heap that has no room for a new version
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Relation:
         0.0  # share of the heap's pages whose row that was updated first lies on pages behind them (moved_rows)
     )
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
+    updates: float = 0.0  # of its rows since its pages were full: where one has come, there is room for the next
 
 
 @dataclass(frozen=True)
@@ -222,7 +225,7 @@ def add_database(
     sessions = np.zeros(clients + host.helpers, SESSION)
     for name, rows in (("first", starts[:clients]), ("next", starts[:clients]), ("end", statements.session_ends)):
         sessions[name][:clients] = rows
-    for name in ("missing", "fetched", "transaction_ns"):
+    for name in ("missing", "fetched", "leaf", "transaction_ns"):
         sessions[name] = -1
     sessions["awaiting"] = NONE
     demands = np.zeros(max(sum(map(len, classes)), 1), DEMAND)
@@ -277,6 +280,7 @@ def add_database(
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
+        has_room=_room(relations, laws, moved, builder.seed),
         laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
@@ -314,6 +318,22 @@ def add_database(
         seed=np.array([builder.seed], wide),
         holds=np.zeros(0, HOLD),  # an engine makes room
     )
+
+
+def _room(
+    relations: Sequence[Relation], laws: Sequence[Popularity], moved: Sequence[MovedRows], seed: int
+) -> NDArray[np.uint8]:
+    """Return of every page whether it is one of a heap with room for a new version of a row."""
+    parts = []
+    for place, (relation, law, rows) in enumerate(zip(relations, laws, moved, strict=True)):
+        parts.append(np.zeros(sum(relation.level_pages[:-1]), np.uint8))
+        if relation.updates:
+            share = share_of_pages(law, relation.rows, relation.level_pages[-1], rows, relation.recent, seed, place)
+            parts.append(pages_with_room(share, relation.updates, seed, place).astype(np.uint8))
+        else:
+            parts.append(np.zeros(relation.level_pages[-1], np.uint8))
+        parts.append(np.ones(rows.added_pages, np.uint8))
+    return np.concatenate([np.zeros(0, np.uint8), *parts])
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:

@@ -93,6 +93,7 @@ SESSION = record(
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "change_bytes",  # of the log, of that change
+    "leaf",  # of an index that gets an entry when that page is changed, or -1
     "step",  # of a demand that is made of two: 0, or 1 when the first is done
     "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
@@ -147,6 +148,8 @@ DEMAND = record(
     "file_bytes",
     "restores",
     "ratio",
+    "entry_share",
+    "needs_room",
 )
 
 #: What a session copies; pages of each level that were taken are in ``copied``.
@@ -280,7 +283,7 @@ class Database(NamedTuple):
     rows: NDArray[np.int64]
     ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
     placed: NDArray[Any]  # PLACED (tables, 2): in the heap, in an index of another order
-    first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.moved_rows
+    first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.popularity
     moved_rank: NDArray[np.int64]
     moved_page: NDArray[np.int64]  # counted behind the pages that the others lie on
     moved_pages: NDArray[np.int64]  # (tables,): how many pages these are
@@ -289,6 +292,7 @@ class Database(NamedTuple):
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
     level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
+    has_room: NDArray[np.uint8]  # (pages,): 1: a page of a heap with room for a new version of a row
     laws: Laws
     # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none

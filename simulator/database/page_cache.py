@@ -26,8 +26,8 @@ PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/b
 The checkpointer has such a list, and the background writer. With direct IO there is nothing to write back.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.devices.tiering.cached_blocks_kernels import (
     CLEAN,
@@ -93,7 +93,7 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     d.holds[slot]["phase"] = _BEGINS
     d.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
     if op in (WRITE, FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
-        queue.append(p, waiting, slot)
+        requests.append(p, waiting, slot)
         return WAIT
     return now + PASS_ON_NS
 
@@ -105,7 +105,7 @@ def choose_page_cache(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     slot = p.queues[waiting]["head"]
     if slot == NONE or not _may_begin(p, d, slot, now):
         return NONE, NEVER, NEVER
-    queue.remove(p, waiting, slot, NONE)
+    requests.remove(p, waiting, slot, NONE)
     return slot, now + PASS_ON_NS, NEVER
 
 

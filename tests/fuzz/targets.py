@@ -19,18 +19,16 @@ from tiersim.kernel import jit_enabled
 from tiersim.scenarios import loading
 from tiersim.scenarios.sizing import candidates
 from tiersim.scenarios.workloads import model as workloads
-from tiersim.traces import bundle, bundle_tables, references, statistics
+from tiersim.traces import bundle, references, statistics
 from tiersim.traces.bundle import MOST, Bundle, Requests
-from tiersim.traces.bundle_tables import read_queries, read_statements
 from tiersim.traces.description import describe
 from tiersim.traces.readers import load_generators
-from tiersim.traces.readers.detect import FORMATS, SOURCES, detect_format
-from tiersim.traces.readers.importing import import_trace
+from tiersim.traces.readers.importing import FORMATS, SOURCES, detect_format, import_trace
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.references import References, ReferenceTable
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import read_queries, read_snapshots, read_statements
 
 #: What is touched is gone through page by page: of so much, what a kernel does in a moment takes Python minutes.
 _MOST_TOUCHED_BYTES = 1 << 29
@@ -227,8 +225,8 @@ TARGETS: dict[str, Target] = {
     "sweep": _of_bundle(lambda folder: report_inputs.open_inputs([folder]), "sweep.json", report_inputs),
     "manifest": _of_bundle(_manifest, "manifest.json", bundle),
     "bundle-requests": _of_bundle(lambda folder: Bundle(folder).requests(), "requests.parquet", bundle),
-    "bundle-statements": _of_bundle(read_statements, bundle_tables.STATEMENTS, bundle_tables),
-    "bundle-queries": _of_bundle(read_queries, bundle_tables.QUERIES, bundle_tables),
+    "bundle-statements": _of_bundle(read_statements, statistics.STATEMENTS, statistics),
+    "bundle-queries": _of_bundle(read_queries, statistics.QUERIES, statistics),
     "bundle-statistics": _of_bundle(lambda folder: list(read_snapshots(folder)), statistics.NAME, statistics),
     "bundle-references": _of_bundle(lambda folder: list(ReferenceTable(folder).blocks()), references.NAME, references),
 }

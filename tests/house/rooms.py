@@ -14,11 +14,9 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kerne
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
-    "cli/warmup.py": "a command",
     "devices/host/file_system.py": "a kind of station, beside its kernels",
     "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
-    "scenarios/calibration/named_tables.py": "a search in texts, which two subjects use",
     "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/buffer_pool/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",
@@ -39,8 +37,8 @@ SHARED = {
     "Plant.pool": "numbers: each station has a part of its own",
     "Plant.work_ns": "a figure of each station",
     "Plant.children": "what a station hands to the engine; it may lengthen the last one",
-    "Plant.links": "lists of requests that wait: devices/queue.py",
-    "Plant.queues": "lists of requests that wait: devices/queue.py",
+    "Plant.links": "lists of requests that wait: devices/requests.py",
+    "Plant.queues": "lists of requests that wait: devices/requests.py",
     "Database.holds": "what the station that has a request keeps of it",
     "Database.checkpoint_mark": "a checkpoint asks for a page; whoever writes it first says so",
     "Database.written_files": "whoever writes a page of a file; a checkpoint syncs it",

@@ -21,7 +21,7 @@ ENGINE = (
     ),
     Fault(
         "latency-from-acceptance",
-        "simulator/compiled/stations.py",
+        "simulator/compiled/loop.py",
         'latency = now - request["intended_ns"]',
         'latency = now - request["accepted_ns"]',
         "Latency counts from when a request was sent, not from when it was meant to be.",
@@ -37,7 +37,7 @@ ENGINE = (
     ),
     Fault(
         "timeline-end-of-interval",
-        "simulator/compiled/stations.py",
+        "simulator/compiled/loop.py",
         "while time_ns >= interval_end and",
         "while time_ns > interval_end and",
         "What happens at the end of an interval counts in it.",
@@ -93,7 +93,7 @@ ENGINE = (
     ),
     Fault(
         "locks-order",
-        "simulator/database/sessions/locks.py",
+        "simulator/database/sessions/sessions.py",
         'if last["rank"] >= rank or held == MOST_LOCKS:',
         'if last["rank"] > rank or held == MOST_LOCKS:',
         "Two rows of one table are locked in any order, and sessions wait for each other for ever.",

@@ -5,9 +5,9 @@ from tests.mutations.fault import Fault
 READERS = (
     Fault(
         "blktrace-requeued",
-        "traces/readers/blktrace_flushes.py",
-        "r.ring[row, R_ISSUE] = NOT_MEASURED\n    r.ring[row, R_COMMAND] = NOT_MEASURED",
-        "r.ring[row, R_COMMAND] = NOT_MEASURED",
+        "traces/readers/blktrace_pairing.py",
+        "= QUEUED\n    r.ring[row, R_ISSUE] = NOT_MEASURED\n    r.ring[row, R_COMMAND] = NOT_MEASURED",
+        "= QUEUED\n    r.ring[row, R_COMMAND] = NOT_MEASURED",
         "A request that was put back into the queue and not issued again counts as issued.",
         ("tests/test_blktrace.py::test_a_requeue_that_no_issue_follows_takes_the_issue_back",),
     ),

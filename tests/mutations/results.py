@@ -5,7 +5,7 @@ from tests.mutations.fault import Fault
 RESULTS = (
     Fault(
         "interval-of-percentile",
-        "simulator/figures.py",
+        "simulator/summary.py",
         "return max(1.0, float(observed / independent))",
         "return min(1.0, float(observed / independent))",
         "Requests in bursts make the interval of a percentile narrower.",
@@ -13,7 +13,7 @@ RESULTS = (
     ),
     Fault(
         "interval-of-mean",
-        "simulator/figures.py",
+        "simulator/summary.py",
         "half = _STUDENT_90_29 * error",
         "half = _STUDENT_90_29 * error / BATCHES**0.5",
         "The interval of a mean is divided by the root of the batches twice.",
@@ -21,7 +21,7 @@ RESULTS = (
     ),
     Fault(
         "resolved-width",
-        "simulator/figures.py",
+        "simulator/summary.py",
         "resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value",
         "resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * high",
         "A percentile is resolved by its upper end.",
@@ -109,7 +109,7 @@ RESULTS = (
     ),
     Fault(
         "merged-p99",
-        "cli/page/series.py",
+        "cli/page/payload.py",
         'p99 = np.fmax.reduceat(column("p99_ns", mask, np.nan), groups)',
         'p99 = np.fmin.reduceat(column("p99_ns", mask, np.nan), groups)',
         "Of intervals that are drawn as one the best p99 is shown.",
@@ -117,7 +117,7 @@ RESULTS = (
     ),
     Fault(
         "backlog-of-intervals",
-        "cli/page/series.py",
+        "cli/page/payload.py",
         "backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))",
         "backlog += np.add.reduceat(arrivals - completions, groups)",
         "The backlog is what an interval adds to it.",
@@ -125,7 +125,7 @@ RESULTS = (
     ),
     Fault(
         "average-weights",
-        "cli/page/series.py",
+        "cli/page/payload.py",
         "np.divide(total, weights, out=means, where=weights > 0)",
         "np.divide(total, merged, out=means, where=weights > 0)",
         "Averages of merged intervals are divided by their number, not by their requests.",

@@ -133,7 +133,7 @@ SCENARIOS = (
     ),
     Fault(
         "dip-outside",
-        "scenarios/statements/checkpoint_results.py",
+        "scenarios/statements/result.py",
         "outside_ns = course.until_ns - course.from_ns - inside_ns",
         "outside_ns = course.until_ns - course.from_ns",
         "The rate outside of checkpoints is taken over the whole run.",
@@ -141,7 +141,7 @@ SCENARIOS = (
     ),
     Fault(
         "dip-window",
-        "scenarios/statements/checkpoint_results.py",
+        "scenarios/statements/result.py",
         "float(ended.min()) * NS_PER_S / DIP_NS / course.per_s",
         "float(ended.mean()) * NS_PER_S / DIP_NS / course.per_s",
         "The dip of a checkpoint is that of the mean window, not of the worst.",
@@ -191,7 +191,7 @@ SCENARIOS = (
     ),
     Fault(
         "durations-spread",
-        "scenarios/calibration/synthesis/durations.py",
+        "scenarios/calibration/synthesis/executions.py",
         "variance = query.stddev_ns**2",
         "variance = query.stddev_ns",
         "The recorded deviation of durations is taken for their variance.",
@@ -199,7 +199,7 @@ SCENARIOS = (
     ),
     Fault(
         "misses-owner",
-        "scenarios/calibration/synthesis/apportion.py",
+        "scenarios/calibration/synthesis/draws.py",
         'drawn_in, side="right")',
         'drawn_in, side="left")',
         "The first lookup of an execution is taken for the last of the one before.",
@@ -207,7 +207,7 @@ SCENARIOS = (
     ),
     Fault(
         "order-of-statements",
-        "scenarios/calibration/synthesis/transactions.py",
+        "scenarios/calibration/synthesis/sessions.py",
         "finds = missed[entity] < _FINDS * most[table]",
         "finds = missed[entity] > _FINDS * most[table]",
         "Statements that find pages come before those that read them.",
@@ -223,7 +223,7 @@ SCENARIOS = (
     ),
     Fault(
         "popularity-damping",
-        "scenarios/calibration/popularity/search.py",
+        "scenarios/calibration/popularity/fit.py",
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=1)",
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=0)",
         "Slopes stand in rows where columns are meant.",

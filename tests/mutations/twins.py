@@ -228,13 +228,13 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "tests/test_channels.py::test_each_transfer_takes_the_first_time_that_is_left": [
         (
-            "devices/ssd/channel_kernels.py",
+            "devices/ssd/flash_kernels.py",
             "done += p.pool[last + 1] - p.pool[last]",
             "done = p.pool[last + 1]",
             "A transfer ends with what it goes round.",
         ),
         (
-            "devices/ssd/channel_kernels.py",
+            "devices/ssd/flash_kernels.py",
             "p.pool[place + 1] < at_ns:",
             "p.pool[place] < at_ns:",
             "A busy time is skipped.",
@@ -338,13 +338,13 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DATABASE}::test_locks": [
         (
-            "simulator/database/sessions/locks.py",
+            "simulator/database/sessions/sessions.py",
             'lock["table"] == table and lock["row"] == row:\n            if lock["first',
             'lock["table"] == table:\n            if lock["first',
             "A table is locked whole.",
         ),
         (
-            "simulator/database/sessions/locks.py",
+            "simulator/database/sessions/sessions.py",
             'lock["last_waiter"] = session + 1',
             'lock["last_waiter"] = lock["first_waiter"]',
             "Of those that wait all but two are lost.",

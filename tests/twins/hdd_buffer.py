@@ -37,12 +37,14 @@ class NaiveDrive:
     phase_ps: int
     track: int = 0
     arm_free: int = 0
+    switched: int = 0  # when the read-ahead's switch of tracks is over
     after_write: bool = False
     read_end: int = -1
     write_end: int = -1
     uses: int = 0
     ahead: Ahead | None = None
-    waiting: tuple[int, int, int] | None = None  # first sector, sectors, since when: a write that is in the buffer
+    # a write that is in the buffer: first sector, sectors, when the arm may move and when it may write
+    waiting: tuple[int, int, int, int] | None = None
     segments: list[Held] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -130,13 +132,12 @@ class NaiveDrive:
 
     def _destage(self, at_ns: int) -> None:
         assert self.waiting is not None
-        first, sectors, _ = self.waiting
+        first, sectors, _, came = self.waiting
         _, track, _, angle = self._place(first)
-        move = self._move(track, True)
-        wait_ps = (angle - (at_ns + move) * 1000 - self.phase_ps) % self.geometry.revolution_ps
         pieces = self._pieces(first, sectors)
         passed, taken, sector_ps, last = pieces[-1]
-        self.arm_free = at_ns + move + wait_ps // 1000 + (passed + taken * sector_ps) // 1000
+        start = self._turn(max(at_ns + self._move(track, True), came), angle)
+        self.arm_free = start + (passed + taken * sector_ps) // 1000
         self.track = last
         self.waiting = None
 
@@ -145,6 +146,8 @@ class NaiveDrive:
             zone, track, place, angle = self._place(ahead.sector)
             start = self._flow(ahead.at_ns, track, angle)
             if start > now:
+                self.switched = max(self.switched, ahead.at_ns + self._move(track, False))
+                self.track = track
                 return
             whole = min(
                 ahead.limit - ahead.sector, zone["sectors_per_track"] - place, max(zone["end_sector"] - ahead.sector, 1)
@@ -203,17 +206,30 @@ class NaiveDrive:
         held.first, held.end = max(first, end - self.size), end
         self._use(held)
 
+    def _held(self, first: int, end: int) -> Held | None:
+        """The segment that a read is served from: one that has all of it, one that is being read into, an older one."""
+        own = None if self.ahead is None else self.ahead.into
+        found = [one for one in self.segments if one.first <= first < one.end]
+        return min(found, key=lambda one: (one.end < end, one is not own, one.used), default=None)
+
+    def _free(self) -> Held:
+        """The segment that is used anew: an empty one, and the one that is being read into last."""
+        own = None if self.ahead is None else self.ahead.into
+        return min(self.segments, key=lambda one: (one is own, one.first < one.end, one.used))
+
     def _read(self, now: int, first: int, sectors: int) -> int:
         drive = self.drive
         end, bus = first + sectors, self._sector_ps(False)
+        took_up = max(now, self.switched)
         through = sectors * bus // 1000
         data, completion = drive.data_overhead or 0, drive.completion_overhead or 0
         disconnect = (drive.disconnect_overheads or (0, 0, 0))[self.after_write]
         reconnect = (drive.reconnect_overheads or (0, 0))[0]
-        understood, missed = now + self._overhead(True, False) + data, now + self._overhead(False, False)
-        held = next((one for one in reversed(self.segments) if one.first <= first < one.end), None)
+        understood, missed = now + self._overhead(True, False) + data, took_up + self._overhead(False, False)
         ahead = self.ahead
-        if held is None and ahead is not None and ahead.sector <= first < ahead.limit:
+        held = self._held(first, end)
+        awaits = drive.read_awaits_ahead is not False
+        if held is None and awaits and ahead is not None and ahead.sector <= first < ahead.limit:
             soon = first - ahead.sector <= self._place(first)[0]["sectors_per_track"]
             held = ahead.into if soon else None
         if held is not None and end <= held.end:
@@ -256,7 +272,7 @@ class NaiveDrive:
             left -= taken
         self.arm_free = start + read_ps // 1000
         if held is None:
-            held = min(self.segments, key=lambda one: one.used)
+            held = self._free()
             self._fill(held, first, end)
             mark = min(max(self._mark(sectors), 1), sectors)
             marked_ps = next(
@@ -288,13 +304,16 @@ class NaiveDrive:
     def _write(self, now: int, first: int, sectors: int) -> int:
         drive = self.drive
         end, bus = first + sectors, self._sector_ps(True)
-        for held in self.segments:
-            if held.first < end and first < held.end:
-                held.end = held.first
-        self.ahead = None
+        stale = [one for one in self.segments if one.first < end and first < one.end]
+        for held in stale:
+            held.end = held.first
         if not drive.write_segment_apart:
-            pick = min if drive.write_into == "longest unused" else max
-            self._fill(pick(self.segments, key=lambda one: one.used), first, end)
+            if drive.write_into == "longest unused":
+                into = min(stale, key=lambda one: one.used) if stale else self._free()
+            else:
+                into = max(self.segments, key=lambda one: one.used)
+            self._fill(into, first, end)
+        self.ahead = None
         return self._behind(now, first, sectors, bus) if drive.write_segments else self._onto(now, first, sectors, bus)
 
     def _completion(self) -> int:
@@ -308,7 +327,7 @@ class NaiveDrive:
         understood = now + self._overhead(True, True)
         done = understood + data + through
         if self.waiting is not None and sum(self.waiting[:2]) == first and self.waiting[1] + sectors <= self.size:
-            self.waiting = self.waiting[0], self.waiting[1] + sectors, done
+            self.waiting = self.waiting[0], self.waiting[1] + sectors, self.waiting[2], done
             return done + self._completion()
         follows = first == self.write_end and self.waiting is None
         if (self.waiting is not None or self.arm_free > now) and not follows:
@@ -319,27 +338,33 @@ class NaiveDrive:
             told = understood + (drive.disconnect_overheads or (0, 0, 0))[2]
             sent = max(told, self.arm_free) + (drive.reconnect_overheads or (0, 0))[0] + data
             done = max(done, sent + through)
-        self.waiting = first, sectors, done
+        self.waiting = first, sectors, understood, done - through + self._lead_ps(first, sectors, bus) // 1000
         return done + self._completion()
+
+    def _lead_ps(self, first: int, sectors: int, bus: int) -> int:
+        """How long before a write data must have begun to come for each sector to be there when the head is."""
+        lead_ps = came = 0
+        for passed, taken, sector_ps, _ in self._pieces(first, sectors):  # the last sector of each is needed latest
+            came += taken
+            lead_ps = max(lead_ps, came * bus - passed - (taken - 1) * sector_ps)
+        return lead_ps
 
     def _onto(self, now: int, first: int, sectors: int, bus: int) -> int:
         """A write that is done when it is on the platter."""
         drive = self.drive
         data, through = drive.data_overhead or 0, sectors * bus // 1000
         reconnects, disconnect = drive.reconnect_overheads or (0, 0), (drive.disconnect_overheads or (0, 0, 0))[2]
-        begun = now + self._overhead(False, True)
+        taken_up = max(now, self.switched)
+        begun = taken_up + self._overhead(False, True)
         come, reconnect, extra = begun + data, reconnects[0], drive.extra_write_disconnect
         if extra is not None and self.after_write and first != self.write_end:
             command, seek, away, pause, disconnect = extra
-            begun = now + command + seek
-            come = now + command + away + pause + reconnects[0] + data
+            begun = taken_up + command + seek
+            come = taken_up + command + away + pause + reconnects[0] + data
             reconnect = reconnects[1]
         lead_ps = bus * ((min(sectors, 10) if sectors < 45 else 15) if extra is not None else 0)
+        lead_ps = max(lead_ps, self._lead_ps(first, sectors, bus))
         pieces = self._pieces(first, sectors)
-        came = 0
-        for passed, taken, sector_ps, _ in pieces:  # the last sector of each is the latest to be needed
-            came += taken
-            lead_ps = max(lead_ps, came * bus - passed - (taken - 1) * sector_ps)
         _, track, _, angle = self._place(first)
         arrived = max(begun, self.arm_free) + max(self._move(track, True), drive.write_move_least or 0)
         start = self._turn(max(arrived, come + lead_ps // 1000), angle)

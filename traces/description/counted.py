@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import Table, read_queries, read_statements
 from tiersim.traces.description.missing import missing
 from tiersim.traces.differences import Change, Differences, differences
-from tiersim.traces.statistics import read_snapshots
+from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_S
 
 #: Quantiles of logged executions.

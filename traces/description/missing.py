@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.bundle_tables import Table
 from tiersim.traces.differences import Change, Differences
+from tiersim.traces.statistics import Table
 
 #: By engine: what is said to be missing → what to do there.
 _REMEDIES = {

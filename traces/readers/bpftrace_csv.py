@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.traces.bundle import Requests, RequestWriter
-from tiersim.traces.readers.blktrace_files import Names
+from tiersim.traces.readers.blktrace import CUT_OFF_NS, GIVE_UP_NS, Names
 from tiersim.traces.readers.blktrace_kernels import (
     ACTION,
     BYTES,
@@ -34,7 +34,6 @@ from tiersim.traces.readers.blktrace_kernels import (
     Table,
 )
 from tiersim.traces.readers.blktrace_pairing import flags_of, operation_of
-from tiersim.traces.readers.blktrace_window import CUT_OFF_NS, GIVE_UP_NS
 from tiersim.traces.readers.event_text import Event, EventLines, Progress, categories_of
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import FLUSH, NOT_MEASURED, UNKNOWN

@@ -11,11 +11,11 @@ import numpy as np
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, RequestWriter
-from tiersim.traces.readers.collected import Collected, Progress, read_files
 from tiersim.traces.readers.delimited import WHOLE, Field
 from tiersim.traces.readers.line_formats import SET_ASIDE, RequestTable
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered import Rows, new_rows
+from tiersim.traces.readers.recorded import Collected, Progress, read_files
 from tiersim.traces.schema import FLUSH, NOT_MEASURED, READ, WRITE
 from tiersim.units import NS_PER_S
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.readers.blktrace import ISSUES_ONLY, write_rows
-from tiersim.traces.readers.blktrace_files import Names
+from tiersim.traces.readers.blktrace import ISSUES_ONLY, Names, Window, write_rows
 from tiersim.traces.readers.blktrace_kernels import (
     CAT_AHEAD,
     CAT_DISCARD,
@@ -33,7 +32,6 @@ from tiersim.traces.readers.blktrace_kernels import (
     TIME_NS,
     Table,
 )
-from tiersim.traces.readers.blktrace_window import Window
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.purposes import Purposes
 

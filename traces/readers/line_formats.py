@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, RequestWriter
-from tiersim.traces.readers.collected import DAMAGED, Collected, Progress, name_of, read_files
 from tiersim.traces.readers.delimited import (
     DECIMAL,
     HEAD_BYTES,
@@ -23,6 +22,7 @@ from tiersim.traces.readers.delimited import (
 )
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered import Rows, new_rows
+from tiersim.traces.readers.recorded import DAMAGED, Collected, Progress, name_of, read_files
 from tiersim.traces.schema import DISCARD, FLUSH, NOT_MEASURED
 from tiersim.units import NS_PER_S
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.readers.collected import DAMAGED, Progress, opened_files
 from tiersim.traces.readers.delimited import WHOLE, Delimited, Field, chunks, single_blanks, sniffed_lines
 from tiersim.traces.readers.opened import Opened
+from tiersim.traces.readers.recorded import DAMAGED, Progress, opened_files
 from tiersim.traces.references import pages_only
 from tiersim.units import NS_PER_S
 

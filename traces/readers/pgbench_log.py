@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle_tables import Table
 from tiersim.traces.readers.delimited import WHOLE, WORD, Delimited, Field, Lines, chunks
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.timestamps import moment_within
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
+from tiersim.traces.statistics import Table
 from tiersim.units import NS_PER_S, NS_PER_US
 
 _US_PER_S = 1_000_000

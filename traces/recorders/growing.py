@@ -15,10 +15,18 @@ from typing import Any
 from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.traces.bundle import Bundle, Manifest, write_bundle, write_manifest
-from tiersim.traces.bundle_tables import QUERIES, table_of, write_table
 from tiersim.traces.differences import Differencing
 from tiersim.traces.schema import QUERY_COLUMNS
-from tiersim.traces.statistics import NAME, PARTS, Snapshot, StatisticsWriter, write_joined
+from tiersim.traces.statistics import (
+    NAME,
+    PARTS,
+    QUERIES,
+    Snapshot,
+    StatisticsWriter,
+    table_of,
+    write_joined,
+    write_table,
+)
 from tiersim.units import NS_PER_S
 
 #: A row of ``queries.parquet``.

@@ -47,7 +47,8 @@ function sentenceOfRates() {
   const [recorded] = data.traces;
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
-  return `Recorded: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+  const pool = asked[0].engine?.recorded_buffer_pool_bytes;
+  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
 }
 
 /** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */

@@ -47,7 +47,7 @@ KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
 
 #: Parameters that are simulated with these values only; what another value would do is left out.
 _SIMULATED: dict[str, tuple[float, ...]] = {
-    "Allow almost read hits": (1,),
+    "Allow almost read hits": (0,),
     "Allow sneaky partial read hits": (0,),
     "Allow sneaky intermediate read hits": (0,),
     "Allow read hits on write data": (1,),
@@ -166,6 +166,7 @@ def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
         "read_ahead_after_hit": (
             specs.whole("Read-ahead on idle hit", 0) == 1 or (ahead == "segment" and "ahead goes on" in departures)
         ),
+        "read_awaits_ahead": False,
         "water_mark": specs.number("High (read) water mark", 0),
         "water_mark_of_segment": specs.whole("Set watermark by reqsize", 1) == 0,
         "read_hits_wait": specs.whole("Allow sneaky full read hits", 0) == 0,

@@ -32,11 +32,9 @@ from tiersim.scenarios.calibration.fitting.fit import (
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.causes import Rules, infer_streams
+from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, Rules, find_owners, infer_streams
 from tiersim.scenarios.model import ReplayModel
-from tiersim.scenarios.recorded import Recorded
-from tiersim.scenarios.sessions import find_owners
-from tiersim.scenarios.waiting import BY_THE_CLOCK, ENOUGH_MEASURED
+from tiersim.scenarios.survey import Recorded
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

@@ -2,7 +2,7 @@
 size would miss.
 """
 
-from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.fit import Fitted, fit, predict
+from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law
 
 __all__ = ["AccessedTable", "Fitted", "Law", "fit", "predict"]

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
-from tiersim.scenarios.calibration.popularity.accessed_table import INNER_ENTRIES, AccessedTable, levels
+from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES, AccessedTable, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
-from tiersim.traces.bundle_tables import Table, read_queries
 from tiersim.traces.differences import Change, Differences
+from tiersim.traces.statistics import Table, read_queries
 from tiersim.units import NS_PER_MS
 
 #: An execution that asks for so many pages or more is taken for a scan.

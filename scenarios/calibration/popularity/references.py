@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.accessed_table import AccessedTable
+from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable
 from tiersim.simulator.policies import misses, numbered
 from tiersim.traces.references import ReferenceTable
 

@@ -3,22 +3,212 @@ pauses for what time is left.
 
 An interval counts what *ended* in it. So intervals are laid out from the last to the first, and a statement that is
 longer than its interval reaches back into those before, where its session is then busy.
+
+Which executions make up a transaction, and in which order, as far as that is told.
+
+When every execution runs: at the times of transactions that a load generator logged, or at synthetic ones.
 """
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.counted import Interval
+from tiersim.scenarios.calibration.counters import NamedTables
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.time_split import Samples
-from tiersim.traces.differences import Differences
+from tiersim.traces.differences import Change, Differences
+from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
+from tiersim.traces.statistics import read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
+
+#: A query that misses less than this share of what another of its table does, in a call, finds the other's pages, and
+#: so comes after it.
+_FINDS = 0.05
+
+#: What queries are sorted by: the load generator's script, when they were first seen, the size of their table, whether
+#: they find pages.
+Place = tuple[int, str, Decimal, bool, str]
+
+
+def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping[str, Place]:
+    """Return by entity what to sort queries by.
+
+    Where nobody noted an order, those of large tables come first, and of a table those that miss pages: applications
+    change the rows that many want last, to keep them from others for a short time.
+    """
+    script = _script(found)
+    rows = {name: change.number("rows") or Decimal(0) for name, change in _tables(found).items()}
+    tables = NamedTables(rows)
+    named = {entity: _named(names.texts.get(entity, ""), tables, rows) for entity in entities}
+    missed = {entity: _missed(found.of("query").get(entity)) for entity in entities}
+    most: dict[str, float] = {}
+    for entity, table in named.items():
+        most[table] = max(most.get(table, 0.0), missed[entity])
+    keys: dict[str, Place] = {}
+    for entity, table in named.items():
+        change = found.of("query").get(entity)
+        since = "" if change is None else str(change.last.get("since", ""))
+        finds = missed[entity] < _FINDS * most[table]
+        keys[entity] = script.get(names.query(entity), len(script)), since, -rows.get(table, Decimal(0)), finds, entity
+    return keys
+
+
+def _script(found: Differences) -> dict[str, int]:
+    """Return the place of queries in the script of the one load generator that told it."""
+    told = [
+        str(change.last["statements"]).split() for change in found.of("client").values() if "statements" in change.last
+    ]
+    return {query: place for place, query in reversed(list(enumerate(told[0])))} if len(told) == 1 else {}
+
+
+def _tables(found: Differences) -> dict[str, Change]:
+    return {name: change for name, change in found.of("relation").items() if change.last.get("kind") == "table"}
+
+
+def _named(text: str, tables: NamedTables, rows: Mapping[str, Decimal]) -> str:
+    """Return the largest table that a text names, '' for none."""
+    return max(tables.within(text), key=lambda name: (rows[name], name), default="")
+
+
+def _missed(change: Change | None) -> float:
+    calls = 0 if change is None else change.number("calls") or 0
+    return float((change.number("pages_read") or 0) / calls) if change is not None and calls else 0.0
+
+
+#: Statements exceed transactions by more than this share before transactions of several statements are inferred from
+#: it: maintenance commits, too, and statistics of databases are late.
+_MANY = 1.02
+#: So much more than counted transactions may be committed for others: maintenance, monitoring.
+_OTHERS = 0.1
+
+_FIRST, _LAST = -1, 1 << 30
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How many explicit transactions there were, how many of one statement besides, and what that was taken from."""
+
+    explicit: int
+    single: int
+    sessions: int  # ends of the interval cut that many transactions in two at most
+    basis: str
+
+
+COUNTED = "transactions of several statements: the number of calls of BEGIN"
+COMMITTED = (
+    "transactions of several statements: the number of commits and rollbacks (PostgreSQL counts a prepared BEGIN once a"
+    " session)"
+)
+ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
+
+
+def grouping(
+    queries: Sequence[Counted], role: Callable[[str], Role], transactions: int | None, sessions: int
+) -> Grouping:
+    """Tell how the statements of an interval fall into transactions.
+
+    *transactions* were committed or rolled back, None when nobody counted; *sessions* that many ran them.
+    """
+    inside = [q.calls for q in queries if role(q.entity) is Role.INSIDE]
+    begun = sum(q.calls for q in queries if role(q.entity) is Role.OPENS)
+    if transactions is not None and begun <= sessions and sum(inside) > transactions * _MANY:
+        explicit = _as_often(inside, max(transactions, begun, 1))
+        beside = sum(calls for calls in inside if not _in_each(calls, explicit, sessions))
+        return Grouping(explicit, min(max(0, transactions - explicit), beside), sessions, COMMITTED)
+    if not begun:
+        return Grouping(0, sum(inside), sessions, ALONE)
+    single = 0 if transactions is None else min(max(0, transactions - begun), sum(inside))
+    if single <= _OTHERS * begun:
+        single = min(single, sum(calls for calls in inside if not _in_each(calls, begun, sessions)))
+    return Grouping(begun, single, sessions, COUNTED)
+
+
+def _in_each(calls: int, transactions: int, sessions: int) -> bool:
+    """Say whether a query ran as often in each transaction, but for those that an end of the interval cut in two."""
+    times = max(1, round(calls / transactions))
+    return abs(calls - times * transactions) <= max(sessions, (_MANY - 1) * transactions)
+
+
+def _as_often(calls: Sequence[int], transactions: int) -> int:
+    """Return the number of calls that most queries have among those called about once a transaction; *transactions* if
+    none is.
+
+    Databases commit for others than those who are watched, too: maintenance, monitoring.
+    """
+    near = Counter(n for n in calls if transactions / _MANY <= n <= transactions * _MANY)
+    return max(near, key=lambda n: (near[n], n), default=transactions)
+
+
+def grouped(
+    queries: Sequence[Counted],
+    role: Callable[[str], Role],
+    order: Mapping[str, Place],
+    found: Grouping,
+    draws: Draws,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for all executions, query after query, the number of their transaction and their place in it, as *order*
+    sorts them.
+
+    A query that runs in explicit transactions runs as evenly in them as its calls allow. Which statements stand alone
+    is chosen first among queries whose calls are no multiple of the transactions: the others are part of each.
+    """
+    alone = _alone(queries, role, found)
+    places = _places(queries, role, order)
+    numbers, ranks = [], []
+    next_single = found.explicit
+    for query in queries:
+        inside = query.calls - alone[query.entity]
+        own = np.empty(query.calls, np.int64)
+        if inside:
+            whole, rest = divmod(inside, found.explicit)
+            chosen = draws.order(found.explicit, query.entity)[:rest]
+            own[:inside] = np.concatenate([np.tile(np.arange(found.explicit), whole), chosen])
+        own[inside:] = np.arange(next_single, next_single + alone[query.entity])
+        next_single += alone[query.entity]
+        numbers.append(own)
+        ranks.append(np.full(query.calls, places[query.entity], np.int64))
+    return np.concatenate(numbers), np.concatenate(ranks)
+
+
+def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Grouping) -> dict[str, int]:
+    """Return how many calls of each query stand alone."""
+    alone = dict.fromkeys((q.entity for q in queries), 0)
+    if not found.explicit:
+        return {q.entity: q.calls for q in queries}
+    inside = [q for q in queries if role(q.entity) is Role.INSIDE]
+    left = found.single
+    for some in (
+        [q for q in inside if not _in_each(q.calls, found.explicit, found.sessions)],
+        [q for q in inside if _in_each(q.calls, found.explicit, found.sessions)],
+    ):
+        calls = sum(q.calls for q in some)
+        taken = min(left, calls)
+        handed_out = 0
+        passed = 0
+        for query in some:  # each in proportion to its calls, rounded so that they add up
+            passed += query.calls
+            until = taken * passed // calls
+            alone[query.entity] = until - handed_out
+            handed_out = until
+        left -= taken
+    return alone
+
+
+def _places(queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
+    """Return the place of each query in a transaction."""
+    ordered = sorted(queries, key=lambda query: order[query.entity])
+    places = {query.entity: place for place, query in enumerate(ordered)}
+    ends = {Role.OPENS: _FIRST, Role.COMMITS: _LAST, Role.ROLLS_BACK: _LAST}
+    return {entity: ends.get(role(entity), place) for entity, place in places.items()}
+
 
 #: Of a number of busy sessions that comes and goes at random (Poisson), so many standard deviations above the mean hold
 #: 99.9 %.
@@ -233,3 +423,190 @@ def _owners(work_ns: Times, room_ns: Times, draws: Draws) -> NDArray[np.int64]:
         middle = (np.cumsum(weight) - weight / 2) / weight.sum() * ends[-1]
         owner[short] = np.minimum(np.searchsorted(ends, middle, side="right"), len(ends) - 1)
     return owner
+
+
+#: Of the transactions that were counted, at least so many must have been logged.
+_NEARLY_ALL = 0.98
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Logged transactions by session and start; ``session`` is a code of ``names``. ``others`` are statements in the
+    same table.
+    """
+
+    start_ns: Times
+    end_ns: Times
+    session: NDArray[np.int64]
+    names: tuple[str, ...]
+    others: int
+
+    def ended(self, start_ns: int, end_ns: int) -> "Logged":
+        """Return those that ended between two moments: an interval counts them then."""
+        rows = (self.end_ns > start_ns) & (self.end_ns <= end_ns)
+        return Logged(self.start_ns[rows], self.end_ns[rows], self.session[rows], self.names, self.others)
+
+    def are_nearly(self, transactions: int) -> bool:
+        """Say whether they are as many as were counted, but for a few."""
+        return transactions > 0 and len(self.start_ns) >= _NEARLY_ALL * transactions
+
+    def mean_pause_ns(self) -> float:
+        """Return the mean time from the end of a transaction to the start of the next in its session."""
+        same = self.session[1:] == self.session[:-1]
+        pauses = (self.start_ns[1:] - self.end_ns[:-1])[same]
+        return float(np.maximum(pauses, 0).mean()) if len(pauses) else 0.0
+
+    def spare_ns(self, busy_ns: int) -> int:
+        """Return how much of its sessions' time is left beside *busy_ns*."""
+        whole_ns = len(np.unique(self.session)) * int(self.end_ns.max() - self.start_ns.min())
+        return max(0, whole_ns - busy_ns)
+
+
+def logged_transactions(path: Path) -> Logged:
+    """Read the logged transactions of the bundle at *path*; there may be none."""
+    table = read_statements(path)
+    columns = table.columns
+    kinds = np.array([word == STATEMENT_KINDS[-1] for word in table.words["kind"]] + [False])
+    whole = kinds[columns["kind"]] & (columns["duration_ns"] != NOT_KNOWN) & (columns["session"] >= 0)
+    start_ns, session = columns["time_ns"][whole], columns["session"][whole].astype(np.int64)
+    end_ns = start_ns + columns["duration_ns"][whole]
+    order = np.lexsort((start_ns, session))
+    return Logged(
+        start_ns[order],
+        end_ns[order],
+        session[order],
+        tuple(table.words["session"]),
+        int(np.count_nonzero(~kinds[columns["kind"]])),
+    )
+
+
+class LoggedTimetable:
+    """Logged transactions and what ran in them, from the last interval to the first."""
+
+    def __init__(self, logged: Logged) -> None:
+        """Begin with sessions that may be busy to the end."""
+        self._free_until_ns = np.full(len(logged.names), np.iinfo(np.int64).max)
+
+    def lay_out(self, logged: Logged, work: Work) -> Turns:
+        """Return when executions run whose transactions are as many as were logged, or fewer.
+
+        The transaction that has most to do is taken for the one that lasted longest, and so on; its executions are
+        spread evenly over its time. One that has more to do than it has time begins earlier, and so do those before it
+        in its session.
+        """
+        work_ns = np.bincount(work.transaction, weights=work.duration_ns)
+        slot = np.empty(len(work_ns), np.int64)
+        longest = np.argsort(logged.start_ns - logged.end_ns, kind="stable")[: len(work_ns)]
+        slot[np.argsort(-work_ns, kind="stable")] = longest
+        order = np.lexsort((work.place, slot[work.transaction]))
+        slots, first, count = np.unique(slot[work.transaction][order], return_index=True, return_counts=True)
+        took_ns = work.duration_ns[order]
+        done_ns = np.cumsum(took_ns) - took_ns
+        busy_ns = np.add.reduceat(took_ns, first)
+        session = logged.session[slots]
+        begin_ns, until_ns = self._begin(logged.start_ns[slots], busy_ns, session)
+        until_ns = np.minimum(until_ns, np.maximum(logged.end_ns[slots], begin_ns + busy_ns))
+        of = np.repeat(np.arange(len(slots)), count)
+        number = np.arange(len(order)) - first[of]
+        paused_ns = (until_ns - begin_ns - busy_ns)[of] * ((number + 1) / (count[of] + 1))
+        turns = Turns(np.empty_like(took_ns), np.empty_like(took_ns), np.empty_like(took_ns))
+        turns.start_ns[order] = begin_ns[of] + done_ns - done_ns[first][of] + paused_ns.astype(np.int64)
+        turns.session[order], turns.sequence[order] = session[of], np.arange(len(order))
+        return turns
+
+    def _begin(self, start_ns: Times, busy_ns: Times, session: NDArray[np.int64]) -> tuple[Times, Times]:
+        """Return when each transaction begins, and until when its session is free for it."""
+        begin_ns, until_ns = start_ns.copy(), np.empty_like(start_ns)
+        edges = np.flatnonzero(np.diff(session, prepend=-1, append=-1))
+        for first, behind in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            free_until_ns = int(self._free_until_ns[session[first]])
+            begin_ns[behind - 1] = min(int(start_ns[behind - 1]), free_until_ns - int(busy_ns[behind - 1]))
+            done_ns = np.cumsum(busy_ns[first:behind]) - busy_ns[first:behind]
+            latest = np.minimum.accumulate((begin_ns[first:behind] - done_ns)[::-1])[::-1]
+            begin_ns[first:behind] = latest + done_ns
+            until_ns[first:behind] = np.append(begin_ns[first + 1 : behind], free_until_ns)
+            self._free_until_ns[session[first]] = begin_ns[first]
+        return begin_ns, until_ns
+
+
+class Schedule:
+    """Lays out intervals from the last to the first, and remembers what they add up to."""
+
+    def __init__(
+        self,
+        who: Population,
+        logged: Logged,
+        role: Callable[[str], Role],
+        order: Mapping[str, Place],
+        *,
+        only: bool,
+    ) -> None:
+        """Begin; *only*: there is one interval."""
+        self.sessions = 0  # that were needed for all but logged transactions
+        self.logged_transactions = 0
+        self.beside = 0  # executions of intervals with logged transactions that are in none of them
+        self.transactions = 0
+        self.executions = 0
+        self.spare_ns = 0
+        self.pauses_ns = 0.0  # behind transactions
+        self.bases: dict[str, None] = {}  # what transactions were taken from
+        self._who, self._logged, self._role, self._order, self._only = who, logged, role, order, only
+        self._timetable, self._logged_timetable = Timetable(), LoggedTimetable(logged)
+
+    def lay_out(
+        self, interval: Interval, duration_ns: NDArray[np.int64], draws: Draws
+    ) -> tuple[NDArray[np.int64], Turns]:
+        """Return the transaction of each execution of an interval, from 0, and when and where it runs.
+
+        *duration_ns* are query after query. Sessions of logged transactions come first in the codes of sessions.
+        """
+        sessions = self._who.sessions[interval.number]
+        group = grouping(interval.queries, self._role, interval.transactions, sessions)
+        self.bases[group.basis] = None
+        work = Work(duration_ns, *grouped(interval.queries, self._role, self._order, group, draws))
+        self.executions += len(work)
+        self.transactions += work.transactions
+        logged = self._logged.ended(interval.start_ns, interval.end_ns)
+        calls = np.repeat([query.calls for query in interval.queries], [query.calls for query in interval.queries])
+        candidates = _most_frequent(work.transaction, calls, group)
+        if logged.are_nearly(len(candidates)):
+            chosen = np.isin(work.transaction, candidates[: len(logged.start_ns)])
+            return work.transaction, self._as_logged(interval, logged, work, chosen, draws)
+        return work.transaction, self._synthetic(interval, work, sessions, draws)
+
+    def _as_logged(
+        self, interval: Interval, logged: Logged, work: Work, chosen: NDArray[np.bool_], draws: Draws
+    ) -> Turns:
+        """Lay out those *chosen* at the times of logged transactions, and what nobody logged in a session besides."""
+        inside, beside = work.of(chosen), work.of(~chosen)
+        self.logged_transactions += inside.transactions
+        self.beside += len(beside)
+        self.pauses_ns += logged.mean_pause_ns() * inside.transactions
+        self.spare_ns += logged.spare_ns(int(work.duration_ns.sum()))
+        turns = Turns(*(np.zeros(len(work), np.int64) for _ in range(3)))
+        turns.put(chosen, self._logged_timetable.lay_out(logged, inside))
+        if len(beside):
+            turns.put(
+                ~chosen, self._timetable.lay_out(interval.start_ns, interval.end_ns, beside, (0.0, 1.0), 1, draws)
+            )
+            turns.session[~chosen] += len(self._logged.names)
+        return turns
+
+    def _synthetic(self, interval: Interval, work: Work, sessions: int, draws: Draws) -> Turns:
+        start_ns, end_ns = self._who.window(interval, self._only)
+        spare_ns = max(0, sessions * (end_ns - start_ns) - int(work.duration_ns.sum()))
+        pauses = self._who.pauses(len(work), work.transactions, end_ns - start_ns, spare_ns)
+        self.spare_ns += spare_ns
+        self.pauses_ns += pauses[1] * work.transactions
+        turns = self._timetable.lay_out(start_ns, end_ns, work, pauses, sessions, draws)
+        turns.session[:] += len(self._logged.names)
+        self.sessions = len(self._timetable.free_until_ns)
+        return turns
+
+
+def _most_frequent(transaction: NDArray[np.int64], calls: NDArray[np.int64], group: Grouping) -> NDArray[np.int64]:
+    """Return the transactions that a load generator may have logged, those of the queries called most often first."""
+    often = np.zeros(int(transaction.max()) + 1, np.int64)
+    np.maximum.at(often, transaction, calls)
+    some = np.flatnonzero(often[: group.explicit or len(often)])
+    return some[np.argsort(-often[some], kind="stable")]

@@ -1,4 +1,7 @@
-"""From a bundle's counters to executions, interval by interval; this module only puts the parts together."""
+"""From a bundle's counters to executions, interval by interval; this module only puts the parts together.
+
+What a synthesis gives.
+"""
 
 import math
 from collections import Counter
@@ -11,18 +14,47 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals, Names, names_of, select
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.executions import Assembly, draw_executions
-from tiersim.scenarios.calibration.synthesis.schedule import Schedule, logged_transactions
-from tiersim.scenarios.calibration.synthesis.selection import Names, names_of, select
-from tiersim.scenarios.calibration.synthesis.sessions import population
-from tiersim.scenarios.calibration.synthesis.synthesised import QuerySynthesis, Synthesis
+from tiersim.scenarios.calibration.synthesis.sessions import Schedule, logged_transactions, places, population
 from tiersim.scenarios.calibration.synthesis.time_split import Samples, Split, sampled_waits, split_times
-from tiersim.scenarios.calibration.synthesis.transactions import places
 from tiersim.traces.differences import Differences
-from tiersim.traces.statistics import Snapshot
+from tiersim.traces.statistics import Snapshot, Table
 from tiersim.units import NS_PER_S
+
+
+@dataclass(frozen=True)
+class QuerySynthesis:
+    """What became of one query: how far the spread of its durations was met, and what its processor time is."""
+
+    query: str  # as in the executions: its fingerprint, or its name in the source where its text is not known
+    entity: str  # its name in the source
+    calls: int
+    stddev_ns: float | None  # recorded, within intervals; None when the source has none
+    synthetic_stddev_ns: float
+    cpu_basis: str
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """Executions made from counters. Nothing in it was recorded one by one.
+
+    ``executions`` has STATEMENT_COLUMNS, in order of starts; ``pages_dirtied`` lies beside it, row by row, -1 where the
+    source has none. ``sessions`` issued the load; what a load generator did not log runs in others besides.
+    ``think_ns`` is the mean pause of a session between transactions. In a ``closed`` loop it is 0, and ``overhead_ns``
+    is the mean time per execution outside of executions: round trips, planning, the client's own work, and commits that
+    were not counted as statements. ``inferred`` are sentences for people.
+    """
+
+    executions: Table
+    pages_dirtied: NDArray[np.int64]
+    sessions: int
+    closed: bool
+    think_ns: float
+    overhead_ns: float
+    queries: tuple[QuerySynthesis, ...]
+    inferred: tuple[str, ...]
 
 
 class Evidence:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval
-from tiersim.scenarios.calibration.synthesis.selection import Role
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Role
 from tiersim.traces.differences import Differences
 from tiersim.traces.recorders.processes import BACKENDS
 from tiersim.traces.statistics import Snapshot

@@ -15,7 +15,7 @@ A round is a background request of the station to itself. Averages are counted i
 
 from dataclasses import dataclass
 
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE

@@ -13,13 +13,13 @@ A changed page that has to go is written with its neighbours
 
 from dataclasses import dataclass
 
-from tiersim.devices.children import add_background
+from tiersim.devices.requests import add_background
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.buffer_pool import lru2, rings
-from tiersim.simulator.database.buffer_pool.extension import extend, has_extension
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED, gather
+from tiersim.simulator.database.buffer_pool.pages import extend, has_extension
 from tiersim.simulator.database.database_state import (
     AT_POOL,
     EXTEND,

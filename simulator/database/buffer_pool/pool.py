@@ -17,12 +17,11 @@ the extension EXTEND.
 
 import numpy as np
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child, charge, is_background
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, add_child, charge, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.buffer_pool.extension import is_extended
 from tiersim.simulator.database.buffer_pool.gather_write import last_position
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
     begin_round,
@@ -33,7 +32,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     wake_lazy_writer,
     wanted_frames,
 )
-from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, loaded, station_of
+from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of
 from tiersim.simulator.database.buffer_pool.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.database_state import (
     AT_EXTENSION,
@@ -74,7 +73,7 @@ def accept_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return next_round_ns(d, now)
     if op == READ and _waits_for_reader(p, d, slot):
         return WAIT
-    queue.append(p, d.pool_state[READY], slot)
+    requests.append(p, d.pool_state[READY], slot)
     return CALL
 
 
@@ -104,14 +103,14 @@ def choose_pool(p: Plant, d: Database, station: int, now: int) -> tuple[int, int
             s = d.sessions[p.requests[slot]["stream"]]
             if s["in_flight"] >= p.requests[slot]["length_bytes"]:
                 s["awaiting"] = slot
-                queue.remove(p, d.pool_state[READY], slot, NONE)
+                requests.remove(p, d.pool_state[READY], slot, NONE)
                 continue
         elif op == READ and _waits_for_reader(p, d, slot):
-            queue.remove(p, d.pool_state[READY], slot, NONE)
+            requests.remove(p, d.pool_state[READY], slot, NONE)
             continue
         elif not _take_frames(p, d, slot, now):
             return NONE, NEVER, NEVER
-        queue.remove(p, d.pool_state[READY], slot, NONE)
+        requests.remove(p, d.pool_state[READY], slot, NONE)
         charge(p, station, 0, PASS_ON_NS)
         return slot, now + PASS_ON_NS, NEVER
 
@@ -347,7 +346,7 @@ def _arrive(p: Plant, d: Database, frame: int) -> None:
         d.ahead_for[frame] = 0
         s["in_flight"] -= 1
         if s["awaiting"] != NONE:
-            queue.append(p, d.pool_state[READY], s["awaiting"])
+            requests.append(p, d.pool_state[READY], s["awaiting"])
             s["awaiting"] = NONE
     # the chain holds the last comer first: turned round, they go on in the order in which they came
     turned = NONE
@@ -358,6 +357,6 @@ def _arrive(p: Plant, d: Database, frame: int) -> None:
         turned = other
         other = behind
     while turned != NONE:
-        queue.append(p, d.pool_state[READY], turned)
+        requests.append(p, d.pool_state[READY], turned)
         turned = d.holds[turned]["chain"]
     d.chain[frame] = NONE

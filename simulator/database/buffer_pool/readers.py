@@ -6,8 +6,8 @@ reads ahead are under way than there are such processes, however many the sessio
 waits in a queue of 64; whoever finds it full reads by itself.
 """
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child, charge
+from tiersim.devices import requests
+from tiersim.devices.requests import add_child, charge
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ
@@ -44,7 +44,7 @@ def has_room(p: Plant, d: Database, more: int) -> bool:
 @kernel
 def accept_readers(p: Plant, d: Database, slot: int) -> int:
     """Take a run of pages to be read."""
-    queue.append(p, d.readers[READERS_QUEUE], slot)
+    requests.append(p, d.readers[READERS_QUEUE], slot)
     return CALL if d.readers[READERS_BUSY] < d.readers[READERS_COUNT] else WAIT
 
 
@@ -54,7 +54,7 @@ def choose_readers(p: Plant, d: Database, station: int, now: int) -> tuple[int, 
     slot = p.queues[d.readers[READERS_QUEUE]]["head"]
     if slot == NONE or d.readers[READERS_BUSY] >= d.readers[READERS_COUNT]:
         return NONE, NEVER, NEVER
-    queue.remove(p, d.readers[READERS_QUEUE], slot, NONE)
+    requests.remove(p, d.readers[READERS_QUEUE], slot, NONE)
     d.readers[READERS_BUSY] += 1
     charge(p, station, 0, PASS_ON_NS)
     return slot, now + PASS_ON_NS, NEVER

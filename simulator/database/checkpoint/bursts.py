@@ -23,7 +23,7 @@ files.
 
 from dataclasses import dataclass
 
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE

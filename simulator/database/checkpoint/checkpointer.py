@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.errors import ScenarioError
 from tiersim.kernel import kernel

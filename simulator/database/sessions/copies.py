@@ -18,8 +18,8 @@ A demand of no ``tables`` spills: its file has ``temp_bytes``, which the buffers
 
 import numpy as np
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_child
+from tiersim.devices import requests
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
@@ -57,7 +57,7 @@ def accept_copies(p: Plant, d: Database, slot: int, now: int) -> int:
     if p.requests[slot]["op"] != _WORK:
         return now + PASS_ON_NS
     row = d.copies[_session_of(p, slot)]
-    queue.append(p, row["working"], slot)
+    requests.append(p, row["working"], slot)
     return CALL if row["busy"] < d.demands[row["place"]]["degree"] else WAIT
 
 
@@ -68,7 +68,7 @@ def choose_copies(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
         row = d.copies[session]
         slot = p.queues[row["working"]]["head"]
         if slot != NONE and row["busy"] < d.demands[row["place"]]["degree"]:
-            queue.remove(p, row["working"], slot, NONE)
+            requests.remove(p, row["working"], slot, NONE)
             row["busy"] += 1
             return slot, now + PASS_ON_NS, NEVER
     return NONE, NEVER, NEVER

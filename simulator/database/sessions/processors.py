@@ -19,8 +19,8 @@ cost.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tiersim.devices import queue
-from tiersim.devices.children import charge
+from tiersim.devices import requests
+from tiersim.devices.requests import charge
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.kernel import kernel
@@ -123,9 +123,9 @@ _MOST_ASKED = 64
 def accept_processors(p: Plant, d: Database, slot: int) -> int:
     """Take a slice; its length in ns is the length of the request."""
     if p.requests[slot]["op"] == URGENT:
-        queue.prepend(p, d.cpu_queue[0], slot)
+        requests.prepend(p, d.cpu_queue[0], slot)
     else:
-        queue.append(p, d.cpu_queue[0], slot)
+        requests.append(p, d.cpu_queue[0], slot)
     d.cpu_order[WAITING_SLICES] += 1
     return CALL if d.in_service[0] < d.cores[0] else WAIT
 
@@ -140,7 +140,7 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
     if d.cpu_order[ARE_PROCESSES] and d.cpu_order[WAITING_SLICES] > 1 and p.requests[slot]["op"] != URGENT:
         for _ in range(_passed_by(d)):
             before, slot = slot, p.links[slot]["next"]
-    queue.remove(p, d.cpu_queue[0], slot, before)
+    requests.remove(p, d.cpu_queue[0], slot, before)
     d.cpu_order[WAITING_SLICES] -= 1
     d.in_service[0] += 1
     service = max(p.requests[slot]["length_bytes"] * d.slowdown[d.in_service[0]] // 1000, 1)

@@ -4,16 +4,25 @@ The time of each wait is added to its wait class.
 Between two waits it refers to up to 64 pages, then the CPU that this took is charged in slices of at most 1 ms; what it
 has to wait for comes after that. Both engines call :func:`step` when a session wakes: it says when to wake it again, or
 leaves a request in ``asked``, or waits for another session, which calls it
-(:func:`tiersim.simulator.database.sessions.locks.call`).
+(:func:`tiersim.simulator.database.sessions.sessions.call`).
 
 A helper goes through pages of its leader's scan with CPU and reads of its own. The statement ends with the last of
 them. While the leader waits for that one, its time counts as what that one spends it on.
+
+Row locks: a session that changes a row keeps its lock until its commit is durable; others wait in the order in which
+they came.
+
+There are no deadlocks, because rows are locked in one order: that of the ranks of their tables. A transaction that asks
+for a row of a table not behind all tables in which it has locked rows does not lock it (real applications that do so
+meet deadlocks), and is counted in ``locks_passed``. So whoever waits holds rows of earlier tables only, and nobody can
+wait for himself over others.
 """
 
 import numpy as np
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
+from tiersim.random_numbers import INDEX_ENTRY, random_below
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.pages import (
     change,
@@ -53,6 +62,7 @@ from tiersim.simulator.database.database_state import (
     LOOKUP,
     LOOKUP_NS,
     LOOKUPS,
+    MOST_LOCKS,
     ON_CPU,
     PAGE_NS,
     RAMP_PAGES,
@@ -71,7 +81,6 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.copies import open_copy
-from tiersim.simulator.database.sessions.locks import call, lock_row, unlock_rows
 from tiersim.simulator.database.sessions.lookups import look_up_rows
 from tiersim.simulator.database.sessions.read_stream import (
     NO_MORE,
@@ -81,9 +90,102 @@ from tiersim.simulator.database.sessions.read_stream import (
     open_stream,
     take_page,
 )
-from tiersim.simulator.database.wal.log import has_full_buffers, insert
+from tiersim.simulator.database.wal.log import ENTRY_BYTES, has_full_buffers, insert
 from tiersim.simulator.metrics import Metrics, record_sync
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
+
+
+@kernel
+def call(d: Database, session: int) -> None:
+    """Let the engine wake another session at this instant."""
+    d.called[0] += 1
+    d.called[d.called[0]] = session
+
+
+@kernel
+def lock_row(d: Database, session: int, rank: int, table: int, row: int) -> bool:
+    """Lock a row for a session; returns False if it must wait: it is called when it has the row."""
+    held = d.sessions[session]["locks"]
+    if held > 0:
+        last = d.locks[session * MOST_LOCKS + held]
+        if last["table"] == table and last["row"] == row:
+            return True
+        if last["rank"] >= rank or held == MOST_LOCKS:
+            d.locks_passed[0] += 1
+            return True
+    place = d.lock_heads[_list_of(d, table, row)]
+    while place > 0:
+        lock = d.locks[place]
+        if lock["table"] == table and lock["row"] == row:
+            if lock["first_waiter"] == 0:
+                lock["first_waiter"] = session + 1
+            else:
+                d.sessions[lock["last_waiter"] - 1]["next_waiter"] = session + 1
+            lock["last_waiter"] = session + 1
+            d.sessions[session]["next_waiter"] = 0
+            return False
+        place = lock["next"]
+    _hold(d, session, rank, table, row, 0, 0)
+    return True
+
+
+@kernel
+def unlock_rows(d: Database, session: int) -> None:
+    """Give all rows of a session to those who wait for them."""
+    held = d.sessions[session]["locks"]
+    d.sessions[session]["locks"] = 0
+    for place in range(session * MOST_LOCKS + 1, session * MOST_LOCKS + 1 + held):
+        lock = d.locks[place]
+        _take_out(d, place)
+        if lock["first_waiter"] > 0:
+            other = lock["first_waiter"] - 1
+            following = d.sessions[other]["next_waiter"]
+            _hold(
+                d,
+                other,
+                lock["rank"],
+                lock["table"],
+                lock["row"],
+                following,
+                lock["last_waiter"] if following > 0 else 0,
+            )
+            call(d, other)
+
+
+@kernel
+def _list_of(d: Database, table: int, row: int) -> int:
+    """Return the list that a row is looked up in (multiplicative hashing, Knuth 6.4)."""
+    mixed = (np.int64(row & 0x7FFF_FFFF) * 0x9E3779B1 + np.int64(table) * 0x85EBCA6B) & 0xFFFF_FFFF
+    return int((mixed ^ mixed >> 15) & (len(d.lock_heads) - 1))
+
+
+@kernel
+def _hold(d: Database, session: int, rank: int, table: int, row: int, first_waiter: int, last_waiter: int) -> None:
+    s = d.sessions[session]
+    s["locks"] += 1
+    place = session * MOST_LOCKS + s["locks"]
+    lock = d.locks[place]
+    lock["rank"] = rank
+    lock["table"] = table
+    lock["row"] = row
+    lock["first_waiter"] = first_waiter
+    lock["last_waiter"] = last_waiter
+    head = _list_of(d, table, row)
+    lock["next"] = d.lock_heads[head]
+    d.lock_heads[head] = place
+
+
+@kernel
+def _take_out(d: Database, place: int) -> None:
+    head = _list_of(d, d.locks[place]["table"], d.locks[place]["row"])
+    other = d.lock_heads[head]
+    if other == place:
+        d.lock_heads[head] = d.locks[place]["next"]
+        return
+    while d.locks[other]["next"] != place:
+        other = d.locks[other]["next"]
+    d.locks[other]["next"] = d.locks[place]["next"]
+
 
 #: Answers of ``step`` besides a time: it left a request; its last statement has ended; another session will call it.
 ASKS, OVER, RESTS = -1, -2, -3
@@ -92,6 +194,7 @@ _NO_PAGE = -1
 _NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
+_MILLION = 1_000_000
 
 
 @kernel
@@ -106,6 +209,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     if s["fetched"] != _NO_PAGE:
         change(d, s["fetched"], s["change_bytes"])
         s["fetched"] = _NO_PAGE
+        _put_entry(d, session)
     referred = 0
     while True:
         if s["phase"] == BETWEEN:
@@ -374,11 +478,14 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
+    if dirties:
+        s["leaf"] = _leaf_for(d, session, place, s["row"], page)
     if not touch(d, page, now):
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
     elif dirties:
         change(d, page, demand["log_bytes"])
+        _put_entry(d, session)
     s["reference"] += 1
     if last:
         _next_demand(d, session)
@@ -393,13 +500,51 @@ def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
     s = d.sessions[session]
     demand = d.demands[place]
     table = demand["table"]
-    page = page_at(d, table, s["looked_up"] % d.rows[table], references(d, table) - 1)
+    row = s["looked_up"] % d.rows[table]
+    page = page_at(d, table, row, references(d, table) - 1)
     s["charge_ns"] += d.costs[CHANGE_NS]
+    s["leaf"] = _leaf_for(d, session, place, row, page)
     if is_there(d, page):
         change(d, page, demand["log_bytes"])
+        _put_entry(d, session)
     else:
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = 1, demand["log_bytes"]
+
+
+@kernel
+def _leaf_for(d: Database, session: int, place: int, row: int, page: int) -> int:
+    """Return the leaf of the index that gets an entry because a row on a *page* of the heap is changed; _NO_PAGE if
+    none does.
+
+    A new version of a row needs one where it does not fit on the page of the old (access/heapam.c, heap_update).
+    """
+    demand = d.demands[place]
+    levels = references(d, demand["table"]) - 1
+    if levels == 0:
+        return _NO_PAGE
+    if demand["needs_room"] and not d.has_room[page]:
+        d.has_room[page] = 1
+    elif demand["entry_share"] == 0 or demand["entry_share"] <= random_below(
+        _MILLION, d.seed[0], INDEX_ENTRY, demand["table"], _counter(d, session)
+    ):
+        return _NO_PAGE
+    return page_at(d, demand["table"], row, levels - 1)
+
+
+@kernel
+def _put_entry(d: Database, session: int) -> None:
+    """Put an entry into the leaf that is to get one; it may have left the pool while the session waited."""
+    s = d.sessions[session]
+    leaf = s["leaf"]
+    if leaf == _NO_PAGE:
+        return
+    s["leaf"] = _NO_PAGE
+    if is_there(d, leaf):
+        change(d, leaf, ENTRY_BYTES)
+    else:
+        want(d, session, READ, leaf, 1)
+        s["dirties"], s["change_bytes"] = 1, ENTRY_BYTES
 
 
 @kernel

@@ -20,8 +20,8 @@ ours. It flushes what has come, one flush at a time, each as long as the others.
 
 from dataclasses import dataclass
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child, is_background
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
@@ -43,6 +43,9 @@ _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8
 #: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
 #: runs, docs/accuracy.md).
 HOLE_BYTES = 92
+#: The record of an entry of 16 bytes that is put into a leaf: headers of the record, of the block and of the data, the
+#: place, the entry (access/nbtxlog.h, XLOG_BTREE_INSERT_LEAF; access/xlogrecord.h).
+ENTRY_BYTES = 64
 
 #: The log; positions are bytes since the run began.
 LOG_ROW = record(
@@ -166,7 +169,7 @@ def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
     hold["phase"] = _FOLLOWS
     if _is_satisfied(p, d, slot):
         return _answered_ns(p, d, slot, now)
-    queue.append(p, log["waiting"], slot)
+    requests.append(p, log["waiting"], slot)
     return WAIT if log["busy"] else CALL
 
 
@@ -201,7 +204,7 @@ def choose_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     satisfied = _is_satisfied(p, d, slot)
     if not satisfied and log["busy"]:
         return NONE, NEVER, NEVER
-    queue.remove(p, log["waiting"], slot, NONE)
+    requests.remove(p, log["waiting"], slot, NONE)
     if satisfied:
         return slot, _answered_ns(p, d, slot, now), NEVER
     log["busy"] = 1

@@ -19,8 +19,8 @@ offset.
 
 from dataclasses import dataclass
 
-from tiersim.devices import queue
-from tiersim.devices.children import add_background, add_child
+from tiersim.devices import requests
+from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
@@ -71,7 +71,7 @@ def accept_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
         return now + PASS_ON_NS
     if p.requests[slot]["op"] == PREFETCH or _is_satisfied(p, d, slot):
         return now + PASS_ON_NS
-    queue.append(p, d.log[0]["waiting"], slot)
+    requests.append(p, d.log[0]["waiting"], slot)
     return CALL
 
 
@@ -109,7 +109,7 @@ def _find(p: Plant, d: Database, satisfied: bool) -> int:
     before, slot = NONE, p.queues[log["waiting"]]["head"]
     while slot != NONE:
         if _is_satisfied(p, d, slot) if satisfied else p.requests[slot]["offset_bytes"] > log["written"]:
-            queue.remove(p, log["waiting"], slot, before)
+            requests.remove(p, log["waiting"], slot, before)
             return int(slot)
         before, slot = slot, p.links[slot]["next"]
     return int(NONE)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from tiersim.errors import TraceError
 from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.postgres.derived import HIDDEN
-from tiersim.traces.readers.postgres.settings import host_of
+from tiersim.traces.readers.postgres.derived import HIDDEN, host_of
 from tiersim.traces.readers.postgres.text_tables import tables_of
 from tiersim.traces.readers.postgres.views import view_of
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.traces.bundle_tables import Table
 from tiersim.traces.readers.recorded import OrderedStatements, Recorded
 from tiersim.traces.readers.sqlserver.events import Wait, What
 from tiersim.traces.readers.sqlserver.execution_kernels import (
@@ -67,6 +66,7 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
 )
 from tiersim.traces.readers.sqlserver.texts import query_of
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
+from tiersim.traces.statistics import Table
 
 #: Rows that are handed over at a time.
 _ROWS = 1 << 15

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tiersim.traces.readers.postgres.settings import KEPT
+from tiersim.traces.readers.postgres.derived import KEPT
 from tiersim.traces.recorders.postgres.views import LARGEST, MOMENT, STATEMENTS, VIEWS, View
 
 _FOLDERS = ("before", "after")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from tiersim.traces.counters import NOTHING
-from tiersim.traces.readers.postgres.settings import KEPT
+from tiersim.traces.readers.postgres.derived import KEPT
 from tiersim.traces.readers.postgres.snapshots import host_from
 from tiersim.traces.readers.postgres.views import BY_NAME, values_of
 from tiersim.traces.readers.recorded import Key, Recorded, spread

@@ -1,4 +1,7 @@
-"""``--memory``, which every command takes: how much it may have, and what is said when that was not enough."""
+"""``tiersim warmup``: compile the kernels now; every other command that needs them does the same before it begins.
+
+``--memory``, which every command takes: how much it may have, and what is said when that was not enough.
+"""
 
 import functools
 import inspect
@@ -7,7 +10,45 @@ from typing import Annotated, Any
 
 import typer
 
+from tiersim.cli import terminal
 from tiersim.units import format_bytes, parse_bytes
+
+
+def compile_if_cold() -> None:
+    """Compile the kernels on the first run of this version, and say so.
+
+    Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C.
+    """
+    from tiersim import kernel
+    from tiersim.kernel import store
+
+    if not kernel.jit_enabled() or store.is_ready():
+        return
+    if store.folder() is None:
+        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about a minute")
+        return
+    from tiersim.scenarios.warm import compile_for_commands
+
+    terminal.notice("compiling the kernels (about half a minute, once for each version)")
+    with terminal.progress_bar("compiling") as progress:
+        compile_for_commands(progress)
+    store.mark_ready()
+
+
+def warmup() -> None:
+    """Compile all kernels now, so that no later command has to wait for it.
+
+    Example: tiersim warmup
+    """
+    from tiersim import kernel
+    from tiersim.kernel import store
+    from tiersim.scenarios.warm import compile_all
+
+    with terminal.progress_bar("compiling") as progress:
+        compile_all(progress)
+    store.mark_ready()
+    terminal.notice(f"{len(kernel.registry)} kernels ready")
+
 
 _Memory = Annotated[
     str | None,
@@ -36,7 +77,7 @@ def offer(app: typer.Typer) -> None:
 
 def not_enough() -> str:
     """Say that memory did not suffice, and what to do; the limit is lifted, so that there is some for saying it."""
-    from tiersim.scenarios.memory import lift
+    from tiersim.scenarios.playback import lift
 
     limit_bytes = lift()
     if limit_bytes is None:
@@ -60,7 +101,7 @@ def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _limit(text: str) -> None:
-    from tiersim.scenarios.memory import limit
+    from tiersim.scenarios.playback import limit
 
     try:
         limit(parse_bytes(text))
