@@ -20,7 +20,7 @@ from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
 from tests.twins.write_cache import Behind, WriteCache
-from tiersim.devices.array.volume import Layout, add_array
+from tiersim.devices.array.volume import Layout, Volume, add_array
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.controller.raid_controller import Controller, add_front
 from tiersim.devices.hdd.disk_drive import add_drive
@@ -28,7 +28,6 @@ from tiersim.devices.host.file_system import add_files
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.volume import Volume
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 
 pytestmark = pytest.mark.kernels
