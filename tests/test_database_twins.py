@@ -174,6 +174,9 @@ def test_page_cache(seed: int, frames: int, cached: int, exponent: float) -> Non
     log_io_ns=pick(0, 7001),
     cpu_ns=pick(50_000, 500_000),  # the flushing process meets cores that work, and slices that wait
 )
+@example(
+    seed=1, sessions=8, cores=1, length=100, segment=1 << 20, think_ns=20_000, log_io_ns=7001, cpu_ns=500_000
+)  # the queue for the core is long
 def test_wal(
     seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int, cpu_ns: int
 ) -> None:

@@ -182,6 +182,50 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Lost data are taken for those that are overwritten.",
         ),
     ],
+    f"{_DEVICES}::test_write_cache": [
+        (
+            "devices/controller/write_cache_kernels.py",
+            'if 2 * request["length_bytes"] > c["lines"]',
+            'if request["length_bytes"] > c["lines"]',
+            "What takes more than half of the cache goes into it.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'if c["used"] > c["high_lines"]:',
+            'if c["used"] >= c["high_lines"]:',
+            "Destaging starts at the high mark.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'elif c["used"] <= c["low_lines"]:',
+            'elif c["used"] <= c["high_lines"]:',
+            "Destaging stops below the high mark.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            "            if since < oldest:",
+            "            if best == NONE:",
+            "The first volume comes first.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            "if first <= begin and end >= begin + row:",
+            "if first < begin and end > begin + row:",
+            "A row that is dirty alone is written as a part.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'writes = (min(units, v["columns"]) + v["parities"])',
+            'writes = (units + v["parities"])',
+            "Units of one member are as many writes.",
+        ),
+        (
+            "devices/controller/lines_kernels.py",
+            '(p.lines[line]["dirty"] | p.lines[line]["sent"])',
+            'p.lines[line]["dirty"]',
+            "What is being written is not read from the cache.",
+        ),
+    ],
     "tests/test_channels.py::test_each_transfer_takes_the_first_time_that_is_left": [
         (
             "devices/ssd/flash_kernels.py",
