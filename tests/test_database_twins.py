@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -125,9 +125,11 @@ def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: 
     frames=pick(3, 8, 40, 150),
     exponent=pick(0.0, 0.8),
     dirties=st.booleans(),
+    count=pick(150, 600),
 )
-def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirties: bool) -> None:
-    load = statements(1, 150, seed, 1000, 1000)
+@example(seed=1, policy=SWEEP, frames=40, exponent=0.8, dirties=False, count=600)  # usage counts reach their ceiling
+def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirties: bool, count: int) -> None:
+    load = statements(1, count, seed, 1000, 1000)
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]
     host = {"cores": 1, "frames": frames, "policy": policy, "log": Log(full_page_writes=False)}
     database = both(host, (1000, (1, 20, 200), exponent), demands, load, seed)
@@ -170,9 +172,15 @@ def test_page_cache(seed: int, frames: int, cached: int, exponent: float) -> Non
     segment=pick(16384, 1 << 20),
     think_ns=pick(20_000, 400_000, 2_000_000),
     log_io_ns=pick(0, 7001),
+    cpu_ns=pick(50_000, 500_000),  # the flushing process meets cores that work, and slices that wait
 )
-def test_wal(seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int) -> None:
-    load = statements(sessions, 12, seed, 50_000, think_ns)
+@example(
+    seed=1, sessions=8, cores=1, length=100, segment=1 << 20, think_ns=20_000, log_io_ns=7001, cpu_ns=500_000
+)  # the queue for the core is long
+def test_wal(
+    seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int, cpu_ns: int
+) -> None:
+    load = statements(sessions, 12, seed, cpu_ns, think_ns)
     log = Log(segment_bytes=segment)
     host = {"cores": cores, "frames": 8, "log": log, "costs": Costs(log_io_ns=log_io_ns)}
     demands = [Demand(COMPUTE), Demand(LOG, log_bytes=length)]
@@ -186,8 +194,12 @@ def test_wal(seed: int, sessions: int, cores: int, length: int, segment: int, th
         yield from wal.commit(length)
 
     assert database.done_ns.tolist() == run_sessions(clock, load, body)
-    found = database.log[0]
-    assert (found["flushes"], found["flushed"], found["written_bytes"]) == (wal.flushes, wal.flushed, wal.written_bytes)
+    assert written(database) == (wal.inserted, wal.flushed, wal.flushes, wal.written_bytes)
+
+
+def written(database: Database) -> tuple[int, ...]:
+    """What became of the log: inserted and flushed bytes, flushes, written bytes."""
+    return tuple(int(database.log[0][name]) for name in ("inserted", "flushed", "flushes", "written_bytes"))
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -211,3 +223,4 @@ def test_locks(seed: int, sessions: int, rows: int, think_ns: int) -> None:
         locks.unlock(drawn)
 
     assert database.done_ns.tolist() == run_sessions(clock, load, body)
+    assert written(database) == (wal.inserted, wal.flushed, wal.flushes, wal.written_bytes)

@@ -19,8 +19,10 @@ from tests.twins.server import Server
 from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
 from tests.twins.stripes import Stripes
 from tests.twins.token_bucket import Bucket
-from tiersim.devices.array.volume import Layout, add_array
+from tests.twins.write_cache import Behind, WriteCache
+from tiersim.devices.array.volume import Layout, Volume, add_array
 from tiersim.devices.cloud.token_bucket import add_bucket
+from tiersim.devices.controller.raid_controller import Controller, add_front
 from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.host.file_system import add_files
 from tiersim.devices.host.gate import add_gate, add_port
@@ -173,8 +175,9 @@ _MIRRORS: list[tuple[Layout, int, int]] = [
     unit=pick(512, 4096, 65536),
     balance=pick("fewest", "nearest"),
     lost=st.booleans(),
+    apart_ns=pick(100_000, 700_000, 2_000_000),
 )
-def test_array(seed: int, shape: tuple[Layout, int, int], unit: int, balance: Any, lost: bool) -> None:
+def test_array(seed: int, shape: tuple[Layout, int, int], unit: int, balance: Any, lost: bool, apart_ns: int) -> None:
     layout, copies, count = shape
     unit = {"jbod": 1 << 19, "raid1": 1 << 30}.get(layout, unit)
 
@@ -185,14 +188,22 @@ def test_array(seed: int, shape: tuple[Layout, int, int], unit: int, balance: An
         array = add_array(builder, members, layout, unit, 1000, "array", read_balance=balance)
         return array, {array: Array(members, copies, unit, 1000, balance == "nearest")}
 
-    agree(build, draw_commands(seed, 150, 1 << 20, (512, 8192, 40_960), ALL))
+    agree(build, draw_commands(seed, 150, 1 << 20, (512, 8192, 40_960), ALL, apart_ns))
 
 
-_PARITIES: list[tuple[Layout, int, int]] = [("raid5", 3, 1), ("raid5", 5, 1), ("raid6", 4, 2), ("raid6", 7, 2)]
+_PARITIES: list[tuple[Layout, int, int]] = [
+    ("raid5", 3, 1),
+    ("raid5", 5, 1),
+    ("raid6", 4, 2),
+    # by so many columns both ways of a write read about as much
+    ("raid6", 6, 2),
+    ("raid6", 7, 2),
+    ("raid5", 8, 1),
+]
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(seed=SEEDS, shape=pick(*_PARITIES), unit=pick(512, 4096, 65536), lost=pick([], [], [0], [2, 1]))
+@settings(max_examples=examples(75), deadline=None)
+@given(seed=SEEDS, shape=pick(*_PARITIES), unit=pick(512, 4096, 65536), lost=pick([], [], [], [0], [2, 1]))
 def test_parity_and_stripes(seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int]) -> None:
     layout, count, parities = shape
 
@@ -204,4 +215,62 @@ def test_parity_and_stripes(seed: int, shape: tuple[Layout, int, int], unit: int
         rows = Rows(members, parities, unit)
         return array, {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
 
-    agree(build, draw_commands(seed, 120, 1 << 18, (512, 8192, 40_960), (READ, WRITE, WRITE, FLUSH, DISCARD), 300_000))
+    sizes = (512, 8192, 5 * unit // 4, 2 * unit, 13 * unit // 4)
+    ops = (READ, WRITE, WRITE, WRITE, FLUSH, DISCARD)
+    agree(build, draw_commands(seed, 100, 1 << 20, sizes, ops, 300_000, align=min(unit // 4, 4096)))
+
+
+#: Layout, drives, stripe unit; and columns, parities, copies.
+_CACHED: list[tuple[Layout, int, int, tuple[int, int, int]]] = [
+    ("single", 1, 65536, (1, 0, 1)),
+    ("raid1", 2, 65536, (1, 0, 2)),
+    ("raid10", 4, 8192, (2, 0, 2)),
+    ("raid5", 4, 8192, (3, 1, 1)),
+    ("raid6", 6, 16384, (4, 2, 1)),
+]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    seed=SEEDS,
+    shapes=st.lists(pick(*_CACHED), min_size=1, max_size=2),
+    lines=pick(4, 40, 300),
+    marks=pick((0.8, 0.2), (0.5, 0.5), (0.9, 0.0)),
+    interval_ns=pick(0, 1_000_000, 50_000_000, 4_000_000_000),
+    depth=st.integers(1, 3),
+    apart_ns=pick(100_000, 1_000_000),
+    align=pick(512, 8192),
+)
+def test_write_cache(
+    seed: int,
+    shapes: Any,
+    lines: int,
+    marks: tuple[float, float],
+    interval_ns: int,
+    depth: int,
+    apart_ns: int,
+    align: int,
+) -> None:
+    """Volumes behind one cache, each a part of what takes the commands."""
+
+    def build(builder: PlantBuilder) -> Built:
+        high, low = marks
+        controller = Controller("c", lines * 4096, high, low, interval_ns, depth)
+        below = [add_server(builder, f"below {place}", 2, 300_000, "fixed", 50_000_000) for place in range(len(shapes))]
+        volumes = [
+            Volume(f"v{place}", hdd(), count, layout, unit) for place, (layout, count, unit, _) in enumerate(shapes)
+        ]
+        entries = list(add_front(builder, controller, volumes, below).values())
+        entry = add_array(builder, entries, "jbod", 1 << 18, 1, "host") if len(entries) > 1 else entries[0]
+        behind = {}
+        for route, station, (layout, count, unit, (columns, parities, copies)) in zip(
+            entries, below, shapes, strict=True
+        ):
+            unit = 1 << 20 if layout in ("single", "raid1") else unit
+            behind[route] = Behind(station, depth * count, unit, columns, parities, copies)
+        cache = next(place for place, station in enumerate(builder.stations) if station.name == "c.cache")
+        return entry, {cache: WriteCache(cache, lines, marks, interval_ns, behind)}
+
+    sizes = (512, 1536, 4096, 8192, 12_288, 24_576, 98_304)
+    ops = (READ, WRITE, WRITE, WRITE, FLUSH, DISCARD)
+    agree(build, draw_commands(seed, 150, len(shapes) << 18, sizes, ops, apart_ns, align, 0.5))

@@ -107,3 +107,9 @@ def test_a_drive_with_extra_disconnects_waits_for_ten_sectors() -> None:
     extra = {"extra_write_disconnect": (640_000, 250_000, 45_000, 430_000, 130_000), "write_segments": None}
     buffer = {"buffer_segments": 2, "buffer_segment": 256 * 512, "interface_rate": 2_500_000, "read_ahead": "none"}
     check(slow_drive(queue_depth=1, **buffer, **extra), 1, 4000, [1, 8, 16, 44, 45, 60], 0.95)
+
+
+def test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late() -> None:
+    """A turn has few sectors: a start that is one too soon or too late shows in one write of so many as a track has."""
+    buffer = {"buffer_segments": 2, "buffer_segment": 256 * 512, "interface_rate": 2_000_000, "read_ahead": "none"}
+    check(slow_drive(queue_depth=1, write_segments=None, **buffer), 1, 4000, [60, 130, 200], 1.0)

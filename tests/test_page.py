@@ -319,7 +319,9 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     lead = text(page, "#lead")
     assert re.search(r"99 % of log writes end within [\d.]+ µs on pcie-p3700; the 99th percentile is not", lead)
     assert f"is not resolved on 15k-raid10 (it lies {lies}); the recorded hardware took" in lead
-    assert "A range stands where the recording is too short or too bursty" in text(page, "#comparison-note")
+    assert "A range replaces a figure that the recording is too short, or too bursty, to resolve" in text(
+        page, "#comparison-note"
+    )
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
     assert f"on 15k-raid10 it is not resolved: it lies {lies}" in text(page, "#percentiles-reading")

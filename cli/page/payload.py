@@ -214,6 +214,7 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
                 "name": name,
                 "kind": described.get("kind"),
                 "resource": kind,
+                "part": part_name(str(name), str(kind)),
                 "utilisation": described.get("utilisation", {}).get(kind),
                 "queue_mean": described.get("queue_mean"),
                 "requests": described.get("requests"),

@@ -7,8 +7,9 @@ from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
 _HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
+_SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
 
-#: Of each test: file, old text, new text, what is wrong.
+#: Of the tests of each twin: file, old text, new text, what is wrong.
 _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     f"{_DEVICES}::test_server": [
         ("devices/server_kernels.py", '* s["ps_per_byte"] // PS_PER_NS', '* s["ps_per_byte"]', "Bytes take too long."),
@@ -114,7 +115,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "It knows one too many.",
         ),
     ],
-    f"{_BUFFER}::test_a_drive_answers_as_its_twin": [
+    f"{_BUFFER}::test_a_drive_answers_as_its_twin {_SLOW_BUS}": [
         (
             "devices/hdd/hdd_kernels.py",
             "lead = max(lead, done * interface_ps - passed + sector_ps)",
@@ -181,15 +182,59 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Lost data are taken for those that are overwritten.",
         ),
     ],
+    f"{_DEVICES}::test_write_cache": [
+        (
+            "devices/controller/write_cache_kernels.py",
+            'if 2 * request["length_bytes"] > c["lines"]',
+            'if request["length_bytes"] > c["lines"]',
+            "What takes more than half of the cache goes into it.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'if c["used"] > c["high_lines"]:',
+            'if c["used"] >= c["high_lines"]:',
+            "Destaging starts at the high mark.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'elif c["used"] <= c["low_lines"]:',
+            'elif c["used"] <= c["high_lines"]:',
+            "Destaging stops below the high mark.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            "            if since < oldest:",
+            "            if best == NONE:",
+            "The first volume comes first.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            "if first <= begin and end >= begin + row:",
+            "if first < begin and end > begin + row:",
+            "A row that is dirty alone is written as a part.",
+        ),
+        (
+            "devices/controller/write_cache_kernels.py",
+            'writes = (min(units, v["columns"]) + v["parities"])',
+            'writes = (units + v["parities"])',
+            "Units of one member are as many writes.",
+        ),
+        (
+            "devices/controller/lines_kernels.py",
+            '(p.lines[line]["dirty"] | p.lines[line]["sent"])',
+            'p.lines[line]["dirty"]',
+            "What is being written is not read from the cache.",
+        ),
+    ],
     "tests/test_channels.py::test_each_transfer_takes_the_first_time_that_is_left": [
         (
-            "devices/ssd/channel_kernels.py",
+            "devices/ssd/flash_kernels.py",
             "done += p.pool[last + 1] - p.pool[last]",
             "done = p.pool[last + 1]",
             "A transfer ends with what it goes round.",
         ),
         (
-            "devices/ssd/channel_kernels.py",
+            "devices/ssd/flash_kernels.py",
             "p.pool[place + 1] < at_ns:",
             "p.pool[place] < at_ns:",
             "A busy time is skipped.",
@@ -293,13 +338,13 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DATABASE}::test_locks": [
         (
-            "simulator/database/sessions/locks.py",
+            "simulator/database/sessions/sessions.py",
             'lock["table"] == table and lock["row"] == row:\n            if lock["first',
             'lock["table"] == table:\n            if lock["first',
             "A table is locked whole.",
         ),
         (
-            "simulator/database/sessions/locks.py",
+            "simulator/database/sessions/sessions.py",
             'lock["last_waiter"] = session + 1',
             'lock["last_waiter"] = lock["first_waiter"]',
             "Of those that wait all but two are lost.",
@@ -309,14 +354,14 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
 }
 
 
-def _station(test: str) -> str:
+def _station(tests: str) -> str:
     own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel"}
-    file, _, name = test.partition("::")
+    file, _, name = tests.partition("::")
     return own.get(file, name.removeprefix("test_").replace("_", "-"))
 
 
 TWINS = tuple(
-    Fault(f"twin-{_station(test)}-{number}", *fault, (test,))
-    for test, faults in _FAULTS.items()
+    Fault(f"twin-{_station(tests)}-{number}", *fault, tuple(tests.split()))
+    for tests, faults in _FAULTS.items()
     for number, fault in enumerate(faults, 1)
 )

@@ -139,10 +139,10 @@ function stationRows({ rows }, x) {
     const values = row[state.stations];
     const top = topOf([row]);
     return {
-      label: `${row.name}, ${row.resource}`, prominent: true, top, ticks: ['0', utilisation ? `${trimmed(top)} %` : count(top)],
+      label: row.part, prominent: true, top, ticks: ['0', utilisation ? `${trimmed(top)} %` : count(top)],
       traces: [{
         ...line(x, values, row.name, { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, 0.4),
-        hovertemplate: `%{y:.3~r}${utilisation ? ' %' : ' outstanding'}<extra>${plain(row.name)}, ${plain(row.resource)}</extra>`,
+        hovertemplate: `%{y:.3~r}${utilisation ? ' %' : ' outstanding'}<extra>${plain(row.part)}</extra>`,
       }],
     };
   });
@@ -157,7 +157,7 @@ function heatMap({ rows }, x, height) {
   const amount = value => (utilisation ? `${trimmed(value)} %` : count(value));
   const traces = [{
     type: 'heatmap', x, y: places, z: rows.map(row => row[state.stations]), zmin: 0, zmax: top, colorscale: 'Cividis',
-    ygap: height / rows.length > 14 ? 2 : 0, text: rows.map(row => x.map(() => plain(`${row.name}, ${row.resource}`))),
+    ygap: height / rows.length > 14 ? 2 : 0, text: rows.map(row => x.map(() => plain(row.part))),
     hovertemplate: `%{text}<br>%{z:.3~r}${utilisation ? ' %' : ' outstanding'}<extra></extra>`,
     colorbar: {
       orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom', ypad: 6, len: narrow() ? 0.7 : 0.28, thickness: 8, outlinewidth: 0,
@@ -184,7 +184,7 @@ function stationsReading({ rows, left_out: leftOut }) {
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
   const among = rows.length > 1 ? `; the median of ${rows.length} stations is ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}` : '';
-  return `The busiest part is ${busiest.name}, ${busiest.resource}: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
+  return `The busiest part is ${busiest.part}: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
 }
 
 function stationsNumbers({ rows, start_s: starts }) {
@@ -196,7 +196,7 @@ function stationsNumbers({ rows, start_s: starts }) {
       rows: rows.map(row => [row.name, row.kind, row.resource, pct(row.utilisation), Math.max(...row.busy_pct, 0), known(row.queue_mean) ? Number(row.queue_mean.toPrecision(4)) : null, row.requests]),
     },
     {
-      caption: `${capital(MEASURES[state.stations])} by interval`, overTime: true, head: ['From (s)', ...rows.map(row => `${row.name}, ${row.resource}${unit}`)],
+      caption: `${capital(MEASURES[state.stations])} by interval`, overTime: true, head: ['From (s)', ...rows.map(row => `${row.part}${unit}`)],
       rows: starts.map((start, i) => [start, ...rows.map(row => row[state.stations][i])]),
     },
   ];

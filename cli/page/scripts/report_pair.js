@@ -178,15 +178,15 @@ function drawBlame() {
   const top = Math.max(...traces.flatMap(trace => trace.y), 1);
   const said = sides.map(({ scenario, row }) => {
     const most = Math.max(...row.busy_pct, 0);
-    return `on ${scenario.name} it is ${row.name} (${row.resource}), ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its worst interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
+    return `on ${scenario.name} it is ${row.part}, ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its worst interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
   });
   show('blame', {
     title: 'The busiest part of each over time', traces,
-    legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.name}, ${row.resource}`)), ...checkpointLegend()],
+    legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.part}`)), ...checkpointLegend()],
     reading: capital(said.join('; ')) + (compared() ? '.' : `${said.length ? '. ' : ''}What was busiest in the recorded hardware was not recorded.`),
     layout: traces.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ range: [0, (top >= 40 ? 100 : niceAbove(top)) * 1.04], ticksuffix: ' %', fixedrange: true }) }) : nothing('No stations were recorded.'),
     numbers: () => [{
-      caption: 'Utilisation of the busiest part', overTime: true, head: ['From (s)', ...sides.map(({ scenario, row }) => `${scenario.name}: ${row.name}, ${row.resource} (%)`)],
+      caption: 'Utilisation of the busiest part', overTime: true, head: ['From (s)', ...sides.map(({ scenario, row }) => `${scenario.name}: ${row.part} (%)`)],
       rows: (sides[0]?.scenario.stations.start_s ?? []).map((start, i) => [start, ...sides.map(({ row }) => row.busy_pct[i] ?? null)]),
     }],
   });
