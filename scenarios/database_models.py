@@ -96,11 +96,11 @@ class ReplicaModel(StrictModel):
 class EngineModel(StrictModel):
     """``[engine]``: the database engine's settings; what is left out is as it was recorded.
 
-    Some keys are PostgreSQL's, others SQL Server's; those of the other one are refused when statements run
+    Some keys are PostgreSQL's, others SQL Server's, others InnoDB's; those of another are refused when statements run
     (OTHERS_KEYS).
     """
 
-    kind: Literal["postgresql", "sqlserver"] | None = Field(
+    kind: Literal["postgresql", "sqlserver", "mysql", "mariadb"] | None = Field(
         default=None, description="The engine; as recorded when left out, and no other than that."
     )
     version: int | None = Field(
@@ -166,17 +166,79 @@ class EngineModel(StrictModel):
         description="SQL Server: size of the buffer pool extension, on the volume of placement.extension.",
     )
     delayed_durability: bool | None = Field(default=None, description="SQL Server: commits do not wait for the log.")
+    flush_log_at_trx_commit: Literal[0, 1, 2] | None = Field(
+        default=None, description="InnoDB: a commit waits for nothing, for a flush of the redo log, or for its write."
+    )
+    redo_log_capacity: Bytes | None = Field(default=None, ge=8 << 20, description="InnoDB: all of the redo log.")
+    io_capacity: int | None = Field(default=None, ge=1, description="InnoDB: pages a second that are written early.")
+    io_capacity_max: int | None = Field(default=None, ge=1, description="InnoDB: most of these.")
+    lru_scan_depth: int | None = Field(
+        default=None, ge=1, description="InnoDB: frames that are kept free, of each instance of the pool."
+    )
+    flush_neighbors: bool | None = Field(
+        default=None, description="InnoDB: changed pages beside one that is written go along."
+    )
+    doublewrite: bool | None = Field(
+        default=None, description="InnoDB: pages are written to the doublewrite file first."
+    )
+    old_blocks_time: Nanoseconds | None = Field(
+        default=None, ge=0, description="InnoDB: time after which an old page that is used becomes young."
+    )
+    sync_binlog: int | None = Field(
+        default=None, ge=0, description="MySQL and MariaDB: groups of commits after which the binary log is synced."
+    )
+    binary_log: bool | None = Field(default=None, description="MySQL and MariaDB: whether there is a binary log.")
 
 
-#: Keys of ``[engine]`` that are those of the other engine, by engine, and what is written in their place.
+#: Keys of InnoDB, and of the binary log above it.
+_OF_INNODB = (
+    "flush_log_at_trx_commit",
+    "redo_log_capacity",
+    "io_capacity",
+    "io_capacity_max",
+    "lru_scan_depth",
+    "flush_neighbors",
+    "doublewrite",
+    "old_blocks_time",
+    "sync_binlog",
+    "binary_log",
+)
+_REFUSED = dict.fromkeys(_OF_INNODB, "it is InnoDB's; leave it out")
+#: Keys of the others than InnoDB, and what is written in their place.
+_OF_OTHERS = {
+    "os_cache": "InnoDB is simulated with O_DIRECT; leave it out",
+    "direct_io": "InnoDB is simulated with O_DIRECT; leave it out",
+    "io_method": "it is PostgreSQL's; leave it out",
+    "io_workers": "it is PostgreSQL's; leave it out",
+    "effective_io_concurrency": "it is PostgreSQL's; leave it out",
+    "checkpoint_timeout": "write redo_log_capacity",
+    "checkpoint_completion_target": "write io_capacity",
+    "checkpoint_flush_after": "InnoDB writes past the page cache of the operating system; leave it out",
+    "checkpoint_segments": "write redo_log_capacity",
+    "max_wal_size": "write redo_log_capacity",
+    "wal_buffers": "it is PostgreSQL's; leave it out",
+    "full_page_writes": "write doublewrite",
+    "synchronous_commit": "write flush_log_at_trx_commit",
+    "commit_delay": "it is PostgreSQL's; leave it out",
+    "replica": "a synchronous replica of MySQL is not simulated; leave it out",
+    "recovery_interval": "write redo_log_capacity",
+    "target_recovery_time": "write redo_log_capacity",
+    "extension": "write a volume of its own with caches",
+    "delayed_durability": "write flush_log_at_trx_commit",
+}
+#: Keys of ``[engine]`` that are those of another engine, by engine, and what is written in their place.
 OTHERS_KEYS: dict[str, dict[str, str]] = {
+    "mysql": _OF_OTHERS,
+    "mariadb": _OF_OTHERS,
     "postgresql": {
+        **_REFUSED,
         "recovery_interval": "write checkpoint_timeout, or max_wal_size",
         "target_recovery_time": "write checkpoint_timeout and checkpoint_completion_target",
         "extension": "write a volume of its own with caches",
         "delayed_durability": "write synchronous_commit",
     },
     "sqlserver": {
+        **_REFUSED,
         "os_cache": "SQL Server reads past the page cache of the operating system; leave it out",
         "direct_io": "SQL Server always reads past the page cache of the operating system; leave it out",
         "io_method": "SQL Server always reads asynchronously; leave it out",

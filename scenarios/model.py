@@ -278,7 +278,7 @@ class PoolModel(HardwareModel):
 
 
 #: Keys of ``[placement]`` besides those of single files and relations; temp and tempdb are the same.
-_PLACES = ("default", "log", "temp", "tempdb", "backup", "extension")
+_PLACES = ("default", "log", "temp", "tempdb", "backup", "extension", "doublewrite", "binary_log")
 
 
 class QueueModel(StrictModel):
@@ -374,7 +374,7 @@ class Scenario(StrictModel):
         "effective_cache_size": "engine.os_cache",
         "debug_io_direct": "engine.direct_io",
         "innodb_flush_method": "engine.direct_io",
-        "innodb_flush_log_at_trx_commit": "engine.synchronous_commit",
+        "innodb_flush_log_at_trx_commit": "engine.flush_log_at_trx_commit",
         "synchronous_standby_names": "engine.replica",
         "recovery_interval_min": "engine.recovery_interval",
         "target_recovery_time_in_seconds": "engine.target_recovery_time",

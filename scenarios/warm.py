@@ -30,13 +30,25 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import touch_in_ring
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.buffer_pool.warm import warm
+from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
-from tiersim.simulator.database.database_state import AGAIN, COMPUTE, COPY, LOCK, LOG, LOOKUP, LOOKUPS, SCAN, SPILL
+from tiersim.simulator.database.database_state import (
+    AGAIN,
+    COMPUTE,
+    COPY,
+    LOCK,
+    LOG,
+    LOOKUP,
+    LOOKUPS,
+    MIDPOINT,
+    SCAN,
+    SPILL,
+)  # fmt: skip
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
@@ -185,6 +197,8 @@ def _run_sessions() -> None:
         touch_in_ring(database, 0, 0)
         scans_in_ring(database, 1)
         close_ring(database, 0)
+        innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
+        settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0)
         metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
         if reference:
             ReferenceEngine(builder.build(), [], metrics, database=database).run()

@@ -9,6 +9,13 @@ from tiersim.simulator.database.buffer_pool.background_writer import (
     resume_writer,
     wake_writer,
 )
+from tiersim.simulator.database.buffer_pool.page_cleaner import (
+    accept_cleaner,
+    choose_cleaner,
+    finish_cleaner,
+    resume_cleaner,
+    wake_cleaner,
+)
 from tiersim.simulator.database.buffer_pool.pool import accept_pool, choose_pool, finish_pool, resume_pool
 from tiersim.simulator.database.buffer_pool.readers import (
     accept_readers,
@@ -24,6 +31,7 @@ from tiersim.simulator.database.checkpoint.checkpointer import (
 )
 from tiersim.simulator.database.database_state import (
     BACKGROUND_WRITER,
+    BINARY_LOG,
     BUFFER_POOL,
     BURSTS,
     CHECKPOINTER,
@@ -31,6 +39,7 @@ from tiersim.simulator.database.database_state import (
     LOG_BLOCKS,
     LOG_STATION,
     PAGE_CACHE,
+    PAGE_CLEANER,
     PROCESSORS,
     Database,
 )
@@ -42,6 +51,12 @@ from tiersim.simulator.database.page_cache import (
 )
 from tiersim.simulator.database.sessions.copies import accept_copies, choose_copies, finish_copies, resume_copies
 from tiersim.simulator.database.sessions.processors import accept_processors, choose_processors, finish_processors
+from tiersim.simulator.database.wal.binary_log import (
+    accept_binary_log,
+    choose_binary_log,
+    finish_binary_log,
+    resume_binary_log,
+)
 from tiersim.simulator.database.wal.log import accept_log, choose_log, finish_log, resume_log
 from tiersim.simulator.database.wal.log_blocks import (
     accept_log_blocks,
@@ -75,6 +90,10 @@ def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return accept_burst(p, d, slot, now)
     if kind == COPIES:
         return accept_copies(p, d, slot, now)
+    if kind == PAGE_CLEANER:
+        return accept_cleaner(p, d, slot, now)
+    if kind == BINARY_LOG:
+        return accept_binary_log(p, d, slot)
     return accept_readers(p, d, slot)
 
 
@@ -96,6 +115,10 @@ def choose(p: Plant, d: Database, station: int, now: int) -> tuple[int, int, int
         return choose_log_blocks(p, d, now)
     if kind == COPIES:
         return choose_copies(p, d, now)
+    if kind == PAGE_CLEANER:
+        return choose_cleaner(p, d, now)
+    if kind == BINARY_LOG:
+        return choose_binary_log(p, d, now)
     return choose_readers(p, d, station, now)
 
 
@@ -108,7 +131,7 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
     if kind == PROCESSORS:
         return finish_processors(d)
     if kind == BUFFER_POOL:
-        return wake_writer(p, d, finish_pool(p, d, slot))
+        return wake_cleaner(p, d, wake_writer(p, d, finish_pool(p, d, slot)))
     if kind == BACKGROUND_WRITER:
         return finish_writer(p, d)
     if kind == PAGE_CACHE:
@@ -123,6 +146,10 @@ def finish(p: Plant, d: Database, station: int, slot: int) -> int:
         return finish_burst(p, d, slot)
     if kind == COPIES:
         return finish_copies(p, d, slot)
+    if kind == PAGE_CLEANER:
+        return finish_cleaner(p, d, slot)
+    if kind == BINARY_LOG:
+        return finish_binary_log(p, d, slot)
     return finish_readers(p, d, slot)
 
 
@@ -150,4 +177,8 @@ def resume(p: Plant, d: Database, station: int, slot: int, now: int) -> int:
         return resume_burst(p, d, slot, now)
     if kind == COPIES:
         return resume_copies(p, d, slot)
+    if kind == PAGE_CLEANER:
+        return resume_cleaner(p, d, slot)
+    if kind == BINARY_LOG:
+        return resume_binary_log(p, d, slot)
     return resume_readers(p, d, slot)

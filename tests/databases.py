@@ -9,9 +9,12 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
-from tiersim.simulator.database.buffer_pool.warm import warm
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
+from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
@@ -28,6 +31,7 @@ from tiersim.simulator.database.database_state import (
     LOOKUPS,
     LRU,
     LRU2,
+    MIDPOINT,
     NO_RING,
     OWN,
     SCAN,
@@ -37,6 +41,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -75,6 +80,8 @@ class DatabaseCase:
     lazy_ticks: int  # interval of the lazy writer, with LRU-2; 0: there is none
     extension_pages: int
     temp: bool  # the second table is of a temporary database
+    page_cleaner: PageCleaner | None  # with the midpoint and the plain log, in ticks
+    binary_log: BinaryLog | None
     phased: int  # sessions from here on begin when some of those before are over; 0: none
 
     @property
@@ -84,6 +91,12 @@ class DatabaseCase:
     @property
     def checkpoints(self) -> Checkpoints | BurstCheckpoints | IndirectCheckpoints | None:
         return self.durability[1]
+
+    @property
+    def page_cleaner_in_ns(self) -> PageCleaner | None:
+        if self.page_cleaner is None or self.policy != MIDPOINT or not isinstance(self.log, Log):
+            return None
+        return replace(self.page_cleaner, interval_ns=self.page_cleaner.interval_ns * self.tick_ns)
 
     def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
@@ -120,7 +133,13 @@ class DatabaseCase:
             frames=self.frames,
             log_station=log,
             log=self.log_in_ns(),
-            checkpoints=self.checkpoints_in_ns(),
+            checkpoints=None if self.page_cleaner_in_ns is not None else self.checkpoints_in_ns(),
+            midpoint=Midpoint(37, self.correlated * self.tick_ns),
+            page_cleaner=self.page_cleaner_in_ns,
+            doublewrite_station=disk,
+            binary_log=None
+            if self.binary_log is None or isinstance(self.log, LogBlocks)
+            else replace(self.binary_log, station=log, delay_ns=self.binary_log.delay_ns * self.tick_ns),
             costs=Costs(*(cost * self.tick_ns for cost in self.costs)),
             counted_from_ns=self.counted_from * 20 * self.tick_ns,
             io_workers=self.io_workers,
@@ -163,6 +182,8 @@ class DatabaseCase:
         database.sessions["ring"] = rng.integers(NO_RING, BULK_READ + 1, len(database.sessions))
         if self.warmed:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
+            if self.page_cleaner_in_ns is not None:
+                settle(database, self.frames // 4, self.frames // 2, 5000)
         metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
         return builder, database, metrics
 
@@ -260,7 +281,7 @@ _demands = st.one_of(
     st.builds(_lock, st.integers(0, 1), st.booleans(), _log_bytes, _entry_shares, st.booleans()),
     st.builds(Demand, kind=st.just(SPILL), temp_bytes=st.sampled_from((1, 300_000, 1_200_000))),
 )
-_logs = st.builds(
+logs = st.builds(
     Log,
     file_bytes=st.just(1 << 16),
     segment_bytes=st.sampled_from((8192, 32768)),
@@ -270,6 +291,7 @@ _logs = st.builds(
     commit_delay_ns=st.sampled_from((0, 0, 5)),
     commit_siblings=st.integers(0, 2),
     synchronous_commit=st.booleans(),
+    flushed_later=st.booleans(),
     writer_delay_ns=st.integers(1, 100),
     replica=st.one_of(st.none(), st.builds(Replica, round_trip_ns=st.integers(0, 20), flush_ns=st.integers(0, 30))),
 )
@@ -306,6 +328,34 @@ _indirect = st.builds(
     most_pages=_pages,
     gathered_pages=st.integers(1, 4),
 )
+page_cleaners = st.builds(
+    PageCleaner,
+    form=st.sampled_from((MYSQL, MARIADB)),
+    interval_ns=st.integers(20, 400),
+    scan_depth=st.sampled_from((1, 4, 20)),
+    io_capacity=st.integers(1, 4),
+    io_capacity_max=st.integers(4, 12),
+    neighbours=st.booleans(),
+    workers=st.integers(1, 3),
+    batch_pages=st.sampled_from((1, 3, 128)),
+    doublewrite=st.booleans(),
+    flush_doublewrite=st.booleans(),
+    flush_data=st.booleans(),
+    low_percent=st.sampled_from((0.0, 10.0)),
+    most_percent=st.sampled_from((30.0, 90.0)),
+    low_bytes=st.integers(0, 3000),
+    async_bytes=st.integers(1000, 9000),
+    sync_bytes=st.integers(2000, 9000),
+    most_bytes=st.integers(3000, 20_000),
+    loops=st.integers(1, 4),
+)
+binary_logs = st.builds(
+    BinaryLog,
+    commit_bytes=st.integers(1, 9000),
+    sync_every=st.integers(0, 3),
+    delay_ns=st.integers(0, 5),
+    file_bytes=st.just(1 << 16),
+)
 _classes = st.lists(st.lists(_demands, max_size=5).map(tuple), min_size=1, max_size=3).map(tuple)
 
 database_cases = st.builds(
@@ -324,18 +374,20 @@ database_cases = st.builds(
     counted_from=st.sampled_from((0, 0, 20)),
     io_workers=st.integers(0, 2),
     helpers=st.integers(0, 3),
-    policy=st.sampled_from((SWEEP, LRU, LRU2)),
+    policy=st.sampled_from((SWEEP, LRU, LRU2, MIDPOINT)),
     ramp_pages=st.sampled_from((1, 1, 2, 8)),
     correlated=st.integers(0, 100),
     warmed=st.booleans(),
     writer_pages=st.integers(0, 3),
     os_cache_pages=st.sampled_from((0, 0, 1, 5, 30)),
     durability=st.one_of(
-        st.tuples(_logs, st.one_of(st.none(), _checkpoints)),
+        st.tuples(logs, st.one_of(st.none(), _checkpoints)),
         st.tuples(_log_blocks, st.one_of(st.none(), _bursts, _indirect)),
     ),
     lazy_ticks=st.sampled_from((0, 20, 200)),
     extension_pages=st.sampled_from((0, 0, 1, 7)),
     temp=st.booleans(),
+    page_cleaner=st.one_of(st.none(), page_cleaners),
+    binary_log=st.one_of(st.none(), st.none(), binary_logs),
     phased=st.sampled_from((0, 0, 1, 3)),
 )

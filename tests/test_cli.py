@@ -601,7 +601,7 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
             '[volumes.data]\ndevice = "aws-gp3"\n\n[placement]\nlogs = "data"',
             (
                 "s.toml:5: placement.logs: is not default, log, temp, tempdb,"
-                " backup, extension, file:NAME or relation:NAME; did you mean 'log'?"
+                " backup, extension, doublewrite, binary_log, file:NAME or relation:NAME; did you mean 'log'?"
             ),
         ),
         (

@@ -15,6 +15,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
@@ -33,6 +34,7 @@ from tiersim.simulator.database.database_state import (
     LOOKUP_NS,
     LRU,
     LRU2,
+    MIDPOINT,
     OWN,
     PAGE_NS,
     READ_NS,
@@ -58,7 +60,7 @@ from tiersim.traces.schema import DATA_READ
 pytestmark = pytest.mark.kernels
 
 #: Names of the policies where they are alone.
-ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2"}
+ALONE = {SWEEP: "postgresql", LRU: "lru", LRU2: "lru-2", MIDPOINT: "midpoint"}
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -82,7 +84,7 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     for name in (
         "page_of", "used", "dirty", "state", "pool_state", "sessions", "ring_of", "ring_length", "times_ns", "writer",
         "page_cache", "dirty_since_ns", "read_streams", "locks", "pages_read", "session_counts", "resting", "copies",
-        "copied",
+        "copied", "midpoint", "midpoint_frames", "page_cleaner", "flush_newer", "oldest_position", "binary_log", "log",
     ):  # fmt: skip
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
@@ -186,14 +188,17 @@ def sessions_of(
         flags,
     )
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns)
+    host = Host(
+        cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns,
+        midpoint=Midpoint(old_time_ns=0),
+    )  # fmt: skip
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     return database, metrics
 
 
-@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
+@pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2, MIDPOINT])
 @pytest.mark.parametrize("exponent", [0.0, 1.0])
 @pytest.mark.parametrize("frames", [8, 60, 300])
 def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: float, policy: int) -> None:

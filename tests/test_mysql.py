@@ -4,6 +4,7 @@
 
 import json
 import re
+import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from hypothesis import strategies as st
 
 from tests.recorded_files import read_text
 from tests.test_cli import Shell, shell
-from tiersim.errors import TraceError
-from tiersim.scenarios.statements.replay import load_of
+from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.calibration.counters import read_counters
+from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
+from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
@@ -107,20 +112,65 @@ def test_describe_shows_redo_checkpoint_age_and_what_is_missing(bundle: Path, sh
     ],
     ids=" ".join,
 )
-def test_no_command_gives_a_number_as_if_it_were_postgresql(
+def test_without_sizes_of_tables_no_command_gives_a_number(
     bundle: Path, shell: Shell, command: tuple[str, ...]
 ) -> None:
     said = shell(*(part.format(bundle) for part in command))
     assert said.code == 1
-    assert "is a recording of MariaDB, whose engine InnoDB is not simulated yet" in said.err
+    assert "is a recording of InnoDB, and no statement in it names a table whose rows and pages are known" in said.err
 
 
-def test_a_replay_is_refused_in_a_sentence(bundle: Path, tmp_path: Path) -> None:
+def test_a_slow_log_alone_is_not_replayed(tmp_path: Path) -> None:
     slow = tmp_path / "slow.trace"
     import_trace([DATA / "mariadb_slow.log"], slow)
-    for path in (bundle, slow):
-        with pytest.raises(TraceError, match="a recording of MariaDB, whose engine InnoDB is not simulated yet"):
-            load_of(path, 1)
+    with pytest.raises(TraceError, match="record the variables, too"):
+        load_of(slow, 1)
+
+
+@pytest.fixture(scope="module")
+def with_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same recording, with the rows of its tables."""
+    folder = tmp_path_factory.mktemp("innodb")
+    for moment in ("before", "after"):
+        shutil.copytree(DATA / moment, folder / moment)
+        rows = "table_name\tdatabase_name\tn_rows\tclustered_index_size\n"
+        rows += "items\tshop\t591840\t8233\norders\tshop\t306200\t2148\n"
+        (folder / moment / "innodb_table_stats.tsv").write_text(rows)
+    path = folder / "mariadb.trace"
+    import_trace([folder / "before", folder / "after"], path)
+    return path
+
+
+def test_pages_redo_and_processors_are_divided_among_digests(with_rows: Path) -> None:
+    counted = InnoDBCounters(with_rows)
+    said = read_counters(with_rows, prepare=counted.with_pages).found
+    queries = said.of("query")
+    assert not any("performance_schema" in counted.texts.get(entity, "") for entity in queries)
+    sums = {
+        name: sum(float(change.number(name) or 0) for change in queries.values())
+        for name in ("pages_read", "log_bytes")
+    }
+    assert sums["pages_read"] == pytest.approx(float(said.of("database")["*"].number("pages_missed") or 0), abs=9)
+    assert sums["log_bytes"] == pytest.approx(5_316_294, abs=9)
+    accesses, policy = innodb_accesses(read_counters(with_rows, prepare=InnoDBCounters(with_rows).with_pages), counted)
+    assert [table.name for table in accesses.tables] == ["shop.items", "shop.orders"]
+    assert [table.heap_pages for table in accesses.tables] == [8220, 2101]
+    assert policy.old_accesses == pytest.approx(sum(table.accesses for table in accesses.tables) / 31)
+
+
+def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None:
+    load = load_of(with_rows, 1)
+    assert load.transactions == pytest.approx(6000, abs=10)
+    scenario = load_scenario("pcie-flash", ["engine.io_capacity=400"])
+    settings = settings_of_load(scenario, load)
+    assert settings.kind == "mariadb"
+    assert settings.engine["io_capacity"] == 400
+    assert settings.engine["binary_log"] is True
+    assert settings.basis["engine.sync_binlog"] == "recorded"
+    summary = replay_statements(with_rows, scenario, load=load).summary
+    assert summary["log"]["flushes"] > 0
+    with pytest.raises(ScenarioError, match=r"engine\.max_wal_size: is no setting of MariaDB; write redo_log_capacity"):
+        settings_of_load(load_scenario("pcie-flash", ["engine.max_wal_size=1 GiB"]), load)
 
 
 VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}

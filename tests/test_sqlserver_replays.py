@@ -479,9 +479,9 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
     )
     own, filled = load_of(truth.path, 1), list[int]()
 
-    def noted(d: Database, p: Plant) -> Warmed:
+    def noted(d: Database, p: Plant, **settings: int) -> Warmed:
         filled.append(len(d.page_of))
-        return warm.warm(d, p)
+        return warm.warm(d, p, **settings)
 
     monkeypatch.setattr(assembly, "warm", noted)
 

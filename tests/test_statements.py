@@ -381,7 +381,7 @@ MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
     (("engine.max server memory (MB)=64MiB",), "", "did you mean 'engine.buffer_pool'?"),
     (('host.cpu="xeon-e5-2690v4"',), "", "leave out the one or the other"),
     (("engine.kind=sqlserver",), "", "was recorded on postgresql"),
-    (("engine.kind=oracle",), "", "'postgresql' or 'sqlserver'"),
+    (("engine.kind=oracle",), "", "'postgresql', 'sqlserver', 'mysql' or 'mariadb'"),
     (("engine.buffer_pool=1KiB",), "", "hold no page of"),
     (("replay.clients=3",), "", "of statements the sessions are known"),
     (("host.memory=1MiB", "engine.buffer_pool=64MiB"), "", "make them smaller or the memory larger"),

@@ -7,7 +7,7 @@ of the others.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
@@ -58,14 +58,15 @@ class Gathering(Protocol):
 class Counters:
     """What the snapshots of a bundle come to; none of them is kept.
 
-    ``pool`` is what the buffer pool held when somebody first looked, by entity; empty if nobody did. ``drift`` says
-    whether the load changed.
+    ``pool`` is what the buffer pool held when somebody first looked, by entity, ``log`` what was said of the log then;
+    empty if nobody did. ``drift`` says whether the load changed.
     """
 
     def __init__(self, path: Path) -> None:
         """Begin without any."""
         self.path = path
         self.pool: Mapping[str, Values] = {}
+        self.log: Values = {}
         self.drift = Drift()
         self._differencing = Differencing()
         self._digest = hashlib.blake2b(digest_size=16)
@@ -85,14 +86,20 @@ class Counters:
         self.drift.add(snapshot)
         if not self.pool:
             self.pool = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "pool"}
+        if not self.log:
+            self.log = snapshot.values.get(("log", "log"), {})
         said = sorted((*key, sorted((k, str(v)) for k, v in values.items())) for key, values in snapshot.values.items())
         self._digest.update(json.dumps([snapshot.time_ns, said]).encode())
 
 
-def read_counters(path: Path, *others: Gathering) -> Counters:
-    """Read the counters of the bundle at *path*, for *others*, too; raises TraceError naming what is wrong."""
+def read_counters(
+    path: Path, *others: Gathering, prepare: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+) -> Counters:
+    """Read the counters of the bundle at *path*, for *others*, too, as *prepare* gives each snapshot; raises TraceError
+    naming what is wrong.
+    """
     counters = Counters(path)
-    for snapshot in read_snapshots(path):
+    for snapshot in map(prepare, read_snapshots(path)):
         counters.add(snapshot)
         for other in others:
             other.add(snapshot)

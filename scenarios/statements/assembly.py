@@ -1,7 +1,7 @@
 """A load on a scenario: the plant, and the database above it, ready to run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
@@ -16,7 +16,7 @@ from tiersim.scenarios.statements.index_entries import NO_ENTRIES
 from tiersim.scenarios.statements.programs import Program, write_program
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
-from tiersim.simulator.database.buffer_pool.warm import WarmPools, clean_all, fill, warm
+from tiersim.simulator.database.buffer_pool.warm import WarmPools, clean_all, fill, settle, warm
 from tiersim.simulator.database.build import Host, Relation, add_database
 from tiersim.simulator.database.database_state import UNTIL, Database
 from tiersim.units import format_bytes
@@ -90,6 +90,8 @@ def assemble(
     warmed = _fill(scenario, state, load, database, plant, pools or WarmPools())
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
+    if settings.of_engine.page_cleaner is not None:
+        _settle(database, load, settings, warmed)
     if settings.of_engine.extension_bytes:
         volumes.append(scenario.model.placement["extension"])
     return Assembled(
@@ -124,6 +126,9 @@ def host_of(
     each volume.
     """
     of_engine = settings.of_engine
+    rules, default = scenario.model.placement, scenario.model.default_volume
+    doublewrite, own = (rules.get(key, default) for key in ("doublewrite", "binary_log"))
+    binary_log = None if of_engine.binary_log is None else replace(of_engine.binary_log, station=entry[own])
     extension_pages = of_engine.extension_bytes // settings.page_bytes
     extension = entry[_extension_volume(scenario, of_engine.extension_bytes)] if extension_pages else 0
     return Host(
@@ -142,6 +147,10 @@ def host_of(
         ramp_pages=of_engine.ramp_pages,
         background_writer=of_engine.background_writer,
         lazy_writer=of_engine.lazy_writer,
+        midpoint=of_engine.midpoint,
+        page_cleaner=of_engine.page_cleaner,
+        doublewrite_station=entry[doublewrite],
+        binary_log=binary_log,
         extension_station=extension,
         extension_pages=extension_pages,
         os_cache_pages=of_engine.os_cache_bytes // settings.page_bytes,
@@ -171,9 +180,25 @@ def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, p
     frames = len(database.page_of)
     held = frames if state == "warm" else _held(scenario, load, frames)
     if held == frames:
-        return pools.fill(database, lambda: warm(database, plant)).stationary
+        # InnoDB looks at the time between two uses of a page: transactions come as fast as they were recorded
+        each_ns = load.span_ns // max(load.transactions, 1) if len(database.midpoint) and not load.described else 0
+        return pools.fill(database, lambda: warm(database, plant, transaction_ns=each_ns)).stationary
     fill(database, held)
     return False
+
+
+def _settle(database: Database, load: Load, settings: Settings, warmed: bool) -> None:
+    """Let a warm pool begin as page cleaners leave it: with free frames, as many changed pages as were recorded, as a
+    share of all, and a checkpoint as old.
+    """
+    pool = load.counters.pool.get("*", {})
+    dirty, pages = (float(pool.get(name, 0) or 0) for name in ("pages_dirty", "pages"))
+    share = dirty / pages if pages else 0.0
+    age = float(load.counters.log.get("checkpoint_age_bytes", 0) or 0)
+    cleaner = settings.of_engine.page_cleaner
+    assert cleaner is not None
+    free = min(settings.of_engine.kept_free, len(database.page_of) // 2) if warmed else 0
+    settle(database, free, round(share * len(database.page_of)), min(int(age), int(0.9 * cleaner.most_bytes)))
 
 
 def frames_of(load: Load, settings: Settings) -> int:
@@ -182,7 +207,7 @@ def frames_of(load: Load, settings: Settings) -> int:
     """
     recorded = load.pool_bytes
     recorded_pages, pages = (count // settings.page_bytes for count in (recorded, settings.buffer_pool_bytes))
-    others = max(recorded_pages - load.fitted.frames, 0)
+    others = max(recorded_pages - load.fitted.frames - settings.of_engine.kept_free, 0)
     if pages != recorded_pages:  # the hand comes round more seldom in a larger one
         others += added_held(load.fitted, pages) - added_held(load.fitted, recorded_pages)
     return max(pages - max(others, 0), pages // 2, 1)

@@ -1,5 +1,5 @@
-"""What an engine's settings are made from, and what becomes of them: the form that :mod:`.postgresql` and
-:mod:`.sqlserver` fill in.
+"""What an engine's settings are made from, and what becomes of them: the form that :mod:`.postgresql`,
+:mod:`.sqlserver` and :mod:`.innodb` fill in.
 """
 
 from collections.abc import Mapping
@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
+from tiersim.simulator.database.build import PLAIN_MIDPOINT
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 
@@ -52,3 +57,12 @@ class EngineSettings:
     commit_record_bytes: int  # of the log, for the commit by itself
     described: Mapping[str, Any]
     caveats: tuple[str, ...]
+    midpoint: Midpoint = PLAIN_MIDPOINT
+    page_cleaner: PageCleaner | None = None
+    binary_log: BinaryLog | None = None
+
+    @property
+    def kept_free(self) -> int:
+        """Frames that page cleaners keep free: between half of their depth and all of it in MariaDB."""
+        c = self.page_cleaner
+        return 0 if c is None else 3 * c.scan_depth // 4 if c.form == MARIADB else c.scan_depth

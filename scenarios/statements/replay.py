@@ -11,6 +11,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.counters import read_counters
+from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.page_cache import page_cache
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
@@ -41,8 +42,8 @@ from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
 
-#: Engines whose recordings can be described and not replayed.
-NOT_SIMULATED = {"mysql": "MySQL", "mariadb": "MariaDB"}
+#: Engines whose pages InnoDB holds.
+_ON_INNODB = ("mysql", "mariadb")
 #: Clients are through early before this share of the recording's time; what they then do more is so many times what
 #: they seem to need, and no more statements than these.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
@@ -57,11 +58,8 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     what is lacking.
     """
     manifest = Bundle(path).manifest
-    if manifest.host.get("engine") in NOT_SIMULATED:
-        raise TraceError(
-            f"{path}: is a recording of {NOT_SIMULATED[manifest.host['engine']]}, whose engine InnoDB is not simulated"
-            " yet; tiersim describe shows what was recorded"
-        )
+    if manifest.host.get("engine") in _ON_INNODB:
+        return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
     evidence = Evidence(path) if recorded_statements(path) is None else None
@@ -75,6 +73,17 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     return replace(load, page_cache=cache, fitted=replace(fitted, added=accesses.added)).with_said(
         (*accesses.inferred, *fitted.said, *said)
     )
+
+
+def _load_of_innodb(path: Path, seed: int) -> Load:
+    """Return statements synthesised from the digests of MySQL or MariaDB, whose pages are inferred."""
+    evidence, counted = Evidence(path), InnoDBCounters(path)
+    counters = read_counters(path, evidence, prepare=counted.with_pages)
+    accesses, policy = innodb_accesses(counters, counted)
+    synthesis = synthesise(counters, evidence, seed)
+    fitted = fit(accesses.tables, accesses.frames, policy=policy)
+    load = read_load(counters, synthesis, fitted)
+    return load.with_said((*accesses.inferred, *fitted.said))
 
 
 def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:

@@ -3,7 +3,7 @@ it was.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel, HostModel
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements import postgresql, sqlserver
+from tiersim.scenarios.statements import innodb, postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.sessions.processors import (
@@ -27,13 +27,19 @@ from tiersim.simulator.database.sessions.processors import (
     slowdown,
 )
 from tiersim.traces.bundle import Manifest
+from tiersim.traces.differences import Differences
 from tiersim.units import format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
 DEFAULT_CORES = 8
 #: How each kind of engine is set.
-_ENGINES = {"postgresql": postgresql.postgresql, "sqlserver": sqlserver.sqlserver}
-_NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
+_ENGINES = {
+    "postgresql": postgresql.postgresql,
+    "sqlserver": sqlserver.sqlserver,
+    "mysql": innodb.innodb,
+    "mariadb": innodb.innodb,
+}
+_NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
 LOG_FILE_BYTES = 1 << 30
 
@@ -69,8 +75,22 @@ class Settings:
 def settings_of_load(scenario: NamedScenario, load: Load, processor: ProcessorCosts | None = None) -> Settings:
     """Resolve host and engine of *scenario* for a recorded *load*; raises ScenarioError when they do not fit it."""
     return settings_of(
-        scenario, load.path, load.manifest, processor, load.image_bytes, load.pool_bytes, load.page_cache
+        scenario,
+        load.path,
+        with_variables(load.manifest, load.counters.found),
+        processor,
+        load.image_bytes,
+        load.pool_bytes,
+        load.page_cache,
     )
+
+
+def with_variables(manifest: Manifest, found: Differences) -> Manifest:
+    """Return a manifest whose host has InnoDB's variables, too, where they were recorded."""
+    if manifest.host.get("engine") not in ("mysql", "mariadb"):
+        return manifest
+    said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
+    return replace(manifest, host={**said, **manifest.host})
 
 
 def settings_of(

@@ -12,12 +12,15 @@ from tiersim.devices.station_records import NEVER, NONE
 from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError
 from tiersim.simulator.database.buffer_pool.background_writer import WRITER, BackgroundWriter, writer_fields
+from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
     LAZY_WRITER_ROW,
     MOST_RUNS,
     LazyWriter,
     lazy_writer_fields,
 )
+from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint, midpoint_fields
+from tiersim.simulator.database.buffer_pool.page_cleaner import PAGE_CLEANER_ROW, PageCleaner, cleaner_fields
 from tiersim.simulator.database.buffer_pool.rings import RING_BYTES, ring_pages
 from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
@@ -26,6 +29,7 @@ from tiersim.simulator.database.database_state import (
     ALIKE,
     ASKED,
     BACKGROUND_WRITER,
+    BINARY_LOG,
     BUFFER_POOL,
     BURSTS,
     CHECKPOINT,
@@ -42,9 +46,11 @@ from tiersim.simulator.database.database_state import (
     LOG_BLOCKS,
     LOG_STATION,
     LRU2,
+    MIDPOINT,
     MOST_LOCKS,
     MOST_PAGES,
     PAGE_CACHE,
+    PAGE_CLEANER,
     PAGES_A_FILE,
     PLACED,
     PROCESSORS,
@@ -61,6 +67,7 @@ from tiersim.simulator.database.page_cache import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGE_CACHE_ROW, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.wal.binary_log import BINARY_LOG_ROW, BinaryLog, binary_log_fields
 from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.moved_rows import NONE_MOVED, MovedRows, moved_rows, pages_with_room, share_of_pages
@@ -68,6 +75,7 @@ from tiersim.simulator.popularity import Popularity, laws_of, zipf
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()
+PLAIN_MIDPOINT = Midpoint()
 #: Checkpoints that a run can have; the last of more takes the place of the one before.
 _MOST_CHECKPOINTS = 4096
 
@@ -176,6 +184,10 @@ class Host:
     ring_bytes: int = RING_BYTES
     background_writer: BackgroundWriter | None = None  # with the sweep only
     lazy_writer: LazyWriter | None = None  # with LRU-2 only
+    midpoint: Midpoint = PLAIN_MIDPOINT
+    page_cleaner: PageCleaner | None = None  # with the midpoint only
+    doublewrite_station: int = 0  # of the volume that the doublewrite file lies on
+    binary_log: BinaryLog | None = None
     extension_station: int = 0
     extension_pages: int = 0  # of the buffer pool, with a lazy writer only; 0: there is none
     os_cache_pages: int = 0  # 0: direct IO
@@ -202,7 +214,12 @@ def add_database(
         0 if host.lazy_writer is None else MOST_RUNS + 3
     )  # by the lazy writer: runs, two for the extension, its next round
     pool = builder.station(BUFFER_POOL, 0, "buffer pool", {"lookups": 1}, MOST_PAGES + 1 + posted, role="buffer pool")
-    readers = 0
+    cleaner = binary_log = readers = 0
+    if host.page_cleaner is not None:
+        children = host.page_cleaner.batch_pages + host.page_cleaner.workers + 2
+        cleaner = builder.station(PAGE_CLEANER, 0, "page cleaner", {}, children, role="page cleaner")
+    if host.binary_log is not None:
+        binary_log = builder.station(BINARY_LOG, 0, "binary log", {}, 1, role="binary log")
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     log = builder.station(LOG_BLOCKS if isinstance(host.log, LogBlocks) else LOG_STATION, 0, "log", {}, 3, role="log")
@@ -294,6 +311,7 @@ def add_database(
         readers=np.array([host.io_workers, 0, builder.queue()], wide),
         pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0, 0], wide),
         **_lazy_writer(host, pages),
+        **_midpoint(builder, host, cleaner),
         **_writer(builder, host),
         **_page_cache(builder, host),
         **_replacement(host, pages, len(sessions)),
@@ -303,7 +321,8 @@ def add_database(
         cpu_order=np.array([host.processes, 0, 0], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array(
-            [processors, pool, log, readers, host.temp_station, copies, host.extension_station], np.uint32
+            [processors, pool, log, readers, host.temp_station, copies, host.extension_station, cleaner, binary_log],
+            np.uint32,
         ),
         costs=np.array(host.costs, wide),
         temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
@@ -355,6 +374,12 @@ def _refuse(host: Host) -> None:
         )
     if host.extension_pages and host.lazy_writer is None:
         raise ScenarioError("an extension of the buffer pool is filled by a lazy writer; add one, or leave it out")
+    if host.page_cleaner is not None and (host.policy != MIDPOINT or not isinstance(host.log, Log)):
+        raise ScenarioError(
+            "page cleaners free what InnoDB's list lets go, behind a log of its kind; leave them out, or choose both"
+        )
+    if host.page_cleaner is not None and host.checkpoints is not None:
+        raise ScenarioError("page cleaners move InnoDB's checkpoint by themselves; leave out the checkpoints")
 
 
 def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
@@ -365,9 +390,42 @@ def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
             "log": _row(LOG_ROW, log_block_fields(host.log, host.log_station, builder.queue())),
             "log_blocks": blocks,
         }
+    waiting = builder.queue()
+    has_binary_log = host.binary_log is not None
     return {
-        "log": _row(LOG_ROW, log_fields(host.log, host.log_station, builder.queue())),
+        "log": _row(LOG_ROW, log_fields(host.log, host.log_station, waiting, has_binary_log)),
         "log_blocks": np.zeros((0, 5), np.int64),
+    }
+
+
+def _midpoint(builder: PlantBuilder, host: Host, station: int) -> dict[str, NDArray[Any]]:
+    """Return InnoDB's list, the rows of its page cleaners and of its binary log, and the list of changed pages."""
+    listed = host.policy == MIDPOINT
+    cleaner = host.page_cleaner
+    frames = host.frames if cleaner is not None else 0
+    links = [np.zeros(frames + 1, np.uint32) for _ in range(2)]
+    for one in links:
+        one[frames] = frames
+    binary_log = np.zeros(0, BINARY_LOG_ROW)
+    if host.binary_log is not None:
+        binary_log = _row(BINARY_LOG_ROW, binary_log_fields(host.binary_log, builder.queue()))
+    return {
+        "midpoint": _row(MIDPOINT_ROW, midpoint_fields(host.midpoint)) if listed else np.zeros(0, MIDPOINT_ROW),
+        "midpoint_frames": np.zeros(host.frames if listed else 0, MIDPOINT_FRAME),
+        "page_cleaner": (
+            np.zeros(0, PAGE_CLEANER_ROW)
+            if cleaner is None
+            else _row(PAGE_CLEANER_ROW, cleaner_fields(cleaner, station, builder.queue(), host.doublewrite_station))
+        ),
+        "batches": (
+            np.zeros((0, BATCH_FIRST), np.int64)
+            if cleaner is None
+            else np.zeros((cleaner.workers, BATCH_FIRST + cleaner.batch_pages), np.int64)
+        ),
+        "flush_newer": links[0],
+        "flush_older": links[1],
+        "oldest_position": np.zeros(frames, np.int64),
+        "binary_log": binary_log,
     }
 
 
@@ -381,7 +439,7 @@ def _lazy_writer(host: Host, pages: int) -> dict[str, NDArray[Any]]:
     )
     return {
         "lazy_writer": row,
-        "free_frames": np.zeros(host.frames if there else 0, np.uint32),
+        "free_frames": np.zeros(host.frames if there or host.page_cleaner is not None else 0, np.uint32),
         "to_write": np.zeros((MOST_RUNS if there else 0, 2), np.int64),
         "extension_place": np.zeros(pages if host.extension_pages else 0, np.uint32),
         "extension_page": np.zeros(host.extension_pages, np.int64),
@@ -482,10 +540,11 @@ def _row(kind: np.dtype[Any], fields: Mapping[str, int]) -> NDArray[Any]:
 def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any]]:
     """Return what decides which page has to go; nothing is written but the heads of empty lists."""
     timed = host.policy == LRU2
-    newer, older = (np.zeros(host.frames + 1, np.uint32) for _ in range(2))
+    heads = 2 if host.policy == MIDPOINT else 1
+    newer, older = (np.zeros(host.frames + heads, np.uint32) for _ in range(2))
     ring_newer, ring_older = (np.zeros(host.frames + sessions, np.uint32) for _ in range(2))
-    for links, heads in ((newer, 1), (older, 1), (ring_newer, sessions), (ring_older, sessions)):
-        links[host.frames :] = np.arange(host.frames, host.frames + heads)
+    for links in (newer, older, ring_newer, ring_older):
+        links[host.frames :] = np.arange(host.frames, len(links))
     return {
         "replacement": np.array([host.policy, host.correlated_ns, host.retained_ns, host.ramp_pages], np.int64),
         "newer": newer,

@@ -21,7 +21,9 @@ from tiersim.simulator.popularity import Laws
     COPIES,
     LOG_BLOCKS,
     BURSTS,
-) = range(len(KIND_NAMES), len(KIND_NAMES) + 10)
+    PAGE_CLEANER,
+    BINARY_LOG,
+) = range(len(KIND_NAMES), len(KIND_NAMES) + 12)
 
 #: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
@@ -60,8 +62,9 @@ FREE, READING, VALID = range(3)
 #: temp blocks, for copies.
 SPENT = ("cpu", "cpu queue", "data read", "eviction", "log", "lock", "temp", "copy")
 ON_CPU, FOR_CPU, FOR_READ, FOR_EVICTION, FOR_LOG, FOR_LOCK, FOR_TEMP, FOR_COPY = range(len(SPENT))
-#: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is.
-SWEEP, LRU, LRU2 = range(3)
+#: Which page has to go: PostgreSQL's sweep; the one whose last use is longest ago; the one whose last use but one is;
+#: InnoDB's list with a midpoint.
+SWEEP, LRU, LRU2, MIDPOINT = range(4)
 #: LRU-2: what ``used`` says of a frame whose page is being written so that it can go.
 GOING = 1
 #: What a page was read through, when a session does not want to fill the pool with what it reads only once.
@@ -220,8 +223,8 @@ READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 #: were taken so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the
 #: run began, and how many pages are dirty, and how many frames are in ``free_frames``.
 HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES, FREE_FRAMES = range(10)
-#: Places in ``replacement``: SWEEP, LRU or LRU2; of the last its correlated and its retained period; how many pages a
-#: page brings with it while there are frames that were never used.
+#: Places in ``replacement``: SWEEP, LRU, LRU2 or MIDPOINT; of LRU-2 its correlated and its retained period; how many
+#: pages a page brings with it while there are frames that were never used.
 POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)
 #: Places in ``temp_state``.
 TEMP_POSITION, TEMP_BYTES = range(2)
@@ -235,7 +238,7 @@ SESSIONS_OVER, SESSIONS_ACTIVE = range(2)
 #: Places in ``stations``.
 #: Whether the operating system chooses who is next, how many slices wait, and how often it has chosen (``cpu_order``).
 ARE_PROCESSES, WAITING_SLICES, CHOICES = range(3)
-AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION = range(7)
+AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION, AT_CLEANER, AT_BINARY_LOG = range(9)
 
 
 @table_set
@@ -307,9 +310,9 @@ class Database(NamedTuple):
     pool_state: NDArray[np.int64]
     readers: NDArray[np.int64]
     replacement: NDArray[np.int64]
-    newer: NDArray[
-        np.uint32
-    ]  # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.buffer_pool.frame_lists
+    # (frames + 1,): by last use, for LRU and LRU-2, see tiersim.simulator.database.buffer_pool.frame_lists; of MIDPOINT
+    # two lists, (frames + 2,): of young and of old pages
+    newer: NDArray[np.uint32]
     older: NDArray[np.uint32]
     times_ns: NDArray[np.int64]  # (pages, 3): of LRU-2, also of pages that have left
     heap: NDArray[np.uint32]  # (frames,): of LRU-2
@@ -325,6 +328,13 @@ class Database(NamedTuple):
     to_write: NDArray[np.int64]  # (runs, 2): first page and number of pages that are to be written so that some can go
     extension_place: NDArray[np.uint32]  # (pages,): place in the pool's extension + 1; 0: in none
     extension_page: NDArray[np.int64]  # (places,): page + 1; 0: none
+    midpoint: NDArray[Any]  # MIDPOINT_ROW; none: pages are replaced in another way
+    midpoint_frames: NDArray[Any]  # MIDPOINT_FRAME
+    page_cleaner: NDArray[Any]  # PAGE_CLEANER_ROW; none: pages are written when they have to go
+    batches: NDArray[np.int64]  # (cleaners, BATCH_FIRST + pages): see tiersim.simulator.database.buffer_pool.flush_list
+    flush_newer: NDArray[np.uint32]  # (frames + 1,): changed pages by their first change
+    flush_older: NDArray[np.uint32]
+    oldest_position: NDArray[np.int64]  # (frames,): of the log, before that change
     writer: NDArray[Any]  # WRITER; none: nobody writes pages before they have to go
     page_cache: NDArray[Any]  # PAGE_CACHE_ROW; none: pages are read and written past the operating system
     dirty_since_ns: NDArray[np.int64]  # by place in the page cache
@@ -340,6 +350,7 @@ class Database(NamedTuple):
     # the log and the checkpointer
     log: NDArray[Any]  # LOG_ROW
     log_blocks: NDArray[np.int64]  # (blocks, 5): BLOCK_END and so on, a ring
+    binary_log: NDArray[Any]  # BINARY_LOG_ROW; none: a commit is done when the log is flushed
     checkpointer: NDArray[Any]  # CHECKPOINTER_ROW; none: no checkpoints
     checkpoints: NDArray[Any]  # CHECKPOINT
     page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change

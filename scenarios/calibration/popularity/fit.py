@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.popularity.occupancy import LRU2, SWEEP, AccessedTable, Expected, Law, Pool
+from tiersim.scenarios.calibration.popularity.occupancy import LRU2, SWEEP, AccessedTable, Expected, Law, Policy, Pool
 
 #: Of what is compared, so much is left to the closed form and to a server that does more than look up rows: the form is
 #: within
@@ -198,7 +198,7 @@ class Evidence:
         unused: int,
         others: Sequence[OtherSize],
         seed: int,
-        policy: str = SWEEP,
+        policy: Policy = SWEEP,
     ) -> None:
         """Take *tables* as a pool of *frames* pages, so many of them *unused* at first, was asked for them; of *others*
         the same tables count, whose pools were full.
@@ -375,7 +375,7 @@ def _matched(tables: Sequence[AccessedTable], others: Sequence[AccessedTable]) -
 #: Beyond so many times the largest recorded size, and below that part of the smallest, a prediction is extrapolated.
 EXTRAPOLATED = 4
 #: What would tell a hot set from Zipf's law, by how pages are replaced.
-_REMEDIES = {
+_REMEDIES: dict[Policy, str] = {
     SWEEP: (
         "no usage counts cannot tell a hot set from Zipf's law, which is used; record pg_buffercache, or a second size"
     ),
@@ -384,6 +384,11 @@ _REMEDIES = {
         " memory, too"
     ),
 }
+
+_OF_INNODB = (
+    "nothing else cannot tell a hot set from Zipf's law, which is used; record the load with a second"
+    " innodb_buffer_pool_size, too"
+)
 
 
 @dataclass(frozen=True)
@@ -408,7 +413,7 @@ class Fitted:
     said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
     other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
     unused: int = 0  # frames of the recorded pool that held nothing when the recording began
-    policy: str = SWEEP  # how it replaced pages
+    policy: Policy = SWEEP  # how it replaced pages
     heap_held: tuple[float, ...] = ()  # pages of each table's heap that it holds in the long run, by the fitted laws
     contradicted: tuple[str, ...] = ()  # of what is said, what no law explains
     added: int = 0  # pages that sessions put behind relations while it was recorded
@@ -426,7 +431,7 @@ def fit(
     unused: int = 0,
     others: Sequence[OtherSize] = (),
     seed: int = 1,
-    policy: str = SWEEP,
+    policy: Policy = SWEEP,
 ) -> Fitted:
     """Fit the laws of *tables* to what a pool of *frames* pages missed and held, and what *others* did of the same
     tables.
@@ -470,7 +475,7 @@ def fit(
         elif not against and evidence.is_alone(place):
             alone.append(table.name)
     if alone:
-        said.append(f"{', '.join(alone)}: one pool size and {_REMEDIES[policy]}")
+        said.append(f"{', '.join(alone)}: one pool size and {_REMEDIES.get(policy, _OF_INNODB)}")
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
     expected = evidence.expected(laws)
     missed = tuple(Missed(one.index_missed, one.heap_missed) for one in expected)

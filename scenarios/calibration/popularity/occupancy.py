@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.popularity.midpoint import OLD_SHARE, MidpointPool, shares
 from tiersim.simulator.moved_rows import first_updated
 from tiersim.simulator.popularity import Popularity, zipf
 
@@ -107,6 +108,7 @@ def levels(index_pages: int) -> list[int]:
 
 #: How pools replace pages.
 SWEEP, LRU2 = "sweep", "LRU-2"
+Policy = str | MidpointPool
 #: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
 FIRST, MOST = 1, 5
 #: Rows of a table that are looked at: more move what is missed by less than one per cent.
@@ -118,6 +120,8 @@ _LOG_X = np.linspace(np.log(1e-7), np.log(1e4), 1600)
 _STAYS = 16.0
 #: Halvings of the logarithm of T; points of Gauss and Legendre over the time between two visits.
 _HALVINGS, _POINTS = 26, 6
+#: Logarithms between which the time in InnoDB's old part lies by that in its young part, and halvings of it.
+_RATIOS, _RATIO_HALVINGS = (-7.0, 7.0), 12
 
 
 @dataclass(frozen=True)
@@ -139,8 +143,9 @@ class Pool:
     pages.
     """
 
-    def __init__(self, tables: Sequence[AccessedTable], seed: int, policy: str = SWEEP) -> None:
-        """Draw where the rows of *tables* lie; *policy* is SWEEP or LRU2."""
+    def __init__(self, tables: Sequence[AccessedTable], seed: int, policy: Policy = SWEEP) -> None:
+        """Draw where the rows of *tables* lie; *policy* is SWEEP, LRU2 or InnoDB's."""
+        self._policy = policy
         self._accesses = sum(table.accesses for table in tables)
         self._tables = [
             _Sample(table, table.accesses / self._accesses, seed + place, policy) for place, table in enumerate(tables)
@@ -161,7 +166,13 @@ class Pool:
                 for level in asked
             )
 
-        visited = _where(lambda log_time: together(lambda table, level: table.there(level, log_time)), frames)
+        def held() -> float:
+            return _where(lambda log_time: together(lambda table, level: table.there(level, log_time)), frames)
+
+        if isinstance(self._policy, MidpointPool):
+            visited = self._at_midpoint(self._policy, held, together, frames)
+        else:
+            visited = held()
 
         def brought(log_accesses: float) -> float:
             return together(lambda _, level: level.come(log_accesses))
@@ -174,6 +185,29 @@ class Pool:
             table.expected(asked, visited, _Filling(begun, ended, self._accesses))
             for table, asked in zip(self._tables, pages, strict=True)
         ]
+
+    def _at_midpoint(
+        self,
+        policy: MidpointPool,
+        held: Callable[[], float],
+        together: Callable[[Callable[["_Sample", "_Pages"], NDArray[np.float64]]], float],
+        frames: int,
+    ) -> float:
+        """Return the logarithm of the time that a young page stays without a use, when the old part has its share of
+        *frames*; curves are of that afterwards.
+        """
+        low, high = _RATIOS
+        log_time = float(np.log(max(frames, 2.0)))
+        for _ in range(_RATIO_HALVINGS):
+            ratio = float(np.exp((low + high) / 2))
+            for _ in range(2):  # the old time counts in that of the young
+                for table in self._tables:
+                    table.at_midpoint(ratio, policy.old_accesses / float(np.exp(log_time)))
+                log_time = held()
+            time = log_time
+            old = together(lambda table, level, time=time: table.old(level, time))  # type: ignore[misc]
+            low, high = (low + (high - low) / 2, high) if old < OLD_SHARE * frames else (low, low + (high - low) / 2)
+        return log_time
 
     def added_held(self, laws: Sequence[Law], frames: int, added: int) -> float:
         """Return how many of the *frames* of a swept pool hold pages that were put behind relations, so many of them
@@ -264,8 +298,9 @@ class _Pages(NamedTuple):
 class _Sample:
     """The rows of one table that are looked at; *share* of all accesses go to it."""
 
-    def __init__(self, table: AccessedTable, share: float, seed: int, policy: str) -> None:
+    def __init__(self, table: AccessedTable, share: float, seed: int, policy: Policy) -> None:
         self.curves = _curves(table.touches) if policy == SWEEP else _curves_of_lru2(table.touches)
+        self._old = self.curves[:, 0]
         self._share, self._rows = share, table.rows
         self._looked_at = min(table.rows, _SAMPLED)
         self.each = table.rows / self._looked_at  # so many does one stand for
@@ -281,6 +316,16 @@ class _Sample:
         backwards = np.arange(self._looked_at)[::-1]
         self._from_the_end = [backwards * count // self._looked_at for count in sampled]
         self._counts = sampled
+
+    def at_midpoint(self, ratio: float, delay: float) -> None:
+        """Take the curves of a pool with a midpoint."""
+        there, self._old = shares(np.exp(_LOG_X), ratio, delay)
+        self.curves = np.zeros((len(_LOG_X), 2 + MOST))
+        self.curves[:, 0], self.curves[:, 1] = there, 1.0
+
+    def old(self, level: _Pages, log_time: float) -> NDArray[np.float64]:
+        """Return the share of the time that each page is in the old part."""
+        return np.interp(level.log_chance + log_time, _LOG_X, self._old)
 
     def there(self, level: _Pages, log_time: float) -> NDArray[np.float64]:
         """Return the share of the time that each page is in a pool whose hand comes by after such a time."""

@@ -1,7 +1,7 @@
 """Which pages a lookup touches, and what the pool does with them: the part that sessions and the pool's station share.
 
-Three modules know which page has to go (:mod:`tiersim.simulator.database.buffer_pool.sweep`, ``lru``, ``lru2``); here
-the one is asked that the host has.
+Four modules of this folder know which page has to go (``sweep``, ``lru``, ``lru2``, ``midpoint``); here the one is
+asked that the host has.
 
 SQL Server's buffer pool extension: clean pages that leave the pool go to a file on faster storage than theirs, and
 are read back from there.
@@ -15,7 +15,9 @@ import numpy as np
 
 from tiersim.devices.station_records import NONE
 from tiersim.kernel import kernel
-from tiersim.simulator.database.buffer_pool import lru, lru2, rings, sweep
+from tiersim.simulator.database.buffer_pool import lru, lru2, midpoint, rings, sweep
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MYSQL
+from tiersim.simulator.database.buffer_pool.flush_list import note_changed, note_clean
 from tiersim.simulator.database.database_state import (
     CHECKPOINT_PENDING,
     CHECKPOINT_WRITTEN,
@@ -23,6 +25,8 @@ from tiersim.simulator.database.database_state import (
     FREE_FRAMES,
     INDEPENDENT,
     LRU,
+    LRU2,
+    MIDPOINT,
     NO_RING,
     PAGES_A_FILE,
     POLICY,
@@ -35,6 +39,9 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.wal.log import log_change
 from tiersim.simulator.popularity import draw_rank, scattered
+
+#: InnoDB: pages that a session looks at for one that it need not write.
+_SEARCHED = 100
 
 
 @kernel
@@ -184,8 +191,10 @@ def touch(d: Database, page: int, now: int) -> bool:
         sweep.use(d, frame)
     elif d.replacement[POLICY] == LRU:
         lru.use(d, frame)
-    else:
+    elif d.replacement[POLICY] == LRU2:
         lru2.use(d, frame, page, now)
+    else:
+        midpoint.use(d, frame, now)
     return True
 
 
@@ -224,6 +233,8 @@ def change(d: Database, page: int, log_bytes: int) -> None:
     if not d.dirty[held - 1]:
         d.dirty[held - 1] = 1
         d.pool_state[DIRTY_PAGES] += 1
+        if d.page_cleaner.size > 0:
+            note_changed(d, held - 1, d.log[0]["inserted"] - log_bytes)
 
 
 @kernel
@@ -234,6 +245,8 @@ def clean(d: Database, frame: int) -> None:
     page = d.page_of[frame]
     d.dirty[frame] = 0
     d.pool_state[DIRTY_PAGES] -= 1
+    if d.page_cleaner.size > 0:
+        note_clean(d, frame)
     d.written_files[file_of(d, page)] = 1
     if d.checkpoint_mark[page] == CHECKPOINT_PENDING:
         d.checkpoint_mark[page] = CHECKPOINT_WRITTEN
@@ -264,13 +277,30 @@ def victim(d: Database, now: int) -> int:
             frame = sweep.choose(d)
         elif d.replacement[POLICY] == LRU:
             frame = lru.choose(d)
-        else:
+        elif d.replacement[POLICY] == LRU2:
             frame = lru2.choose(d, now)
+        else:
+            frame = _choose_at_midpoint(d)
         if frame < 0:
             return -1
         rings.leave(d, frame)
     d.pool_state[TAKEN] += 1
     return int(frame)
+
+
+@kernel
+def _choose_at_midpoint(d: Database) -> int:
+    """Return the frame of the page that has to go. While page cleaners run, a session looks for a clean one near the
+    tail; without any it waits for the cleaner in MariaDB, and in MySQL writes a page itself (buf0lru.cc,
+    buf_LRU_get_free_block).
+    """
+    frames = len(d.page_of)
+    if d.page_cleaner.size == 0 or not d.page_cleaner[0]["armed"]:
+        return midpoint.choose(d, frames, False)
+    frame = midpoint.choose(d, _SEARCHED, True)
+    if frame < 0 and d.page_cleaner[0]["form"] == MYSQL:
+        frame = midpoint.choose(d, frames, False)
+    return frame
 
 
 @kernel
@@ -285,8 +315,10 @@ def frame_for(d: Database, session: int, now: int) -> int:
         return victim(d, now)
     if d.replacement[POLICY] == LRU:
         lru.leave(d, frame)
-    elif d.replacement[POLICY] != SWEEP:
+    elif d.replacement[POLICY] == LRU2:
         lru2.leave(d, frame)
+    elif d.replacement[POLICY] == MIDPOINT:
+        midpoint.let_go(d, frame)
     return frame
 
 
@@ -297,7 +329,9 @@ def loaded(d: Database, frame: int, page: int, ring: int, now: int) -> None:
         sweep.enter(d, frame)
     elif d.replacement[POLICY] == LRU:
         lru.enter(d, frame)
-    else:
+    elif d.replacement[POLICY] == LRU2:
         lru2.enter(d, frame, page, now)
+    else:
+        midpoint.enter(d, frame, now)
     if ring > 0:
         rings.join(d, ring - 1, frame)

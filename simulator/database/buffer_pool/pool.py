@@ -59,8 +59,8 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.sessions.sessions import leader_of
 
 #: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go;
-#: writes them; reads its own.
-_PARTS, _LOGGING, _WRITING, _READING = range(4)
+#: writes them to the doublewrite file; writes them to their places, which is followed by a flush; reads its own.
+_PARTS, _LOGGING, _DOUBLING, _WRITING, _SYNCING, _READING = range(6)
 
 
 @kernel
@@ -291,7 +291,13 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
             hold["phase"] = _LOGGING
             return add_child(p, made, d.stations[AT_LOG], FLUSH, position, 0)
     posted = made
-    if hold["phase"] != _WRITING:
+    if hold["phase"] in (_PARTS, _LOGGING) and d.page_cleaner.size > 0:
+        leaving = _pages_that_leave(d, first, end)
+        d.page_cleaner[0]["single_pages"] += leaving
+        if leaving > 0 and d.page_cleaner[0]["doublewrite"]:
+            hold["phase"] = _DOUBLING
+            return add_child(p, made, d.page_cleaner[0]["doublewrite_station"], WRITE, 0, leaving * size)
+    if hold["phase"] not in (_WRITING, _SYNCING):
         for page in range(first, end):
             frame = d.frame_of[page] - 1
             if d.leaving[frame] > 0:
@@ -309,6 +315,16 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
 
 
 @kernel
+def _pages_that_leave(d: Database, first: int, end: int) -> int:
+    """Return how many pages have to be written for those of a request."""
+    leaving = 0
+    for page in range(first, end):
+        if d.leaving[d.frame_of[page] - 1] > 0:
+            leaving += 1
+    return leaving
+
+
+@kernel
 def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
     """Read after the writes; after the read the pages are there for all that wait for them."""
     phase = d.holds[slot]["phase"]
@@ -322,9 +338,12 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return 0
     if phase == _PARTS:
         return 0
-    if phase == _LOGGING:
+    if phase in (_LOGGING, _DOUBLING):
         return _write_or_read(p, d, slot, 0)
-    if phase == _WRITING:
+    if phase == _WRITING and d.page_cleaner.size > 0 and d.page_cleaner[0]["flush_data"]:
+        d.holds[slot]["phase"] = _SYNCING
+        return add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)
+    if phase in (_WRITING, _SYNCING):
         root = _root(p, slot)
         if not is_background(p, root):  # a session waits: until here for pages that had to go
             s = d.sessions[p.requests[root]["stream"]]

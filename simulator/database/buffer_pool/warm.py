@@ -22,6 +22,8 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
+from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
+from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import (
     change,
     draw_row,
@@ -39,6 +41,7 @@ from tiersim.simulator.database.database_state import (
     AGAIN,
     CLOCK_NS,
     DIRTY_PAGES,
+    LOCK,
     LOOKUP,
     LOOKUPS,
     ORIGIN_NS,
@@ -97,6 +100,8 @@ def _fetch(d: Database, page: int, dirties: int, now: int) -> int:
         if d.dirty[frame]:
             changed = int(old)
             d.pool_state[DIRTY_PAGES] -= 1
+            if d.page_cleaner.size > 0:
+                note_clean(d, frame)
         d.frame_of[old] = 0
         if has_extension(d):
             extend(d, old)
@@ -200,6 +205,8 @@ def walk(
                         page = page_in(d, place, 0, number)
                         read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
                         referred += 1
+                if kind == LOCK and demand["dirties"] and d.page_cleaner.size > 0:  # changed pages stay so in InnoDB
+                    change(d, page_at(d, table, row % d.rows[table], references(d, table) - 1), 0)
                 if kind not in (LOOKUP, AGAIN, LOOKUPS):
                     continue
                 pages = references(d, table)
@@ -284,6 +291,30 @@ def clean_all(d: Database) -> None:
     d.pool_state[DIRTY_PAGES] = 0
 
 
+@kernel
+def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
+    """Let the pool of a database that was filled have *free* frames more, and no more than *dirty_pages* changed pages,
+    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it. The run begins
+    when the last page came.
+    """
+    latest_ns = 0
+    for frame in range(d.pool_state[UNUSED]):
+        latest_ns = max(latest_ns, d.midpoint_frames[frame]["first_ns"])
+    for frame in range(d.pool_state[UNUSED]):
+        d.midpoint_frames[frame]["first_ns"] -= latest_ns
+    to_free = free - (len(d.page_of) - d.pool_state[UNUSED])
+    for _ in range(min(to_free, d.midpoint[0]["young"] + d.midpoint[0]["old"])):
+        frame = tail(d)
+        if d.dirty[frame]:
+            note_clean(d, frame)
+            d.dirty[frame] = 0
+            d.pool_state[DIRTY_PAGES] -= 1
+        let_go(d, frame)
+        free_frame(d, frame)
+    balance(d)
+    age(d, dirty_pages, age_bytes)
+
+
 def _transactions(d: Database) -> Transactions:
     """Return the transactions of all sessions, and statements outside of any by themselves."""
     clients = d.sessions[: d.first_helper[0]]
@@ -315,6 +346,11 @@ _HELD = (
     "heap",
     "heap_ns",
     "heap_place",
+    "midpoint",
+    "midpoint_frames",
+    "free_frames",
+    "flush_newer",
+    "flush_older",
     "placed",
 )
 

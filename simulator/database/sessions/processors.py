@@ -71,7 +71,12 @@ POSTGRESQL = Costs(
 
 #: The tables by the kind of engine; what they leave out, because nobody measured it apart: calibrate it from a
 #: recording.
-TABLES: Mapping[str, Costs] = {"postgresql": POSTGRESQL, "sqlserver": SQL_SERVER}
+TABLES: Mapping[str, Costs] = {
+    "postgresql": POSTGRESQL,
+    "sqlserver": SQL_SERVER,
+    "mysql": Costs(),
+    "mariadb": Costs(),
+}
 UNKNOWN: Mapping[str, tuple[str, ...]] = {
     "postgresql": (
         "lookup_ns",
@@ -85,6 +90,8 @@ UNKNOWN: Mapping[str, tuple[str, ...]] = {
         "log_io_ns",
     ),
     "sqlserver": ("evict_dirty_ns", "change_ns", "log_io_ns"),
+    "mysql": Costs._fields,
+    "mariadb": Costs._fields,
 }
 
 #: The processor of the catalogue that a table was measured on; PostgreSQL's is not named by its source.

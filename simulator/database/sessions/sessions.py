@@ -24,6 +24,7 @@ from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 from tiersim.random_numbers import INDEX_ENTRY, random_below
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
+from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
 from tiersim.simulator.database.buffer_pool.pages import (
     change,
     draw_row,
@@ -36,6 +37,7 @@ from tiersim.simulator.database.buffer_pool.pages import (
 )
 from tiersim.simulator.database.database_state import (
     AFTER,
+    AT_CLEANER,
     AT_COPIES,
     AT_LOG,
     AT_POOL,
@@ -259,6 +261,11 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]
             s["waits"] = FOR_LOG
             return _ask(d, session, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
+        if demand["log_bytes"] > 0 and kind != LOG and not has_room_in_log(d):
+            if s["charge_ns"] > 0:
+                return _ask_processor(d, session)
+            s["waits"] = FOR_LOG
+            return _ask(d, session, AT_CLEANER, AWAIT, 0, 0, LOG_WRITE)
         if kind == COMPUTE:
             s["charge_ns"] += d.cpu_ns[statement] * demand["share"] // 1000
             _next_demand(d, session)

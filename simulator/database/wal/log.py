@@ -11,8 +11,8 @@ which takes no time of its own: it is in the CPU of who changes a page. The firs
 began inserts a full-page image, too (access/transam/xloginsert.c, XLogRecordAssemble).
 
 Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
-a synchronous replica confirms, too; PREFETCH, which waits for nothing: the log writer's next round will flush it
-(synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
+a synchronous replica or a binary log confirms, too; PREFETCH, which waits for nothing: the log writer's next round will
+flush it (synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
 
 A synchronous replica is sent what is durable here (replication/walsender.c, XLogSendPhysical), so its flush comes after
 ours. It flushes what has come, one flush at a time, each as long as the others.
@@ -25,7 +25,9 @@ from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.buffer_pool.flush_list import arm_cleaner
 from tiersim.simulator.database.database_state import (
+    AT_BINARY_LOG,
     AT_LOG,
     AT_PROCESSORS,
     AWAIT,
@@ -60,6 +62,8 @@ LOG_ROW = record(
     "commit_delay_ns",
     "commit_siblings",
     "commit_op",  # what a commit asks for
+    "own_op",  # of this log, where a replica or a binary log comes behind it
+    "flushed_later",  # what is written is flushed by the log writer's next round
     "writer_delay_ns",
     "writer_awake",
     "round_trip_ns",
@@ -118,6 +122,7 @@ class Log:
     commit_delay_ns: int = 0
     commit_siblings: int = 5
     synchronous_commit: bool = True
+    flushed_later: bool = False  # a commit waits for the write alone, and the log writer flushes it
     writer_delay_ns: int = 200_000_000
     replica: Replica | None = None
 
@@ -227,13 +232,16 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
     """Begin to write what has been inserted, if this request is the one that does."""
     log = d.log[0]
     hold = d.holds[slot]
-    made = arm_checkpointer(p, d, 0)
+    made = arm_cleaner(p, d, arm_checkpointer(p, d, 0))
     if hold["phase"] == _ASKS:
-        if p.requests[slot]["op"] == AWAIT:
-            return add_child(p, made, d.stations[AT_LOG], FLUSH, p.requests[slot]["offset_bytes"], 0)
+        if p.requests[slot]["op"] == AWAIT and log["own_op"] != PREFETCH:
+            return add_child(p, made, d.stations[AT_LOG], log["own_op"], p.requests[slot]["offset_bytes"], 0)
         if log["writer_awake"] == 0:
             log["writer_awake"] = 1
             made = add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
+        if p.requests[slot]["op"] == AWAIT:
+            hold["phase"] = _SENT
+            made = add_child(p, made, d.stations[AT_BINARY_LOG], FLUSH, 0, 0)
         return made
     if hold["phase"] == _FOLLOWS:
         return made
@@ -293,6 +301,8 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     phase = hold["phase"]
     if phase == _ASKS:  # of a commit that a replica confirms
         hold["phase"] = _SENT
+        if d.binary_log.size > 0:
+            return add_child(p, 0, d.stations[AT_BINARY_LOG], FLUSH, 0, 0)
         return add_child(p, 0, d.stations[AT_LOG], READ, p.requests[slot]["offset_bytes"], 0)
     if phase == _SENT:
         return 0
@@ -316,7 +326,11 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if log["written"] < log["target"]:
         return _write(p, d, slot, made, now)
     log["busy"] = 0
-    if is_background(p, slot) and log["flushed"] < log["inserted"]:
+    if is_background(p, slot):
+        is_left = log["flushed"] < log["inserted"]
+    else:
+        is_left = log["flushed_later"] != 0 and log["writer_awake"] == 0
+    if is_left:
         log["writer_awake"] = 1
         return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
     return made
@@ -336,9 +350,11 @@ def _ask_checkpointer(p: Plant, d: Database) -> int:
     return add_background(p, 0, c["station"], WRITE, 0, 0)
 
 
-def log_fields(settings: Log, volume: int, waiting: int) -> dict[str, int]:
-    """Return what of the log's row is not 0 at the start."""
+def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = False) -> dict[str, int]:
+    """Return what of the log's row is not 0 at the start; a *binary_log* comes behind it or not."""
     replica = settings.replica or Replica(0, 0)
+    own_op = PREFETCH if not settings.synchronous_commit else WRITE if settings.flushed_later else FLUSH
+    waits_behind = binary_log or (settings.replica is not None and settings.synchronous_commit)
     return {
         "volume": volume,
         "waiting": waiting,
@@ -350,7 +366,9 @@ def log_fields(settings: Log, volume: int, waiting: int) -> dict[str, int]:
         "image_bytes": settings.image_bytes,
         "commit_delay_ns": settings.commit_delay_ns,
         "commit_siblings": settings.commit_siblings,
-        "commit_op": PREFETCH if not settings.synchronous_commit else AWAIT if settings.replica else FLUSH,
+        "commit_op": AWAIT if waits_behind else own_op,
+        "own_op": own_op,
+        "flushed_later": int(settings.flushed_later),
         "writer_delay_ns": settings.writer_delay_ns,
         "round_trip_ns": replica.round_trip_ns,
         "replica_flush_ns": replica.flush_ns,

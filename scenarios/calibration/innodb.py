@@ -1,0 +1,231 @@
+"""Counters of MySQL and MariaDB in the form that those of PostgreSQL have: pages, log and CPU by statement, pages
+missed by table. All of it is inferred, since digests have none.
+
+Between two snapshots: the pages that the server missed are divided among tables as the reads of their files are, and
+those of a table among the digests that name it by the leaves that they visit: one for each call, and one more for so
+many rows as lie on a leaf. Times of reads are those of the files. The growth of the redo log is divided by rows that
+were changed, counted processor time by what is left of execution time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from tiersim.errors import TraceError
+from tiersim.scenarios.calibration.counters import Counters, NamedTables
+from tiersim.scenarios.calibration.popularity.midpoint import MidpointPool
+from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable
+from tiersim.scenarios.calibration.popularity.recorded import Accesses
+from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
+from tiersim.scenarios.statements.queries import changes_rows
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.query_text import tokens
+from tiersim.traces.statistics import Snapshot, Values, read_queries
+
+#: Entries of an inner page: of an INT key 13 to 14 bytes each, of a BIGINT 17 to 18.
+_INNER_ENTRIES = 1000
+#: Of all pages that were missed; tables with a smaller share of them are not fitted.
+_MATTERS = 0.01
+#: First words, and words anywhere, of statements of monitoring.
+_MONITORS = ("show", "set", "explain", "truncate", "flush")
+_VIEWS = ("performance_schema", "information_schema", "innodb_")
+#: Stands for digests where all were the recorder's, so that queries were counted then.
+_NONE = "none"
+SAID = (
+    "pages, redo and CPU of single digests are inferred: the reads of a table's file are divided by calls and rows"
+    " examined, the redo log by rows changed, processor time by execution time; a slow log with pages tells them"
+)
+
+
+@dataclass
+class InnoDBCounters:
+    """Adds to each snapshot what its digests lack; snapshots come in order of time."""
+
+    path: Path
+    texts: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, "_Table"] = field(default_factory=dict)
+    _before: Mapping[tuple[str, str], Values] | None = None
+    _sums: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    _names: NamedTables | None = None
+
+    def __post_init__(self) -> None:
+        """Read the texts of queries."""
+        queries = read_queries(self.path)
+        pairs = zip(queries.texts("entity"), queries.texts("text"), strict=True)
+        self.texts = {entity: text for entity, text in pairs if entity is not None and text is not None}
+
+    def with_pages(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with pages of queries and tables, without the recorder's queries."""
+        values = {key: dict(one) for key, one in snapshot.values.items() if not self._is_of_recorder(*key)}
+        if not any(subject == "query" for subject, _ in snapshot.values):
+            return snapshot
+        values["query", _NONE] = {"calls": Decimal(0)}
+        for (subject, entity), one in values.items():
+            if subject == "relation" and one.get("rows") and one.get("leaf_pages"):
+                found = self.tables.setdefault(entity, _Table())
+                found.rows, found.leaves = max(int(one["rows"]), 1), max(int(one["leaf_pages"]), 1)
+        if self._names is None:
+            self._names = NamedTables(self.tables)
+        if self._before is not None:
+            self._divide(values)
+        self._before = {key: dict(one) for key, one in values.items()}
+        for (subject, entity, name), total in self._sums.items():
+            if (subject, entity) in values:
+                values[subject, entity][name] = Decimal(round(total))
+        for (subject, _), one in values.items():
+            if subject == "query":
+                for name in ("pages_read", "pages_hit", "read_ms", "log_bytes", "pages_dirtied"):
+                    one.setdefault(name, Decimal(0))
+        return Snapshot(snapshot.time_ns, values)
+
+    def _is_of_recorder(self, subject: str, entity: str) -> bool:
+        if subject != "query" or entity not in self.texts:
+            return False
+        words = [word.lower().strip("`") for _, word in tokens(self.texts[entity])]
+        views = any(word.startswith(_VIEWS) for word in words)
+        return views or not words or words[0] in _MONITORS or words[:2] == ["select", "?"]
+
+    def _grown(self, values: Mapping[tuple[str, str], Values], subject: str, entity: str, name: str) -> float:
+        assert self._before is not None
+        now, then = (of.get((subject, entity), {}).get(name, 0) for of in (values, self._before))
+        return max(float(now) - float(then), 0.0) if not isinstance(now, str) and not isinstance(then, str) else 0.0
+
+    def _divide(self, values: Mapping[tuple[str, str], Values]) -> None:
+        assert self._names is not None
+        queries = [entity for subject, entity in values if subject == "query"]
+        visits: dict[str, dict[str, float]] = {}
+        changed: dict[str, float] = {}
+        for entity in queries:
+            text = self.texts.get(entity, "")
+            calls = self._grown(values, "query", entity, "calls")
+            examined = self._grown(values, "query", entity, "rows_examined")
+            named = self._names.within(text)
+            for table in named:
+                one = self.tables[table]
+                beyond = max(examined / len(named) - calls, 0.0) * one.leaves / one.rows
+                visits.setdefault(table, {})[entity] = calls + beyond
+            if changes_rows(text):
+                changed[entity] = max(self._grown(values, "query", entity, "rows"), calls)
+        self._divide_pages(values, visits)
+        grown = self._grown(values, "log", "log", "bytes")
+        whole = sum(changed.values())
+        for entity, rows in changed.items():
+            self._add("query", entity, "log_bytes", grown * rows / whole if whole else 0.0)
+            self._add("query", entity, "pages_dirtied", rows)
+        self._divide_processors(values, queries)
+
+    def _divide_pages(
+        self, values: Mapping[tuple[str, str], Values], visits: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Divide the pages that were missed by the reads of files, and of a table by visits of its leaves."""
+        reads = {table: self._grown(values, "file", _file(table), "reads") for table in visits}
+        read_ms = {table: self._grown(values, "file", _file(table), "read_ms") for table in visits}
+        missed = self._grown(values, "database", "*", "pages_missed")
+        all_reads = sum(reads.values())
+        for table, of_queries in visits.items():
+            one, total = self.tables[table], sum(of_queries.values())
+            share = reads[table] / all_reads if all_reads else 1 / len(visits)
+            of_table = missed * share
+            one.visits += total
+            one.missed += of_table
+            self._add("relation", table, "pages_read", of_table)
+            self._add("relation", table, "pages_hit", max(total * one.levels - of_table, 0.0))
+            for entity, count in of_queries.items():
+                part = count / total if total else 0.0
+                self._add("query", entity, "pages_read", of_table * part)
+                self._add("query", entity, "pages_hit", max(count * one.levels - of_table * part, 0.0))
+                each_ms = read_ms[table] / reads[table] if reads[table] else 0.0
+                self._add("query", entity, "read_ms", of_table * part * each_ms)
+
+    def _divide_processors(self, values: Mapping[tuple[str, str], Values], queries: list[str]) -> None:
+        """Divide the processor time of sessions, where it was counted, by execution time without reads; a COMMIT took
+        as long as its fastest.
+        """
+        cpu_ms = self._grown(values, "database", "*", "cpu_ms")
+        if not cpu_ms:
+            return
+        weights = {}
+        for entity in queries:
+            took = self._grown(values, "query", entity, "exec_ms")
+            if role_of(self.texts.get(entity, "")) is Role.COMMITS:
+                fastest = values["query", entity].get("exec_min_ms", 0)
+                took = min(took, float(fastest) * self._grown(values, "query", entity, "calls"))
+            read_ms = self._sums.get(("query", entity, "read_ms"), 0.0)
+            weights[entity] = max(took - read_ms, 0.0)
+        whole = sum(weights.values())
+        for entity, weight in weights.items():
+            self._add("query", entity, "cpu_user_ms", min(cpu_ms * weight / whole if whole else 0.0, weight))
+
+    def _add(self, subject: str, entity: str, name: str, amount: float) -> None:
+        key = subject, entity, name
+        self._sums[key] = self._sums.get(key, 0.0) + amount
+
+
+@dataclass
+class _Table:
+    """What was counted of a table so far."""
+
+    rows: int = 1
+    leaves: int = 1
+    visits: float = 0.0
+    missed: float = 0.0
+
+    @property
+    def levels(self) -> int:
+        """Pages that a lookup asks for."""
+        return 1 + len(_inner(self.leaves))
+
+
+def _inner(leaves: int) -> list[int]:
+    counts = []
+    while leaves > 1:
+        leaves = -(-leaves // _INNER_ENTRIES)
+        counts.append(leaves)
+    return counts
+
+
+def _file(table: str) -> str:
+    return f"{table.replace('.', '/', 1)}.ibd"
+
+
+def innodb_accesses(counters: Counters, counted: InnoDBCounters) -> tuple[Accesses, MidpointPool]:
+    """Return the tables whose pages were missed, the frames that held pages, and how these are replaced; raises
+    TraceError naming what is lacking.
+    """
+    path, found = counters.path, counters.found
+    host = Bundle(path).manifest.host
+    page_bytes, pool_bytes = host.get("page_bytes"), host.get("buffer_pool_bytes")
+    if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
+        raise TraceError(f"{path}: does not say how large the buffer pool was; record the variables, too")
+    whole = sum(table.missed for table in counted.tables.values())
+    tables = [
+        AccessedTable(
+            name,
+            table.rows,
+            table.leaves,
+            sum(_inner(table.leaves)) + 1 if table.leaves > 1 else 0,
+            max(round(table.visits), 1),
+            round(table.missed),
+            0,
+            together=True,
+            even=table.missed <= _MATTERS * whole,
+        )
+        for name, table in sorted(counted.tables.items())
+        if table.visits
+    ]
+    if not tables:
+        raise TraceError(
+            f"{path}: is a recording of InnoDB, and no statement in it names a table whose rows and pages are known;"
+            " record statement digests with their texts, mysql.innodb_index_stats and mysql.innodb_table_stats before"
+            " and after a load"
+        )
+    pool = found.of("pool").get("*")
+    held = 0 if pool is None else int(pool.number("pages") or 0)
+    frames = held or pool_bytes // page_bytes
+    span_ns = found.span_ns.get("query") or 0
+    old_time = found.of("setting").get("innodb_old_blocks_time")
+    old_ms = float(str(old_time.last.get("setting", 1000))) if old_time is not None else 1000.0
+    accesses = sum(table.accesses for table in tables)
+    old_accesses = accesses * old_ms * 1e6 / span_ns if span_ns else 0.0
+    return Accesses(tuple(tables), frames, (SAID,)), MidpointPool(old_accesses)

@@ -1,0 +1,205 @@
+"""InnoDB's pool, page cleaners, log and binary log: both engines equal, lists in order, closed forms."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.databases import DatabaseCase, binary_logs, database_cases, logs, page_cleaners
+from tests.examples import examples
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
+from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.database_state import (
+    COMPUTE,
+    DIRTY_PAGES,
+    FREE_FRAMES,
+    LOG,
+    LOOKUP,
+    LRU,
+    MIDPOINT,
+    OWN,
+    UNUSED,
+    VALID,
+    Database,
+)
+from tiersim.simulator.database.wal.binary_log import BinaryLog
+from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+
+pytestmark = pytest.mark.kernels
+
+#: Cases with page cleaners, and two of three with a binary log.
+innodb_cases = st.builds(
+    lambda case, log, cleaner, binary_log: replace(
+        case, policy=MIDPOINT, durability=(log, None), page_cleaner=cleaner, binary_log=binary_log, os_cache_pages=0
+    ),
+    database_cases,
+    logs,
+    page_cleaners,
+    st.one_of(st.none(), binary_logs),
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(innodb_cases)
+def test_engines_agree_on_innodb(case: DatabaseCase) -> None:
+    builder, database, metrics = case.fresh()
+    plant, outcome = engine.run_database(builder.build(4), database, metrics)
+    builder, other, other_metrics = case.fresh()
+    reference = ReferenceEngine(builder.build(4), [], other_metrics, database=other)
+    expected = reference.run()
+    assert (outcome.end_ns, outcome.requests, outcome.left) == (expected.end_ns, expected.requests, case.sessions)
+    np.testing.assert_array_equal(plant.stations, reference.plant.stations)
+    for name in database._fields:
+        if name not in ("laws", "holds"):
+            np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(innodb_cases)
+def test_lists_hold_what_the_frames_say(case: DatabaseCase) -> None:
+    builder, d, metrics = case.fresh()
+    engine.run_database(builder.build(4), d, metrics)
+    frames = len(d.page_of)
+
+    def walk(newer: np.ndarray, head: int) -> list[int]:
+        found, frame = [], int(newer[head])
+        while frame != head:
+            found.append(frame)
+            frame = int(newer[frame])
+        return found
+
+    young, old = walk(d.newer, frames), walk(d.newer, frames + 1)
+    assert (len(young), len(old)) == (int(d.midpoint[0]["young"]), int(d.midpoint[0]["old"]))
+    free = set(d.free_frames[: d.pool_state[FREE_FRAMES]].tolist()) | set(range(int(d.pool_state[UNUSED]), frames))
+    assert free.isdisjoint([*young, *old])
+    assert len(free) + len(young) + len(old) == frames
+    assert all(d.frame_of[d.page_of[frame]] == frame + 1 for frame in [*young, *old])
+    changed = walk(d.flush_newer, frames)
+    assert sorted(changed) == np.flatnonzero(d.dirty).tolist()
+    assert len(changed) == int(d.pool_state[DIRTY_PAGES])
+    positions = d.oldest_position[changed]
+    assert (np.diff(positions) >= 0).all()
+    least = min([*positions.tolist(), *(row[1] for row in d.batches.tolist() if row[0])], default=None)
+    inserted = int(d.log[0]["inserted"])
+    assert checkpoint_age(d) == (0 if least is None else inserted - min(least, inserted))
+    assert (d.used[d.state == VALID] <= 3).all()
+
+
+_MS = 1_000_000
+
+
+def run(
+    does: list[Demand],
+    statements: int,
+    *,
+    sessions: int = 1,
+    frames: int = 400,
+    pages: int = 1000,
+    exponent: float = 0.0,
+    log: Log | None = None,
+    cleaner: PageCleaner | None = None,
+    binary_log: BinaryLog | None = None,
+) -> tuple[Database, int, int]:
+    """Sessions do the same again and again; returns requests of the disk (1 ms each) and of the log's (0.1 ms), too."""
+    builder = PlantBuilder(1)
+    disk, volume = add_server(builder, "disk", 16, _MS), add_server(builder, "log volume", 1, _MS // 10)
+    count = sessions * statements
+    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
+    loads = Statements(
+        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32),
+        np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 1000), flags, flags,
+    )  # fmt: skip
+    host = Host(
+        8, frames, log_station=volume, log=log or Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
+        page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
+        binary_log=None if binary_log is None else replace(binary_log, station=volume), page_bytes=16384,
+    )  # fmt: skip
+    database = add_database(builder, host, [Relation(pages, (pages,), exponent, station=disk)], [does], loads)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
+
+
+COMMIT = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
+
+
+@pytest.mark.parametrize(("sync_every", "each"), [(0, 2), (1, 4), (10, 2.2)])
+def test_a_commit_alone_costs_a_write_and_a_flush_and_the_binary_log_as_much_when_it_is_synced(
+    sync_every: int, each: float
+) -> None:
+    _, _, requests = run(COMMIT, 100, binary_log=BinaryLog(sync_every=sync_every))
+    assert requests == pytest.approx(100 * each)
+
+
+def test_groups_of_the_binary_log_form_while_one_is_synced() -> None:
+    d, _, requests = run(COMMIT, 200, sessions=8, binary_log=BinaryLog())
+    groups = int(d.binary_log[0]["groups"])
+    assert 400 <= groups < 1600  # one server: a group waits for the flush of the redo of the next
+    assert int(d.binary_log[0]["done"]) == 1600
+    assert requests == 2 * groups + 2 * int(d.log[0]["flushes"])
+
+
+@pytest.mark.parametrize(
+    ("log", "requests"), [(Log(full_page_writes=False, synchronous_commit=False), 0), (Log(flushed_later=True), 100)]
+)
+def test_commits_that_wait_for_no_flush(log: Log, requests: int) -> None:
+    """The log writer's first round comes after the run."""
+    assert run(COMMIT, 100, log=replace(log, writer_delay_ns=10**9, segment_bytes=1 << 40))[2] == requests
+
+
+CHANGE = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=100), Demand(LOG, log_bytes=10)]
+
+
+@pytest.mark.parametrize("form", [MYSQL, MARIADB])
+def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int) -> None:
+    """A page is written for each that is read, and as often to the doublewrite file, in batches or by itself."""
+    cleaner = PageCleaner(
+        form, interval_ns=50 * _MS, scan_depth=64, io_capacity=1, io_capacity_max=4000, batch_pages=16
+    )
+    d, requests, _ = run(CHANGE, 500, sessions=8, cleaner=cleaner)
+    c = d.page_cleaner[0]
+    missed = int(d.pages_read.sum())
+    written = int(c["written_pages"] + c["single_pages"])
+    assert missed > 1500
+    assert 0 <= written - (missed - 400) <= 0.08 * missed  # who is changed while it is written is written again
+    flushes = 2 * int(c["batches"]) + int(c["single_pages"])
+    assert requests == pytest.approx(
+        missed + written + int(c["batches"]) + int(c["single_pages"]) + flushes, abs=40
+    )  # the last are under way
+    assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
+
+
+@pytest.mark.parametrize("form", [MYSQL, MARIADB])
+def test_the_checkpoint_gets_no_older_than_it_may(form: int) -> None:
+    cleaner = PageCleaner(
+        form, interval_ns=100 * _MS, io_capacity=1, io_capacity_max=2, low_bytes=10_000, async_bytes=60_000,
+        sync_bytes=70_000, most_bytes=80_000,
+    )  # fmt: skip
+    d, _, _ = run(CHANGE, 600, sessions=4, frames=2000, cleaner=cleaner)
+    assert int(d.log[0]["inserted"]) == 2400 * 110
+    assert int(d.page_cleaner[0]["log_waits"]) > 0
+    assert checkpoint_age(d) < 80_000 + 8 * 110
+
+
+def test_parts_that_do_not_go_together_are_refused() -> None:
+    def make(host: Host) -> None:
+        nothing = np.zeros(0, np.int64)
+        add_database(PlantBuilder(1), host, [], [], Statements([], *[nothing] * 7))  # type: ignore[arg-type]
+
+    with pytest.raises(ScenarioError, match="page cleaners free what InnoDB's list lets go"):
+        make(Host(1, 1, policy=LRU, page_cleaner=PageCleaner()))
+    with pytest.raises(ScenarioError, match="leave out the checkpoints"):
+        make(Host(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))

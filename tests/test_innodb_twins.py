@@ -1,0 +1,110 @@
+"""InnoDB's kernels against plain Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.twins.innodb import FlushList, Midpoint, pages_wanted
+from tiersim.devices.plant import PlantBuilder
+from tiersim.simulator.database.buffer_pool import flush_list, midpoint
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
+    MARIADB,
+    MYSQL,
+    percent_for_age,
+    percent_for_dirty,
+    wanted_pages,
+    works_on_list,
+)
+from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
+from tiersim.simulator.database.buffer_pool.pages import change, clean
+from tiersim.simulator.database.buffer_pool.warm import refer
+from tiersim.simulator.database.build import Host, Relation, Statements, add_database
+from tiersim.simulator.database.database_state import MIDPOINT, Database
+from tiersim.simulator.database.wal.log import Log
+
+pytestmark = pytest.mark.kernels
+
+
+def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None) -> Database:
+    none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    loads = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
+    host = Host(
+        1,
+        frames,
+        policy=MIDPOINT,
+        midpoint=midpoint.Midpoint(old_time_ns=old_time_ns),
+        page_cleaner=cleaner,
+        log=Log(full_page_writes=False),
+    )
+    return add_database(PlantBuilder(1), host, [Relation(pages, (pages,))], [], loads)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.integers(1, 40),
+    st.integers(0, 30),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), max_size=300),
+)
+def test_the_list_is_that_of_the_sources(frames: int, old_time: int, referred: list[tuple[int, int]]) -> None:
+    d, twin, now = pool(frames, 61, old_time), Midpoint(frames, old_time=old_time), 0
+    for page, later in referred:
+        now += later
+        twin.refer(page, now)
+        refer(d, page, 0, now)
+
+    def pages(head: int) -> list[int]:
+        found, frame = [], int(d.older[head])
+        while frame != head:
+            found.append(int(d.page_of[frame]))
+            frame = int(d.older[frame])
+        return found
+
+    assert (pages(frames), pages(frames + 1)) == (twin.young, twin.old)
+    assert int(d.midpoint[0]["evicted"]) == twin.evicted
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 500), st.integers(0, 3)), max_size=200))
+def test_the_flush_list_and_the_age_of_the_checkpoint(changes: list[tuple[int, int, int]]) -> None:
+    d, twin = pool(40, 31, 0, PageCleaner()), FlushList()
+    for page in range(31):
+        refer(d, page, 0, 0)
+    for page, log_bytes, written in changes:
+        twin.change(page, log_bytes)
+        change(d, page, log_bytes)
+        for other in twin.write(written):
+            frame = flush_list.oldest(d)
+            assert int(d.page_of[frame]) == other
+            clean(d, frame)
+        assert flush_list.checkpoint_age(d) == twin.age
+
+
+@given(
+    st.floats(10.1, 120), st.floats(0, 100), st.integers(1, 20_000), st.integers(1, 5), st.floats(0, 5000),
+    st.floats(0, 5000),
+)  # fmt: skip
+def test_mysql_asks_for_as_many_pages_as_its_source(
+    age: float, dirty: float, io_capacity: int, times: int, rate: float, older: float
+) -> None:
+    most = io_capacity * times
+    limit = 1_000_000_000
+    age_bytes = round(age / 100 * limit)
+    percent = max(
+        percent_for_age(age_bytes, limit // 10, limit, float(most // io_capacity)),
+        percent_for_dirty(dirty, 10.0, 90.0, MYSQL),
+    )
+    wanted = pages_wanted(age_bytes * 100 / limit, dirty, io_capacity, most, rate, older)
+    assert wanted_pages(percent, io_capacity, rate, older, most) == pytest.approx(wanted, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("age", "low_percent", "dirty", "works"),
+    [(9, 0, 50, False), (11, 0, 50, True), (9, 0, 90, True), (9, 10, 11, True), (9, 10, 9, False)],
+)
+def test_mariadb_works_on_the_flush_list_by_age_or_number(
+    age: int, low_percent: float, dirty: float, works: bool
+) -> None:
+    assert works_on_list(age, 10, dirty, float(low_percent), 90.0) is works
+    assert percent_for_dirty(1.0, 0.0, 90.0, MARIADB) == 100.0
