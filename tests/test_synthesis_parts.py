@@ -144,7 +144,7 @@ def test_a_bounded_sample_has_any_mean_and_spread_that_are_possible(
     assert sample.std() == pytest.approx(min(stddev, possible), rel=1e-4, abs=8 * last_digit)
     assert sample.min() >= least
     assert sample.max() <= most
-    assert (np.diff(sample[np.argsort(scores)]) >= 0).all()
+    assert (np.diff(sample[np.argsort(scores)]) >= -last_digit).all()  # as far as digits go
 
 
 @pytest.mark.parametrize("count", [3, 8, 500])
