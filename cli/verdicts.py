@@ -28,6 +28,8 @@ def sentence(summary: Summary) -> str | None:
     found = summary.get("model_error")
     if not found:
         return None
+    if found["basis"] == "unknown":
+        return "Expected model error: unknown for this engine; docs/innodb.md."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
     return f"Expected model error {_BASES[found['basis']]} (80 % of past checks): {', '.join(parts)}; {_DOCUMENT}."
@@ -107,4 +109,6 @@ def is_always_busy(summary: Summary) -> bool:
 def expected_error(summary: Summary) -> str:
     """Return the error of throughput to expect; nothing if the result does not say."""
     found = summary.get("model_error")
-    return reach(found["figures"]["throughput"]) if found else ""
+    if not found:
+        return ""
+    return "unknown" if found["basis"] == "unknown" else reach(found["figures"]["throughput"])

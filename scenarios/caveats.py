@@ -30,8 +30,11 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
     *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
     has errors of its own. ``basis`` says what the
-    hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
+    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where the basis is
+    ``unknown`` there are no figures.
     """
+    if verdict.get("error") == "unknown":  # an engine that was hardly compared with real servers
+        return {"basis": "unknown", "figures": {}}
     basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
     if verdict.get("reach") == BEYOND:
         basis = "extrapolated"

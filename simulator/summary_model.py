@@ -33,6 +33,7 @@ class VerdictSaid(_Said):
     locks: str
     arrivals: str
     credits: Literal["kept", "falling", "ran out"] | None = None
+    error: Literal["unknown"] | None = None  # of an engine that was hardly compared with real servers
     reach: str | None = None  # of a result that was calibrated: whether it goes beyond the recording
 
 
@@ -92,7 +93,7 @@ class ConservationSaid(_Said):
 class ModelErrorSaid(_Said):
     """Between which multiples of a predicted figure 80 % of the measured ones lay, by kind of figure."""
 
-    basis: Literal["calibrated", "extrapolated", "assumed"]
+    basis: Literal["calibrated", "extrapolated", "assumed", "unknown"]
     figures: dict[str, dict[str, float]]
 
 

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 
 from tests.recorded_files import read_text
 from tests.test_cli import Shell, shell
+from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.sizing.judging import doubts_of
+from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.replay import load_of, replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.traces.counters import SUBJECTS
@@ -169,6 +172,11 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert settings.basis["engine.sync_binlog"] == "recorded"
     summary = replay_statements(with_rows, scenario, load=load).summary
     assert summary["log"]["flushes"] > 0
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}  # other engines' errors are not InnoDB's
+    assert verdicts.expected_error(summary) == "unknown"
+    assert "unknown" in verdicts.notes([summary])[-1]
+    target = parse_target("p99(commit) < 1 s")
+    assert any("unknown" in doubt for doubt in doubts_of(target, summary, "transactions"))
     with pytest.raises(ScenarioError, match=r"engine\.max_wal_size: is no setting of MariaDB; write redo_log_capacity"):
         settings_of_load(load_scenario("pcie-flash", ["engine.max_wal_size=1 GiB"]), load)
 

@@ -181,7 +181,10 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     it is carried or not, without a figure to be off.
     """
     error = model_error_of(summary["verdict"])
-    if target.kind == "throughput":
+    if error["basis"] == "unknown":
+        if target.kind in ("throughput", "latency"):
+            yield "how far predictions of this engine are off is unknown; measure before you decide"
+    elif target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
         least = figure["low"] * multiples_of(error, "throughput")[0]
         if least < target.limit:

@@ -199,8 +199,8 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
 
 def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read: _Read) -> Iterator[str]:
     yield (
-        "mean latency was up to 28 % off in the three loads of MariaDB 10.11 that InnoDB's model was compared with, and"
-        " the expected error is that of other engines; measure before you decide"
+        "mean latency was up to 28 % off in the three loads of MariaDB 10.11 that InnoDB's model was compared with;"
+        " measure before you decide"
     )
     method = read.text("innodb_flush_method").lower()
     if method in ("fsync", "0") or (not method and form == MYSQL and version < _8_4):
