@@ -1,5 +1,6 @@
 """InnoDB's pool, page cleaners, log and binary log: both engines equal, lists in order, closed forms."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -52,11 +53,22 @@ innodb_cases = st.builds(
 )
 
 
+def goes_on() -> Callable[[int], None]:
+    """Return what fails when two million events pass in which no statement ends: cleaners never cease by themselves."""
+    ended: list[int] = []
+
+    def watch(statements: int) -> None:
+        ended.append(statements)
+        assert len(ended) < 20 or statements > ended[-20], f"nothing goes on after {statements} statements"
+
+    return watch
+
+
 @settings(max_examples=examples(150), deadline=None)
 @given(innodb_cases)
 def test_engines_agree_on_innodb(case: DatabaseCase) -> None:
     builder, database, metrics = case.fresh()
-    plant, outcome = engine.run_database(builder.build(4), database, metrics)
+    plant, outcome = engine.run_database(builder.build(4), database, metrics, progress=goes_on())
     builder, other, other_metrics = case.fresh()
     reference = ReferenceEngine(builder.build(4), [], other_metrics, database=other)
     expected = reference.run()
@@ -71,7 +83,7 @@ def test_engines_agree_on_innodb(case: DatabaseCase) -> None:
 @given(innodb_cases)
 def test_lists_hold_what_the_frames_say(case: DatabaseCase) -> None:
     builder, d, metrics = case.fresh()
-    engine.run_database(builder.build(4), d, metrics)
+    engine.run_database(builder.build(4), d, metrics, progress=goes_on())
     frames = len(d.page_of)
 
     def walk(newer: np.ndarray, head: int) -> list[int]:
@@ -129,7 +141,7 @@ def run(
     )  # fmt: skip
     database = add_database(builder, host, [Relation(pages, (pages,), exponent, station=disk)], [does], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _ = engine.run_database(builder.build(16), database, metrics, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
 
 
@@ -180,6 +192,18 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int) -> No
         missed + written + int(c["batches"]) + int(c["single_pages"]) + flushes, abs=40
     )  # the last are under way
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
+
+
+@pytest.mark.parametrize("form", [MYSQL, MARIADB])
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_who_waits_for_a_frame_takes_that_of_a_page_that_was_written_and_stayed(frames: int, form: int) -> None:
+    """All frames are being written for the checkpoint's sake when a page is missed: the pool is told when they are."""
+    cleaner = PageCleaner(
+        form, interval_ns=3 * _MS, scan_depth=0, io_capacity=2, io_capacity_max=11, low_bytes=100, async_bytes=200,
+        sync_bytes=200,
+    )  # fmt: skip
+    d, _, _ = run(CHANGE, 100, sessions=4, frames=frames, cleaner=cleaner)
+    assert d.sessions["next"].tolist() == [100, 200, 300, 400]
 
 
 @pytest.mark.parametrize("form", [MYSQL, MARIADB])

@@ -353,7 +353,7 @@ def _free_batch(d: Database) -> int:
 
 @kernel
 def _tell_pool(p: Plant, d: Database, made: int) -> int:
-    """Let the pool look at its requests again, if some wait: frames are free."""
+    """Let the pool look at its requests again, if some wait: frames are free, or may be taken."""
     if p.queues[d.pool_state[READY]]["head"] == NONE or made == p.children.size:
         return made
     return add_background(p, made, d.stations[AT_POOL], PREFETCH, 0, 0)
@@ -463,9 +463,7 @@ def resume_cleaner(p: Plant, d: Database, slot: int) -> int:
         hold["phase"] = _SYNCING
         return add_child(p, 0, station_of(d, d.batches[hold["position"], BATCH_FIRST]), FLUSH, 0, 0)
     _end_batch(d, hold["position"])
-    made = 0
-    if d.pool_state[FREE_FRAMES] > 0:
-        made = _tell_pool(p, d, made)
+    made = _tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
     return add_background(p, made, c["station"], WRITE, 0, 0)
 
 
