@@ -209,9 +209,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/controller/write_cache_kernels.py",
-            "if first <= begin and end >= begin + row:",
-            "if first < begin and end > begin + row:",
-            "A row that is dirty alone is written as a part.",
+            "            end = end // row * row\n",
+            "",
+            "What is dirty behind whole rows goes with them.",
         ),
         (
             "devices/controller/write_cache_kernels.py",
