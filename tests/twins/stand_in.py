@@ -26,6 +26,7 @@ __all__ = [
     "WRITE",
     "Asked",
     "Part",
+    "Recorded",
     "Twin",
     "agree",
     "draw_commands",
@@ -83,6 +84,19 @@ class Twin:
     def resume(self, slot: int, now: int) -> Sequence[Part]:
         """Go on with a request whose children are done."""
         return ()
+
+
+class Recorded(Twin):
+    """A device that serves all at once, each in the same time, and notes what it was asked for: when, what, where."""
+
+    def __init__(self, service_ns: int) -> None:
+        self.service_ns = service_ns
+        self.seen: list[tuple[int, int, int, int]] = []
+
+    def accept(self, now: int, slot: int) -> int:
+        asked = self.asked(slot)
+        self.seen.append((now, asked.op, asked.offset, asked.length))
+        return now + self.service_ns
 
 
 Built = tuple[int, Mapping[int, Twin]]

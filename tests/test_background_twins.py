@@ -1,0 +1,133 @@
+"""What works behind the statements of a database against its twin in plain Python, in both engines: every write of a
+page, and the end of every statement, at the same ns.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.test_database_twins import LOG_NS, READ_NS, SEEDS, pick, run_sessions, statements, work_ns
+from tests.twins.checkpointer import Checkpointer
+from tests.twins.clock import Clock, Process
+from tests.twins.locks import Locks
+from tests.twins.processors import Processors
+from tests.twins.stand_in import FLUSH, WRITE, Recorded
+from tests.twins.wal import Wal
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
+from tiersim.simulator.database.buffer_pool.warm import refer
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, Database
+from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+
+pytestmark = pytest.mark.kernels
+
+PAGE = 8192
+_MS = 1_000_000
+
+Seen = list[tuple[int, int, int, int]]
+
+
+def watched(
+    host: dict[str, Any], relation: tuple[int, tuple[int, ...]], demands: Sequence[Demand], load: Statements, seed: int
+) -> tuple[Database, Seen]:
+    """Run in both engines, which must agree; return the compiled one's database, and what its disk was asked for.
+
+    All pages are in the pool.
+    """
+
+    def fresh() -> tuple[PlantBuilder, Database, Any, int]:
+        builder = PlantBuilder(seed % 1000)
+        disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
+        rows, level_pages = relation
+        given_host = Host(**{"log_station": log} | host)
+        database = add_database(builder, given_host, [Relation(rows, level_pages, station=disk)], [demands], load)
+        for page in range(min(sum(level_pages), given_host.frames)):
+            refer(database, page, 0, 0)
+        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), disk
+
+    builder, database, metrics, _ = fresh()
+    engine.run_database(builder.build(64), database, metrics)
+    builder, other, metrics, disk = fresh()
+    recorder = Recorded(READ_NS)
+    ReferenceEngine(builder.build(64), [], metrics, {disk: recorder.bind}, database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
+    if database.checkpointer.size:
+        assert other.checkpoints.tolist() == database.checkpoints.tolist()
+    return database, recorder.seen
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 4),
+    pages=pick(6, 40),
+    timeout_ms=pick(300, 2000),
+    target=pick(0.0, 0.5, 0.9),
+    segments=pick(2, 5),
+    since=pick(0, 100),
+    images=st.booleans(),
+    think_ns=pick(1_000_000, 40_000_000),
+)
+def test_checkpointer(
+    seed: int,
+    sessions: int,
+    pages: int,
+    timeout_ms: int,
+    target: float,
+    segments: int,
+    since: int,
+    images: bool,
+    think_ns: int,
+) -> None:
+    load = statements(sessions, 40, seed, 50_000, think_ns)
+    log = Log(segment_bytes=1 << 16, full_page_writes=images)
+    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS)
+    host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
+    record = 900
+    demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
+    database, seen = watched(host, (pages * 7, (1, pages)), demands, load, seed)
+    clock = Clock()
+    processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
+    wal, dirty = Wal(clock, log, LOG_NS, processors), set[int]()
+    checkpointer = Checkpointer(clock, checkpoints, wal, dirty, lambda page: min(page, 1), READ_NS)
+    checkpointer.start()
+
+    def body(session: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        yield from locks.lock(drawn, session)
+        page = int(page_at(database, 0, drawn, 1))
+        wal.change(page, record)
+        dirty.add(page)
+        yield from wal.commit(50)
+        locks.unlock(drawn)
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    end = max(done)
+    writes = [(when, offset // PAGE) for when, op, offset, _ in seen if op == WRITE and when < end]
+    assert writes == [one for one in checkpointer.writes if one[0] < end]
+    assert written_checkpoints(database, end) == [
+        (c.start_ns, c.written_ns, c.end_ns, c.pages, c.written_pages, int(c.by_log))
+        for c in checkpointer.done
+        if c.end_ns < end
+    ]
+
+
+def written_checkpoints(database: Database, end: int) -> list[tuple[int, ...]]:
+    """When each checkpoint began, had written and ended, its pages, those that it wrote itself, whether the log asked."""
+    names = ("start_ns", "written_ns", "end_ns", "pages", "written_pages", "trigger")
+    rows = database.checkpoints[: database.checkpointer[0]["count"]]
+    return [tuple(int(row[name]) for name in names) for row in rows if row["end_ns"] < end]
