@@ -15,7 +15,7 @@ from tests.twins.checkpointer import Checkpointer
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
 from tests.twins.processors import Processors
-from tests.twins.stand_in import FLUSH, WRITE, Recorded
+from tests.twins.stand_in import WRITE, Recorded
 from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -127,7 +127,7 @@ def test_checkpointer(
 
 
 def written_checkpoints(database: Database, end: int) -> list[tuple[int, ...]]:
-    """When each checkpoint began, had written and ended, its pages, those that it wrote itself, whether the log asked."""
+    """When each checkpoint began, had written, ended; its pages, those it wrote itself, whether the log asked."""
     names = ("start_ns", "written_ns", "end_ns", "pages", "written_pages", "trigger")
     rows = database.checkpoints[: database.checkpointer[0]["count"]]
     return [tuple(int(row[name]) for name in names) for row in rows if row["end_ns"] < end]

@@ -73,8 +73,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         (
             "devices/cloud/token_bucket_kernels.py",
             "wanted = min(cost, ceiling)",
-            "wanted = cost",
-            "A long request starves.",
+            "wanted = min(cost, ceiling // 2)",
+            "A long request waits for half of what can be saved.",
         ),
         (
             "devices/cloud/token_bucket_kernels.py",
