@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.test_database_twins import LOG_NS, READ_NS, SEEDS, pick, run_sessions, statements, work_ns
+from tests.twins.background_writer import Writer
+from tests.twins.buffer_pool import Pool, Sweep
 from tests.twins.checkpointer import Checkpointer
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
@@ -22,6 +24,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
@@ -40,20 +43,27 @@ Seen = list[tuple[int, int, int, int]]
 
 
 def watched(
-    host: dict[str, Any], relation: tuple[int, tuple[int, ...]], demands: Sequence[Demand], load: Statements, seed: int
+    host: dict[str, Any],
+    relation: tuple[int, tuple[int, ...], float],
+    demands: Sequence[Demand],
+    load: Statements,
+    seed: int,
+    warm: bool = True,
 ) -> tuple[Database, Seen]:
     """Run in both engines, which must agree; return the compiled one's database, and what its disk was asked for.
 
-    All pages are in the pool.
+    If *warm*, all pages are in the pool.
     """
 
     def fresh() -> tuple[PlantBuilder, Database, Any, int]:
         builder = PlantBuilder(seed % 1000)
         disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
-        rows, level_pages = relation
+        rows, level_pages, exponent = relation
         given_host = Host(**{"log_station": log} | host)
-        database = add_database(builder, given_host, [Relation(rows, level_pages, station=disk)], [demands], load)
-        for page in range(min(sum(level_pages), given_host.frames)):
+        database = add_database(
+            builder, given_host, [Relation(rows, level_pages, exponent, station=disk)], [demands], load
+        )
+        for page in range(sum(level_pages) if warm else 0):
             refer(database, page, 0, 0)
         return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), disk
 
@@ -97,7 +107,7 @@ def test_checkpointer(
     host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
     record = 900
     demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
-    database, seen = watched(host, (pages * 7, (1, pages)), demands, load, seed)
+    database, seen = watched(host, (pages * 7, (1, pages), 0.0), demands, load, seed)
     clock = Clock()
     processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
     wal, dirty = Wal(clock, log, LOG_NS, processors), set[int]()
@@ -117,8 +127,7 @@ def test_checkpointer(
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     end = max(done)
-    writes = [(when, offset // PAGE) for when, op, offset, _ in seen if op == WRITE and when < end]
-    assert writes == [one for one in checkpointer.writes if one[0] < end]
+    assert written_pages(seen, end) == [one for one in checkpointer.writes if one[0] < end]
     assert written_checkpoints(database, end) == [
         (c.start_ns, c.written_ns, c.end_ns, c.pages, c.written_pages, int(c.by_log))
         for c in checkpointer.done
@@ -126,8 +135,59 @@ def test_checkpointer(
     ]
 
 
+def written_pages(seen: Seen, end: int) -> list[tuple[int, int]]:
+    """When each page was written, up to the end."""
+    return [(when, offset // PAGE) for when, op, offset, _ in seen if op == WRITE and when < end]
+
+
 def written_checkpoints(database: Database, end: int) -> list[tuple[int, ...]]:
     """When each checkpoint began, had written, ended; its pages, those it wrote itself, whether the log asked."""
     names = ("start_ns", "written_ns", "end_ns", "pages", "written_pages", "trigger")
     rows = database.checkpoints[: database.checkpointer[0]["count"]]
     return [tuple(int(row[name]) for name in names) for row in rows if row["end_ns"] < end]
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    frames=pick(20, 100),
+    delay_ms=pick(3, 20),
+    most_pages=pick(2, 30),
+    multiplier=pick(0.5, 2.0, 5.0),
+    think_ns=pick(100_000, 3_000_000),
+    exponent=pick(0.0, 0.9),
+)
+def test_background_writer(
+    seed: int, frames: int, delay_ms: int, most_pages: int, multiplier: float, think_ns: int, exponent: float
+) -> None:
+    load = statements(1, 200, seed, 50_000, think_ns)
+    writer = BackgroundWriter(delay_ms * _MS, most_pages, multiplier)
+    host = {"cores": 1, "frames": frames, "background_writer": writer, "log": Log(full_page_writes=False)}
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True)]
+    database, seen = watched(host, (400, (1, 200), exponent), demands, load, seed, warm=False)
+    clock, sweep = Clock(), Sweep(frames)
+    pool = Pool(frames, sweep, READ_NS, READ_NS)
+    writes: list[tuple[int, int]] = []
+
+    def write(page: int) -> Process:
+        writes.append((clock.now, page))
+        yield clock.now + READ_NS
+
+    background = Writer(clock, writer, pool, sweep, write)
+
+    def body(_: int, row: int) -> Process:
+        yield clock.now + work_ns(load, row)
+        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        for level in (0, 1):
+            page = int(page_at(database, 0, drawn, level))
+            taken, evicted = pool.taken, len(pool.evicted)
+            took = pool.refer(page)
+            writes.extend((clock.now + 1, gone) for gone in pool.evicted[evicted:])
+            if pool.taken > taken:
+                background.wake()
+                yield clock.now + took
+        pool.change(page)
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    assert written_pages(seen, max(done)) == sorted(one for one in writes if one[0] < max(done))
