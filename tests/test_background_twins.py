@@ -16,6 +16,7 @@ from tests.twins.buffer_pool import Pool, Sweep
 from tests.twins.checkpointer import Checkpointer
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
+from tests.twins.log_blocks import Blocks
 from tests.twins.processors import Processors
 from tests.twins.stand_in import WRITE, Recorded
 from tests.twins.wal import Wal
@@ -31,6 +32,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, Database
 from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
@@ -38,6 +40,7 @@ pytestmark = pytest.mark.kernels
 
 PAGE = 8192
 _MS = 1_000_000
+LOG_RATE = 250_000_000
 
 Seen = list[tuple[int, int, int, int]]
 
@@ -75,6 +78,24 @@ def watched(
     assert other.done_ns.tolist() == database.done_ns.tolist()
     if database.checkpointer.size:
         assert other.checkpoints.tolist() == database.checkpoints.tolist()
+    return database, recorder.seen
+
+
+def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, seed: int) -> tuple[Database, Seen]:
+    """The same, with what was asked of a log volume that serves all at once, long writes for longer."""
+
+    def fresh() -> tuple[PlantBuilder, Database, Any, int]:
+        builder = PlantBuilder(seed % 1000)
+        log = add_server(builder, "log volume", 128, LOG_NS, "fixed", LOG_RATE)
+        database = add_database(builder, Host(**{"log_station": log} | host), [Relation(10, (1,))], [demands], load)
+        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), log
+
+    builder, database, metrics, _ = fresh()
+    engine.run_database(builder.build(64), database, metrics)
+    builder, other, metrics, log = fresh()
+    recorder = Recorded(LOG_NS, LOG_RATE)
+    ReferenceEngine(builder.build(64), [], metrics, {log: recorder.bind}, database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
     return database, recorder.seen
 
 
@@ -191,3 +212,30 @@ def test_background_writer(
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     assert written_pages(seen, max(done)) == sorted(one for one in writes if one[0] < max(done))
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 9),
+    length=pick(100, 3000, 150_000),
+    most_writes=pick(1, 2, 112),
+    most_bytes=pick(61_440, 122_880, 3_932_160),
+    think_ns=pick(20_000, 400_000),
+)
+def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, most_bytes: int, think_ns: int) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    log = LogBlocks(most_writes=most_writes, most_bytes=most_bytes)
+    demands = [Demand(COMPUTE), Demand(LOG, log_bytes=length)]
+    database, seen = logged({"cores": sessions, "frames": 8, "log": log}, demands, load, seed)
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    blocks = Blocks(clock, log, lambda size: LOG_NS + size * 10**9 // LOG_RATE)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        yield from blocks.commit(length)
+
+    done = run_sessions(clock, load, body)
+    assert [(when, op, size) for when, op, _, size in seen] == blocks.asked
+    assert database.done_ns.tolist() == done

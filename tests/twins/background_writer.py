@@ -4,7 +4,7 @@ Averages are counted in 2^-16, rounded down.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tests.twins.buffer_pool import Pool, Sweep
 from tests.twins.clock import Clock, Process
