@@ -13,6 +13,7 @@ from tests.examples import examples
 from tests.test_database_twins import LOG_NS, READ_NS, SEEDS, pick, run_sessions, statements, work_ns
 from tests.twins.background_writer import Writer
 from tests.twins.buffer_pool import Pool, Sweep
+from tests.twins.bursts import Bursts
 from tests.twins.checkpointer import Checkpointer
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
@@ -29,6 +30,7 @@ from tiersim.simulator.database.buffer_pool.background_writer import BackgroundW
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, Database
 from tiersim.simulator.database.wal.log import Log
@@ -52,6 +54,7 @@ def watched(
     load: Statements,
     seed: int,
     warm: bool = True,
+    log_volumes: int = 1,
 ) -> tuple[Database, Seen]:
     """Run in both engines, which must agree; return the compiled one's database, and what its disk was asked for.
 
@@ -60,7 +63,7 @@ def watched(
 
     def fresh() -> tuple[PlantBuilder, Database, Any, int]:
         builder = PlantBuilder(seed % 1000)
-        disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
+        disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log", log_volumes, LOG_NS)
         rows, level_pages, exponent = relation
         given_host = Host(**{"log_station": log} | host)
         database = add_database(
@@ -239,3 +242,49 @@ def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, mos
     done = run_sessions(clock, load, body)
     assert [(when, op, size) for when, op, _, size in seen] == blocks.asked
     assert database.done_ns.tolist() == done
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 3),
+    pages=pick(6, 60),
+    interval_ms=pick(20, 200),
+    most_pages=pick(1, 8, 8800),
+    gathered=pick(1, 3, 128),
+    slow=pick(0, READ_NS - 1, 2 * READ_NS),
+    think_ns=pick(400_000, 4_000_000),
+)
+def test_bursts(
+    seed: int, sessions: int, pages: int, interval_ms: int, most_pages: int, gathered: int, slow: int, think_ns: int
+) -> None:
+    load = statements(sessions, 60, seed, 50_000, think_ns)
+    log, record = LogBlocks(), 900
+    checkpoints = BurstCheckpoints(interval_ms * _MS, slow, most_pages, gathered, since_ns=7 * _MS)
+    host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
+    demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
+    database, seen = watched(host, (pages * 7, (1, pages), 0.0), demands, load, seed, log_volumes=64)
+    clock = Clock()
+    processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
+    blocks, dirty, position_of = Blocks(clock, log, lambda size: LOG_NS), set[int](), dict[int, int]()
+    bursts = Bursts(clock, checkpoints, blocks, dirty, position_of, pages + 1, READ_NS)
+    bursts.start()
+
+    def body(session: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        yield from locks.lock(drawn, session)
+        page = int(page_at(database, 0, drawn, 1))
+        position_of[page] = blocks.insert(record)
+        dirty.add(page)
+        yield from blocks.commit(50)
+        locks.unlock(drawn)
+
+    done = run_sessions(clock, load, body)
+    end = max(done)
+    written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
+    assert written == [one for one in bursts.writes if one[0] < end]
+    assert database.done_ns.tolist() == done
+    assert [one[:5] for one in written_checkpoints(database, end)] == [
+        (begun, posted, over, marked, wrote) for begun, posted, over, marked, wrote in bursts.done if over < end
+    ]
