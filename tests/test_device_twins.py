@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -241,6 +241,9 @@ _CACHED: list[tuple[Layout, int, int, tuple[int, int, int]]] = [
     apart_ns=pick(100_000, 1_000_000),
     align=pick(512, 8192),
 )
+@example(
+    seed=16, shapes=[_CACHED[3]] * 2, lines=40, marks=(0.5, 0.5), interval_ns=10**6, depth=2, apart_ns=10**5, align=8192
+)  # whole rows with more behind them, and the second volume has the oldest line
 def test_write_cache(
     seed: int,
     shapes: Any,
