@@ -221,7 +221,7 @@ def test_background_writer(
 @given(
     seed=SEEDS,
     sessions=st.integers(1, 9),
-    length=pick(100, 3000, 150_000),
+    length=pick(100, 3000, 6000),  # what several insert fits into a block
     most_writes=pick(1, 2, 112),
     most_bytes=pick(61_440, 122_880, 3_932_160),
     think_ns=pick(20_000, 400_000),

@@ -140,7 +140,7 @@ class FlashCache(Twin):
         return after not in (FILLING, STALE)
 
     def _enter(self, block: int, state: str) -> bool:
-        """Give a block a place: one that was given up, one not used yet, or that of the clean block used longest ago."""
+        """Give a block a place: an unused one, one that was given up, or that of the clean block used longest ago."""
         if self.used < self.places:
             place = self.used
             self.used += 1
