@@ -33,6 +33,8 @@ _NOTES = 5
 
 #: Where output goes to a file or another program, a line is as long as it has to be.
 _UNBOUNDED = 10_000
+#: A cell of at most so many characters is one figure with its unit, such as 97.4 ms.
+_LONGEST_FIGURE = 9
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -72,14 +74,24 @@ def show_table(
     for index, column in enumerate(columns):
         # names are for copying, so the first column is never broken; no cell ever ends in dots
         table.add_column(
-            column, justify="left" if index < words else "right", no_wrap=index == 0, overflow="fold"
-        )  # fmt: skip
+            column,
+            justify="left" if index < words else "right",
+            no_wrap=index == 0,
+            overflow="fold",
+            min_width=None if index < words else _narrowest([row[index] for row in rows]),
+        )
     for row in rows:
         table.add_row(*row)
     console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
     console.print(table)
     if caption:
         console.print(caption, highlight=False)
+
+
+def _narrowest(cells: Sequence[str]) -> int:
+    """Return the width at which neither a number nor a short figure with its unit is broken in two."""
+    unbroken = (cell if len(cell) <= _LONGEST_FIGURE else max(cell.split(), key=len) for cell in cells)
+    return max(map(len, unbroken), default=0)
 
 
 def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str = "row") -> str:

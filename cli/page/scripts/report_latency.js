@@ -58,7 +58,7 @@ function percentileReading() {
     .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
   const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
   if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
-  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} it is not resolved: it lies ${others[0].lies}`);
+  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} the percentile is not resolved: it lies ${others[0].lies}`);
   const measured = measuredFor(scenario, state.purpose)?.p99;
   if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
   return capital(said.join('; ')) + '.';
