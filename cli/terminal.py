@@ -35,6 +35,8 @@ _NOTES = 5
 _UNBOUNDED = 10_000
 #: A cell of at most so many characters is one figure with its unit, such as 97.4 ms.
 _LONGEST_FIGURE = 9
+#: Blanks between two columns.
+_GAP = 3
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -71,6 +73,10 @@ def show_table(
     from rich.table import Table
 
     table: Table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
+    narrowest = [_narrowest([row[index] for row in rows]) for index in range(len(columns))]
+    first = max(map(len, [columns[0], *(row[0] for row in rows)]))
+    fits = first + sum(narrowest[words:]) + _GAP * len(columns) <= console.width
     for index, column in enumerate(columns):
         # names are for copying, so the first column is never broken; no cell ever ends in dots
         table.add_column(
@@ -78,11 +84,10 @@ def show_table(
             justify="left" if index < words else "right",
             no_wrap=index == 0,
             overflow="fold",
-            min_width=None if index < words else _narrowest([row[index] for row in rows]),
+            min_width=narrowest[index] if fits and index >= words else None,
         )
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
     console.print(table)
     if caption:
         console.print(caption, highlight=False)
