@@ -273,7 +273,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            ["expected error of the rate", *blank, *map(verdicts.expected_error, summaries)],
+            ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"

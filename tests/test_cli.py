@@ -177,7 +177,7 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     said = shell("demo", "--force")
     assert said.code == 0
-    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint, worst 5 s"):
+    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint dip, worst 5 s"):
         assert f" {row} " in said.out
     assert re.search(r" busiest part +flash dies of data 2 %", said.out)
     assert re.search(r" busiest part +CPU 99 %", said.out)
@@ -988,7 +988,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error of the rate",
+        "expected error of throughput",
     ):
         assert f" {words} " in short.out
     said = shell(*arguments, "--all")
