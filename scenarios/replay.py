@@ -191,7 +191,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
 
 
 def _checkpoints(checkpoints: Sequence[Checkpoint]) -> list[dict[str, Any]]:
-    basis = "inferred: writes of a process that writes in ascending order, for nobody, and then flushes"
+    basis = "inferred: a process writes in ascending order, no session waits for these writes, then it flushes"
     return [
         {"start_ns": one.start_ns, "end_ns": one.end_ns, "writes": one.writes, "basis": basis} for one in checkpoints
     ]

@@ -226,8 +226,8 @@ def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
         assert "checkpoint (inferred from the trace)" in text(page, f"figure:has(#{chart}) .legend")
     means = page_payload([result], "x")["scenarios"][0]["checkpoints"]["mean_us"]["data read"]
     said = text(page, "#latency-time-reading")
-    assert f"Inside the checkpoint the mean is {means['inside'] / 1e3:.3g} ms" in said
-    assert f"outside {means['outside'] / 1e3:.3g} ms: {means['inside'] / means['outside']:.3g} ×." in said
+    assert f"The mean is {means['inside'] / 1e3:.3g} ms during the checkpoint" in said
+    assert f"and {means['outside'] / 1e3:.3g} ms otherwise: {means['inside'] / means['outside']:.3g} ×." in said
     assert "A checkpoint, shaded in the charts. inferred from the trace" in text(page, "#known")
 
 

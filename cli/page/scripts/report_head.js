@@ -245,7 +245,7 @@ function drawComparison() {
     `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the interval${basis ? ` (${basis})` : ''}, unless both ends round to the same digits.`,
     'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
-    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits of the server. The requests that it waits for have columns of their own.` : '',
+    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits of the server. The requests in such a wait also count in their own columns.` : '',
     scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',

@@ -6,7 +6,7 @@ const MEANINGS = {
     calibrated: 'Calibration passed: a replay on a model of the recorded hardware gives what was recorded.',
   },
   cache: {
-    'not modelled': 'The cache is not modelled: only the requests that missed it were recorded, and they stay the same.',
+    'not modelled': 'The caches of the server are not modelled: the trace holds only the requests that missed them, and exactly these are replayed.',
     'not warmed': 'The cache was not warm when the run ended.', warm: 'The cache starts warm.', cold: 'The cache starts cold.',
     'as recorded': 'The cache starts as full as it was when the recording began.',
   },
@@ -149,5 +149,5 @@ function drawKnown() {
     element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
       assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
       element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));
-  $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page holds all its data and loads nothing`;
+  $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page contains all its data and loads nothing from a network`;
 }
