@@ -68,10 +68,10 @@ function replayWords(replay, what) {
     waits_for_foreground, keeps, transactions_done, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
-    played ? `Played at the recorded times: ${why}.` : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
+    played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
     known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
     commands ? `Of ${whole.format(commands)} commands, ${share(waits_for_issuer)} start after earlier work of their session, ${share(waits_for_clock)} at their recorded time, and ${share(waits_for_foreground)} in the background, as far as the sessions have come.` : null,
-    keeps === 'clients' ? 'A client starts its next transaction after the answer to the last one (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
+    keeps === 'clients' ? 'A client starts its next transaction when the last one has ended and its think time is over (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
     known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names)}.` : null,
