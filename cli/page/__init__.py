@@ -6,10 +6,10 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiersim.cli.page.assets import asset, head
 from tiersim.cli.page.payload import SCHEMA, embedded_json, page_payload
 from tiersim.cli.page.studies import spoken, study_payload
 
@@ -88,6 +88,20 @@ def build_trace_page(description: dict[str, Any], title: str) -> str:
     spoken = "".join(f"<li><b>{escape(question)}</b> {escape(said)}</li>" for question, said in payload["lead"])
     words = {"kicker": "A trace, described by tiersim", "spoken_of": "In short", "spoken": spoken}
     return _page([_Part("trace.html", _TRACE)], title, words, payload)
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of this folder."""
+    return files(__package__).joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+def head(title: str, *, may_load: str = "", style: str = "") -> str:
+    """Return a page up to its body; *may_load* is what its policy allows beside styles of its own, *style* comes after
+    those of every page.
+    """
+    return Template(asset("head.html")).substitute(
+        title=escape(title), may_load=may_load, style=asset("page.css") + style
+    )
 
 
 def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: dict[str, Any]) -> str:

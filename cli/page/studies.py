@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.assets import finite, whole
-from tiersim.cli.page.payload import PURPOSES, checkpoint_payload, described, intervals_to_merge, over_time
+from tiersim.cli.page.payload import (
+    PURPOSES,
+    checkpoint_payload,
+    described,
+    finite,
+    intervals_to_merge,
+    over_time,
+    whole,
+)
 from tiersim.cli.page.study_models import CandidateCost
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
