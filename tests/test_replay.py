@@ -14,7 +14,7 @@ import pytest
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.placement import place_files
 from tiersim.scenarios.playback import Playback, survey_to_play
