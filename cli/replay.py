@@ -177,8 +177,7 @@ def _replay_requests(
     keep: bool,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
-    from tiersim.scenarios.playback import survey_to_play
-    from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.replay import replay_all, survey_to_play
 
     played = scenarios if baseline is None else [*scenarios, baseline]
     with terminal.progress_bar("surveying") as progress:
