@@ -1,5 +1,5 @@
-"""One trace on one scenario: what does not depend on the hardware is read, and found out, once; recorded requests become
-commands at stations; a run becomes a result. And how many replays that hold their trace fit into memory.
+"""One trace on one scenario: what does not depend on the hardware is read once, recorded requests become commands at
+stations, a run becomes a result. And how many replays that hold their trace fit into memory.
 """
 
 import os
@@ -21,8 +21,7 @@ from tiersim.parallel import Newest, Note, side_by_side
 from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
 from tiersim.scenarios.caveats import model_error_of
-from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.placement import Home, place_files
+from tiersim.scenarios.hardware import Home, NamedScenario, place_files
 from tiersim.scenarios.survey import (
     Checkpoint,
     Gathered,

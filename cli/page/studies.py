@@ -18,8 +18,8 @@ from tiersim.cli.page.study_models import CandidateCost
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
 if TYPE_CHECKING:
+    from tiersim.cli.page import Studies, SweepFolder
     from tiersim.cli.page.study_models import Candidate, CurvePoint, Load, MissRatios, Query, Row, Size
-    from tiersim.cli.report_inputs import Studies, SweepFolder
     from tiersim.simulator.result import Result
 
 #: Latencies of queries that a page holds: points × queries, so that it stays small however many points there are.

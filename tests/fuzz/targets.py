@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiersim import sources
-from tiersim.cli import measured, report_inputs
+from tiersim.cli import measured, page
 from tiersim.devices import catalogue
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.kernel import jit_enabled
@@ -221,8 +221,8 @@ TARGETS: dict[str, Target] = {
     "scenario": _loading(lambda path: library.load_scenario(str(path)), "scenario.toml", library),
     "workload": _loading(workloads.read_workload, "workload.toml", workloads),
     "candidates": _loading(candidates.read_candidates, "candidates.toml", candidates),
-    "studies": _loading(lambda path: report_inputs.open_inputs([path]), "study.json", report_inputs),
-    "sweep": _of_bundle(lambda folder: report_inputs.open_inputs([folder]), "sweep.json", report_inputs),
+    "studies": _loading(lambda path: page.open_inputs([path]), "study.json", page),
+    "sweep": _of_bundle(lambda folder: page.open_inputs([folder]), "sweep.json", page),
     "manifest": _of_bundle(_manifest, "manifest.json", bundle),
     "bundle-requests": _of_bundle(lambda folder: Bundle(folder).requests(), "requests.parquet", bundle),
     "bundle-statements": _of_bundle(read_statements, statistics.STATEMENTS, statistics),
