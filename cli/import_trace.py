@@ -162,7 +162,7 @@ def open_subject(
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded
     hardware.
     """
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sizing.subject import of_path
 
     scenario = load_scenario(base, settings)

@@ -89,7 +89,7 @@ def replay(
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
@@ -146,7 +146,7 @@ def run_all(
     Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
     to be shown.
     """
-    from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
+    from tiersim.scenarios.library import refuse_keys_of_statements, runs_statements
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -188,8 +188,7 @@ def _replay_requests(
     keep: bool,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
-    from tiersim.scenarios.playback import survey_to_play
-    from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.replay import replay_all, survey_to_play
 
     played = scenarios if baseline is None else [*scenarios, baseline]
     with terminal.progress_bar("surveying") as progress:

@@ -98,7 +98,7 @@ def sweep(
     replay.load=0.5..4
     """
     from tiersim.cli.sweep_table import show_sweep
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid

@@ -25,7 +25,7 @@ DEVICES = ("15k-raid10", "pcie-flash")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a small recording on two devices."""
     from tiersim.cli.replay import run_all
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
 
