@@ -199,7 +199,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
 
 def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read: _Read) -> Iterator[str]:
     yield (
-        "mean latency was up to 28 % off in the three loads of MariaDB 10.11 that InnoDB's model was compared with;"
+        "mean latency was up to 9 % off in the four runs of MariaDB 10.11 that InnoDB's model was compared with;"
         " measure before you decide"
     )
     method = read.text("innodb_flush_method").lower()

@@ -303,7 +303,7 @@ def summarise_statements(
         "locks": "modelled" if program.locks_rows else "not modelled",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = "unknown"  # docs/innodb.md: InnoDB was compared with three loads
+        believed["error"] = "unknown"  # docs/innodb.md: four runs say too little
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
