@@ -19,6 +19,7 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import Waiting, by_the_clock, from_disk, measured_share
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.loading import has_statements
 from tiersim.scenarios.placement import Home, place_files
 from tiersim.scenarios.playback import Playback, workers_that_fit
 from tiersim.scenarios.survey import Checkpoint, Merged, Survey
@@ -33,6 +34,11 @@ from tiersim.simulator.verdict import late_sessions
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
 INTERVALS = 240
+#: Said of a recording that has queries and counters, too.
+_REQUESTS_ALONE = (
+    "the recording has queries or counters, too: its block requests are replayed, as the scenario has no [engine]; add"
+    " [engine] to run the queries"
+)
 
 
 def replay_all(
@@ -186,6 +192,7 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "caveats": [
             *caveats_of(scenario),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
+            *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],
     }
 
