@@ -90,6 +90,10 @@ def with_variables(manifest: Manifest, found: Differences) -> Manifest:
     if manifest.host.get("engine") not in ("mysql", "mariadb"):
         return manifest
     said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
+    for change in found.of("binary log").values():
+        written, commits = change.number("bytes"), change.number("transactions")
+        if written and commits:
+            said[innodb.COMMIT_BYTES_IN_BINARY_LOG] = str(round(written / commits))
     return replace(manifest, host={**said, **manifest.host})
 
 
