@@ -65,7 +65,7 @@ class Checkpointer:
         yield from self._run(by_log)
         while self.wanted is not None:
             yield self.clock.now + 1
-            yield from self._run(self.wanted)
+            yield from self._run(bool(self.wanted))
         self.runs = False
 
     def _run(self, by_log: bool) -> Process:
