@@ -478,6 +478,86 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Extents that are as hot change places.",
         ),
     ],
+    f"{_TIERING}::test_flash_cache": [
+        (
+            "devices/tiering/flash_cache_kernels.py",
+            'while c["dirty"] > c["dirty_limit"] and',
+            'while c["dirty"] >= c["dirty_limit"] and',
+            "Blocks are written back at the limit.",
+        ),
+        (
+            "devices/tiering/flash_cache_kernels.py",
+            'return bool(p.pool[stream + 1] < c["cutoff_bytes"])',
+            'return bool(p.pool[stream + 1] <= c["cutoff_bytes"])',
+            "A stream of just the cutoff is cached.",
+        ),
+        (
+            "devices/tiering/cached_blocks_kernels.py",
+            "set_state(p, cache, place, state_of(p, cache, place))",
+            "pass",
+            "The block goes that came first.",
+        ),
+    ],
+    f"{_DEVICES}::test_neighbour": [
+        (
+            "devices/array/neighbour_kernels.py",
+            'n["first_byte"] + place',
+            "place",
+            "The neighbour works on our slices.",
+        ),
+        (
+            "devices/array/neighbour_kernels.py",
+            'op = READ if draw < n["reads"] else WRITE',
+            'op = WRITE if draw < n["reads"] else READ',
+            "Reads and writes of the neighbour change places.",
+        ),
+        (
+            "devices/array/neighbour_kernels.py",
+            '(draw >> (32 - n["gap_bits"]))]',
+            '(draw >> (33 - n["gap_bits"]))]',
+            "Long gaps never come.",
+        ),
+    ],
+    f"{_DEVICES}::test_rebuild": [
+        (
+            "devices/array/rebuild_kernels.py",
+            'r["next_ns"] = now + r["interval_ns"]',
+            'r["next_ns"] += r["interval_ns"]',
+            "A rebuild makes up for what it was late.",
+        ),
+        (
+            "devices/array/rebuild_kernels.py",
+            '            < p.stations[p.pool[r["first_member"] + least]]["outstanding"]',
+            '            <= p.stations[p.pool[r["first_member"] + least]]["outstanding"]',
+            "Of mirrors that have as much to do the last is read.",
+        ),
+        (
+            "devices/array/rebuild_kernels.py",
+            'max(p.pool[r["filled"] + member], end)',
+            'max(p.pool[r["filled"] + member], offset)',
+            "What was filled last is not read from the replacement.",
+        ),
+    ],
+    f"{_DEVICES}::test_route": [
+        (
+            "devices/controller/route_kernels.py",
+            'stop = r["write_stops"]',
+            'stop = r["read_stops"]',
+            "Writes take the way of reads.",
+        ),
+        (
+            "devices/controller/route_kernels.py",
+            'return now + p.routes[route]["overhead_ns"]',
+            "return now + 1",
+            "A controller has no overhead.",
+        ),
+        (
+            "devices/controller/route_kernels.py",
+            "    if commands == NONE:\n",
+            "    if True:\n",
+            "Commands pass without being taken.",
+        ),
+    ],
 }
 
 
