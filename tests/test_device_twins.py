@@ -250,6 +250,11 @@ _CACHED: list[tuple[Layout, int, int, tuple[int, int, int]]] = [
 @example(
     seed=16, shapes=[_CACHED[3]] * 2, lines=40, marks=(0.5, 0.5), interval_ns=10**6, depth=2, apart_ns=10**5, align=8192
 )  # whole rows with more behind them, and the second volume has the oldest line
+@example(
+    seed=0, shapes=[_CACHED[3], _CACHED[0]], lines=40, marks=(0.9, 0.0), interval_ns=4 * 10**9, depth=2,
+    apart_ns=10**6, align=8192,
+)  # fmt: skip
+# the marks are far apart
 def test_write_cache(
     seed: int,
     shapes: Any,
