@@ -603,6 +603,32 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "A flush leaves a single unit in the buffer.",
         ),
     ],
+    f"{_DATABASE}::test_sessions": [
+        (
+            "simulator/database/sessions/sessions.py",
+            '        s["charge_ns"] += d.costs[LOOKUP_NS]\n',
+            '        s["charge_ns"] += d.costs[PAGE_NS]\n',
+            "A row costs what a page does.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            'return int(max(d.start_ns[statement], s["ended_ns"]))',
+            "return int(d.start_ns[statement])",
+            "A statement starts before the one before has ended.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            's["charge_ns"] = d.client_ns[s["next"]]',
+            's["charge_ns"] = 0',
+            "Clients need no processor.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            's["started_ns"] = s["asked_ns"] = now - part',
+            's["started_ns"] = now - part',
+            "The wait for the first core belongs to the statement.",
+        ),
+    ],
 }
 
 
