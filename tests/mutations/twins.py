@@ -474,9 +474,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/tiering/tiers_kernels.py",
-            'p.pool[t["heat"] + coldest] < p.pool[t["heat"] + hottest]:',
-            'p.pool[t["heat"] + coldest] <= p.pool[t["heat"] + hottest]:',
-            "Extents that are as hot change places.",
+            'p.pool[t["heat"] + extent] > p.pool[t["heat"] + hottest]:',
+            'p.pool[t["heat"] + extent] >= p.pool[t["heat"] + hottest]:',
+            "Of extents that are as hot the last moves first.",
         ),
     ],
     f"{_TIERING}::test_flash_cache": [
