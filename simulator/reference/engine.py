@@ -76,10 +76,10 @@ class Device(Protocol):
     """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
 
     def accept(self, now: int, slot: int) -> int:
-        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.accept`."""
+        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.StationKind`."""
 
     def choose(self, now: int) -> tuple[int, int, int]:
-        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.choose`."""
+        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.StationKind`."""
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request; returns its children, if there are any."""
