@@ -111,7 +111,7 @@ def _send(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
             at = max(idle, p.holds[slot]["position"])
             if at <= now:
                 requests.remove(p, f["held_sensed"] + channel, slot, NONE)
-                return slot, max(_transfer(p, station, flash, slot, now), now + 1), NEVER
+                return slot, max(_transfer_held(p, station, flash, slot, now), now + 1), NEVER
             wake = min(wake, at)
         turn = p.pool[f["turns"] + channel]
         for step in range(turn, turn + dies):
@@ -194,7 +194,7 @@ def _sense(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
 
 
 @kernel
-def _transfer(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
+def _transfer_held(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
     """Take what a die has sensed over its idle channel and the link; returns when the host has it."""
     f = p.flashes[flash]
     request = p.requests[slot]
