@@ -38,7 +38,7 @@ from tiersim.devices.host.gate_kernels import accept_gate, choose_gate, finish_g
 from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_port
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
-from tiersim.devices.ssd.flash_held_kernels import accept_ssd, choose_ssd, finish_ssd
+from tiersim.devices.ssd.flash_kernels import accept_ssd, choose_ssd, finish_ssd
 from tiersim.devices.station_records import (
     ARRAY,
     BUCKET,
