@@ -1,4 +1,4 @@
-"""The compiled engine: the event loop, and what feeds it: blocks of arrivals in, room when it asks for it, progress out.
+"""The compiled engine: the event loop, and what feeds it: arrivals in blocks, room when it asks for it, progress out.
 
 The loop takes the first event, branches on its kind and calls one handler. It may stop after any event and go on later
 (``advance`` again). Scalars live in its locals, which handlers take and return, and are packed into ``control`` only
