@@ -6,21 +6,18 @@ from collections.abc import Callable
 
 from tiersim.devices.station import STATIONS, StationKind, dispatch
 from tiersim.devices.station_records import Plant
-from tiersim.kernel import kernel
 from tiersim.simulator.database.buffer_pool.background_writer import (
     accept_writer,
     finish_writer,
     resume_writer,
-    wake_writer,
 )
 from tiersim.simulator.database.buffer_pool.page_cleaner import (
     accept_cleaner,
     choose_cleaner,
     finish_cleaner,
     resume_cleaner,
-    wake_cleaner,
 )
-from tiersim.simulator.database.buffer_pool.pool import accept_pool, choose_pool, finish_pool, resume_pool
+from tiersim.simulator.database.buffer_pool.pool import accept_pool, choose_pool, finish_page, resume_pool
 from tiersim.simulator.database.buffer_pool.readers import (
     accept_readers,
     choose_readers,
@@ -69,16 +66,6 @@ from tiersim.simulator.database.wal.log_blocks import (
     finish_log_blocks,
     resume_log_blocks,
 )
-
-
-@kernel
-def finish_page(p: Plant, d: Database, slot: int) -> int:
-    """End a page's read or write in the pool, and wake who cleans pages."""
-    made = finish_pool(p, d, slot)
-    if d.writer.size > 0:
-        made = wake_writer(p, d, made)
-    return wake_cleaner(p, d, made) if d.page_cleaner.size > 0 else made
-
 
 #: The stations of devices and of databases by kind.
 _STATIONS = STATIONS | {

@@ -67,10 +67,10 @@ from tiersim.simulator.metrics import (
 )
 from tiersim.simulator.station import accept, choose, finish, resume
 from tiersim.simulator.streams import (
+    NO_STREAMS,
     Streams,
     lets_followers_go,
     next_start,
-    no_streams,
     note_ended,
     note_started,
     wake_follower,
@@ -448,7 +448,7 @@ def run(
     *progress* is called with the number of commands that have arrived so far.
     """
     engine = _new_engine(plant, metrics, 0)
-    nobody, database = no_streams(), NO_DATABASE
+    nobody, database = NO_STREAMS, NO_DATABASE
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = NEEDS_ARRIVALS
@@ -507,7 +507,7 @@ def run_database(
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
     engine, database = _new_engine(plant, metrics, sessions), with_slots(database, plant.requests.size)
-    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
+    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_STREAMS
     engine.control[EVENTS] = open_sessions(database, engine, 0)
     engine.control[UNDONE] = clients
     first = database.sessions["next"].astype(np.int64)

@@ -36,10 +36,10 @@ from tiersim.simulator.metrics import (
     record_sync,
 )
 from tiersim.simulator.streams import (
+    NO_STREAMS,
     Streams,
     lets_followers_go,
     next_start,
-    no_streams,
     note_ended,
     note_started,
     wake_follower,
@@ -136,7 +136,7 @@ class ReferenceEngine:
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
-        self._streams = no_streams() if streams is None else streams
+        self._streams = NO_STREAMS if streams is None else streams
         self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)
