@@ -242,9 +242,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
     ],
     f"{_HELD}::test_a_drive_that_holds_commands_back_does_what_its_twin_does": [
-        ("devices/ssd/flash_held_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
+        ("devices/ssd/flash_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
         (
-            "devices/ssd/flash_held_kernels.py",
+            "devices/ssd/flash_kernels.py",
             '<= f["buffer_units"]):',
             '< f["buffer_units"]):',
             "The last unit of the buffer is never used.",
