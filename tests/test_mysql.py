@@ -19,7 +19,7 @@ from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.replay import load_of, replay_statements

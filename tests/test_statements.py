@@ -19,7 +19,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.loading import load_scenario, refuse_keys_of_statements, runs_statements
+from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps

@@ -13,8 +13,7 @@ from tests.made_up_devices import token_bucket
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
-from tiersim.scenarios.library import find_workload, is_workload
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import find_workload, is_workload, load_scenario
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.scenarios.validation import (
+    arrays,
     backup,
     ceilings,
     cells,
@@ -45,6 +46,7 @@ NAMES = (
     "founding-arithmetic",
     "drives",
     "departures",
+    "arrays",
     "depth",
     "perc6",
     "backup",
@@ -120,6 +122,7 @@ _LONG = (
     "innodb-ebs",
     "drives",
     "departures",
+    "arrays",
 )
 
 
@@ -129,6 +132,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "founding-arithmetic": founding.experiment,
         "drives": lambda: demerits.experiment(traces),
         "departures": lambda: departures.experiment(traces),
+        "arrays": lambda: arrays.experiment(traces),
         "depth": depth_sweep.experiment,
         "perc6": perc6.experiment,
         "backup": backup.experiment,
