@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import floor
 from pathlib import Path
 
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 
