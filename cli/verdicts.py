@@ -11,7 +11,7 @@ Summary = Mapping[str, Any]
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
     "calibrated": "with calibration",
-    "extrapolated": "beyond the recording (a larger buffer pool, busier processors)",
+    "extrapolated": "beyond the recording, with a larger buffer pool or busier processors",
     "assumed": "without calibration",
 }
 _FIGURES = {

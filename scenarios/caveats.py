@@ -14,9 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
-from tiersim.scenarios.placement import volume_of
 from tiersim.scenarios.survey import FileUse
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that

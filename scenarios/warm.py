@@ -231,7 +231,7 @@ def _synthesise() -> None:
 
 def _import_describe_and_replay() -> None:
     from tiersim.scenarios.causes import assign_sessions
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.survey import load_recorded
     from tiersim.traces.bundle import Bundle

@@ -20,9 +20,8 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.placement import place_files
+from tiersim.scenarios.hardware import NamedScenario, place_files
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.survey import FileUse
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine

@@ -241,7 +241,7 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "beyond the recording (a larger buffer pool, busier processors)" in sentence
+    assert "beyond the recording, with a larger buffer pool or busier processors" in sentence
 
 
 def test_pairs_of_a_map_are_measurements_by_recorded_cell_where_they_go_beyond_it() -> None:

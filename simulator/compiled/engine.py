@@ -12,7 +12,7 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine_state
 from tiersim.simulator.compiled.engine_state import Arrivals, Engine
 from tiersim.simulator.compiled.loop import advance, open_sessions, open_streams
-from tiersim.simulator.database.build import no_database
+from tiersim.simulator.database.build import NO_DATABASE
 from tiersim.simulator.database.database_state import Database, with_slots
 from tiersim.simulator.events import Calendar, new_calendar
 from tiersim.simulator.metrics import Metrics, close
@@ -36,7 +36,7 @@ def run(
     *progress* is called with the number of commands that have arrived so far.
     """
     engine = _new_engine(plant, metrics, 0)
-    nobody, database = no_streams(), no_database()
+    nobody, database = no_streams(), NO_DATABASE
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = engine_state.NEEDS_ARRIVALS
@@ -72,7 +72,7 @@ def run_streams(
     each command started and was done.
     """
     engine = _new_engine(plant, metrics, len(streams.streams))
-    nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_database()
+    nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
     engine.control[engine_state.EVENTS] = open_streams(streams, engine, 0)
     engine.control[engine_state.UNDONE] = streams.commands
     status = engine_state.PAUSED

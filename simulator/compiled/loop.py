@@ -234,7 +234,8 @@ def close_intervals(
             m.outstanding[interval, station] = p.stations[station]["outstanding"]
             for resource in range(p.work_ns.shape[1]):
                 m.work_ns[interval, station, resource] = p.work_ns[station, resource]
-        note_history(d, interval)
+        if d.sessions.size > 0:
+            note_history(d, interval)
         interval += 1
         interval_end += m.interval_ns[0]
     return interval, interval_end

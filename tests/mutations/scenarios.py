@@ -117,7 +117,7 @@ SCENARIOS = (
     ),
     Fault(
         "placement-packed",
-        "scenarios/placement.py",
+        "scenarios/hardware.py",
         "return self.packed[index] + offset_bytes % EXTENT_BYTES",
         "return self.packed[index]",
         "Packed requests all begin with their extent.",
@@ -125,7 +125,7 @@ SCENARIOS = (
     ),
     Fault(
         "placement-next-file",
-        "scenarios/placement.py",
+        "scenarios/hardware.py",
         "base += -(-use.end_bytes // EXTENT_BYTES) * EXTENT_BYTES",
         "base += use.end_bytes // EXTENT_BYTES * EXTENT_BYTES",
         "A file begins within the last extent of the one before.",

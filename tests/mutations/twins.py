@@ -73,8 +73,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         (
             "devices/cloud/token_bucket_kernels.py",
             "wanted = min(cost, ceiling)",
-            "wanted = cost",
-            "A long request starves.",
+            "wanted = min(cost, ceiling // 2)",
+            "A long request waits for half of what can be saved.",
         ),
         (
             "devices/cloud/token_bucket_kernels.py",
@@ -215,9 +215,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/controller/write_cache_kernels.py",
-            "if first <= begin and end >= begin + row:",
-            "if first < begin and end > begin + row:",
-            "A row that is dirty alone is written as a part.",
+            "            end = end // row * row\n",
+            "",
+            "What is dirty behind whole rows goes with them.",
         ),
         (
             "devices/controller/write_cache_kernels.py",

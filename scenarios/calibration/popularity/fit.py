@@ -60,7 +60,7 @@ class Residual:
         digits = 0 if self.recorded >= 100 else 4
         return (
             f"{self.table}: {self.figure}, pool of {self.frames:,} pages: {self.recorded:,.{digits}f} recorded, "
-            f"{self.predicted:,.{digits}f} by the law"
+            f"{self.predicted:,.{digits}f} predicted by the access distribution"
         )
 
 
