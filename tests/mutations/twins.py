@@ -178,6 +178,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/array/stripes_kernels.py",
+            "(end + row_bytes - 1) // row_bytes * row_bytes",
+            "end // row_bytes * row_bytes",
+            "The last row of a write is not locked.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
             "if unit >= 0 and not _overwritten(",
             "if unit >= 0 and _overwritten(",
             "Lost data are taken for those that are overwritten.",
