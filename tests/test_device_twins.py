@@ -19,13 +19,13 @@ from tests.twins.port import Port
 from tests.twins.rebuild import Rebuild
 from tests.twins.route import Route
 from tests.twins.server import Server
-from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
-from tests.twins.stripes import Stripes
+from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, Twin, agree, draw_commands
+from tests.twins.stripes import RowLocks, Stripes
 from tests.twins.token_bucket import Bucket
 from tests.twins.write_cache import Behind, WriteCache
 from tiersim.devices.array.storage_pool import Neighbour as Load
 from tiersim.devices.array.storage_pool import add_neighbour
-from tiersim.devices.array.volume import Layout, Volume, add_array
+from tiersim.devices.array.volume import Layout, StripeLock, Volume, add_array
 from tiersim.devices.array.volume import Rebuild as Rebuilding
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.controller.raid_controller import Controller, add_front
@@ -209,17 +209,27 @@ _PARITIES: list[tuple[Layout, int, int]] = [
 
 
 @settings(max_examples=examples(75), deadline=None)
-@given(seed=SEEDS, shape=pick(*_PARITIES), unit=pick(512, 4096, 65536), lost=pick([], [], [], [0], [2, 1]))
-def test_parity_and_stripes(seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int]) -> None:
+@given(
+    seed=SEEDS,
+    shape=pick(*_PARITIES),
+    unit=pick(512, 4096, 65536),
+    lost=pick([], [], [], [0], [2, 1]),
+    locks=pick("parity", "rows"),
+)
+def test_parity_and_stripes(
+    seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int], locks: StripeLock
+) -> None:
     layout, count, parities = shape
 
     def build(builder: PlantBuilder) -> Built:
         members = [add_server(builder, f"d{m}", 1, 70_000 + m, "fixed", 10_000_000 * (1 + m)) for m in range(count)]
         for member in lost[:parities]:
             members[member] = NONE
-        array = add_array(builder, members, layout, unit, 1000, "array")
+        top = add_array(builder, members, layout, unit, 1000, "array", stripe_lock=locks)
+        array = top if locks == "parity" else top - 1
         rows = Rows(members, parities, unit)
-        return array, {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
+        twins: dict[int, Twin] = {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
+        return top, twins if locks == "parity" else {**twins, top: RowLocks(rows, array)}
 
     sizes = (512, 8192, 5 * unit // 4, 2 * unit, 13 * unit // 4)
     ops = (READ, WRITE, WRITE, WRITE, FLUSH, DISCARD)

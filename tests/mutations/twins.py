@@ -179,6 +179,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/array/stripes_kernels.py",
+            "(end + row_bytes - 1) // row_bytes * row_bytes",
+            "end // row_bytes * row_bytes",
+            "The last row of a write is not locked.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
             "if unit >= 0 and not _overwritten(",
             "if unit >= 0 and _overwritten(",
             "Lost data are taken for those that are overwritten.",
@@ -243,9 +249,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
     ],
     f"{_HELD}::test_a_drive_that_holds_commands_back_does_what_its_twin_does": [
-        ("devices/ssd/flash_held_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
+        ("devices/ssd/flash_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
         (
-            "devices/ssd/flash_held_kernels.py",
+            "devices/ssd/flash_kernels.py",
             '<= f["buffer_units"]):',
             '< f["buffer_units"]):',
             "The last unit of the buffer is never used.",
