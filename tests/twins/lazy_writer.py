@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.twins.bursts import gathered
 from tests.twins.clock import Clock, Process
@@ -85,12 +86,12 @@ class FreeList:
             if page not in self.dirty:
                 self.held.remove(page)
                 continue
-            run = gathered(page, self.settings.gathered_pages, lambda one, of=page: self._goes_along(one, of))
+            run = gathered(page, self.settings.gathered_pages, partial(self._goes_along, page))
             self.dirty -= set(run)
             self.going[page] = self.count
             self.clock.at(self.clock.now, self._write(run))
 
-    def _goes_along(self, page: int, of: int) -> bool:
+    def _goes_along(self, of: int, page: int) -> bool:
         return page in self.dirty and page in self.held and self.level_of(page) == self.level_of(of)
 
     def _write(self, run: range) -> Process:
