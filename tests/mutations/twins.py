@@ -619,8 +619,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         (
             "simulator/database/sessions/sessions.py",
             'return int(max(d.start_ns[statement], s["ended_ns"]))',
-            "return int(d.start_ns[statement])",
-            "A statement starts before the one before has ended.",
+            'return int(s["ended_ns"])',
+            "Statements do not wait for their recorded time.",
         ),
         (
             "simulator/database/sessions/sessions.py",
