@@ -332,7 +332,7 @@ def test_rebuild(seed: int, shape: Any, replaced: set[int], rate: int, start: in
     rebuilding = Rebuilding(tuple(lost), rate, start, 5 << 20)
 
     def build(builder: PlantBuilder) -> Built:
-        members = [add_server(builder, f"d{m}", 1, 70_000, "fixed", 90_000_000 + m) for m in range(count)]
+        members = [add_server(builder, f"d{m}", 1, 70_000, "fixed", 70_000_000 + 10_000_000 * m) for m in range(count)]
         array = add_array(builder, members, layout, unit, 1000, "array", rebuilding)
         filled = {members[place]: start for place in lost}
         columns = [members[first : first + copies] for first in range(0, count, copies)]
