@@ -5,12 +5,10 @@ How much memory there is, or may be taken, and whether a replay that holds its t
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
 from tiersim.parallel import Newest
@@ -125,9 +123,7 @@ class Playback:
         return self._recorded.get(0, lambda: load_recorded(Bundle(self.found.path)))
 
     def waiting(self, scenario: NamedScenario) -> Waiting:
-        """Who waits for whom when it is replayed as *scenario* says: for one run, which uses the streams up. Raises
-        ScenarioError.
-        """
+        """Who waits for whom when it is replayed as *scenario* says. Raises ScenarioError."""
         if not self._keep:
             return make_waiting(self.recorded, self.found, scenario)
         rules = scenario.model.replay
@@ -135,7 +131,7 @@ class Playback:
         key = rules.model_copy(
             update={"addresses": "keep"} | ({"seed": 0} if rules.load == 1.0 else {})
         ).model_dump_json()
-        return _unused(self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario)))
+        return self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario))
 
     def blocks(self) -> Iterable[Merged]:
         """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""
@@ -174,20 +170,3 @@ def survey_to_play(
 
     found = survey(bundle, progress=progress, also=gather)
     return Playback(found, recorded=None if gathered is None else gathered.all())
-
-
-def _unused(waiting: Waiting) -> Waiting:
-    """The same with columns of its own for what a run writes."""
-    streams = waiting.streams
-    count = streams.commands
-    return replace(
-        waiting,
-        streams=streams._replace(
-            streams=streams.streams.copy(),
-            pace_state=streams.pace_state.copy(),
-            foreground_ns=streams.foreground_ns.copy(),
-            ended_ns=np.zeros(count, np.int64),
-            started_ns=np.full(count, NEVER, np.int64),
-            done_ns=np.full(count, NEVER, np.int64),
-        ),
-    )

@@ -27,7 +27,7 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.simulator.streams import SYNC_ENDS
+from tiersim.simulator.streams import SYNC_ENDS, to_run
 from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import late_sessions
 
@@ -97,7 +97,7 @@ def replay(
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
         waiting = playback.waiting(scenario)
-        streams = waiting.streams._replace(
+        streams = to_run(waiting.streams, keep_done=keep_requests or bool(found.checkpoints))._replace(
             station=stations.astype(np.uint32)[waiting.file],
             think_ns=_without_flush_overhead(scenario, homes, waiting),
             offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
@@ -105,7 +105,8 @@ def replay(
         plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
         described["replay"] |= waiting.facts
         described["measured_latency_ns"] = {**found.measured, **waiting.measured}
-        described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
+        if found.checkpoints:
+            described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
         if not by_the_clock(found, scenario):
             sessions = waiting.sessions(streams)
             described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
