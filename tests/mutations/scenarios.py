@@ -102,8 +102,8 @@ SCENARIOS = (
     Fault(
         "causes-think-time",
         "scenarios/causes.py",
-        "c.think_ns[row] = now - t.foreground_ns[started - 1]",
-        "c.think_ns[row] = now - t.foreground_ns[0]",
+        "s.think_ns[row] = now - t.foreground_ns[started - 1]",
+        "s.think_ns[row] = now - t.foreground_ns[0]",
         "Who keeps pace with the foreground waits since its first command.",
         ("tests/test_waiting.py::test_on_the_recorded_latencies_every_request_starts_when_it_did",),
     ),
