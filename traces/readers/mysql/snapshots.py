@@ -24,7 +24,7 @@ from tiersim.traces.readers.mysql.views import (
 )
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.snapshots import complete_names
-from tiersim.traces.readers.postgres.text_tables import tables_of as framed_tables_of
+from tiersim.traces.readers.postgres.snapshots import tables_of as framed_tables_of
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
 from tiersim.traces.readers.timestamps import unix_ns
 from tiersim.traces.readers.views import (
