@@ -31,8 +31,7 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.index_entries import IndexEntries, index_entries, said_of
-from tiersim.scenarios.statements.queries import Asked, asked_of, changes_rows
+from tiersim.scenarios.statements.queries import Asked, IndexEntries, asked_of, changes_rows, index_entries, said_of
 from tiersim.scenarios.statements.variants import asked_of_executions
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
