@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.measured import RECORDED, Measured, add_measured
+from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, RESOURCES
 from tiersim.errors import ScenarioError
@@ -359,9 +359,9 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
-        "assumed": parameters_assumed(scenario),
+        "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
-            *caveats_of(scenario),
+            *caveats.of_hardware(scenario),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
         ],
     }
@@ -403,23 +403,3 @@ def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
-
-
-def caveats_of(scenario: NamedScenario) -> list[str]:
-    """What everybody who reads the result must know of the devices and controllers, once each."""
-    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    return [*scenario.defects, *devices]
-
-
-def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
-    """Every parameter that is assumed or fitted, and from what."""
-    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
-    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
-    for name, device in devices.items():
-        if isinstance(device, Measured):
-            continue
-        for key, source in sorted(device.sources.items()):
-            if source.startswith(("assumed", "fitted")):
-                what = f"{name}: {device.name}, {key}"
-                found.append({"what": what, "value": device.text_of(key), "source": source})
-    return found
