@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.counted import Counted
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Split
 from tiersim.scenarios.calibration.synthesis.draws import Draws, apportion, bounded_sample, exact_sum, scattered
 from tiersim.scenarios.calibration.synthesis.sessions import Turns
-from tiersim.scenarios.calibration.synthesis.time_split import Split
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Table
 

@@ -14,11 +14,20 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals, Names, names_of, select
+from tiersim.scenarios.calibration.synthesis.counted import (
+    Counted,
+    Intervals,
+    Names,
+    Samples,
+    Split,
+    names_of,
+    sampled_waits,
+    select,
+    split_times,
+)
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.calibration.synthesis.executions import Assembly, draw_executions
 from tiersim.scenarios.calibration.synthesis.sessions import Schedule, logged_transactions, places, population
-from tiersim.scenarios.calibration.synthesis.time_split import Samples, Split, sampled_waits, split_times
 from tiersim.traces.differences import Differences
 from tiersim.traces.statistics import Snapshot, Table
 from tiersim.units import NS_PER_S
