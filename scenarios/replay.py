@@ -37,9 +37,8 @@ from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.streams import SYNC_ENDS
-from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED

@@ -33,10 +33,11 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.summary import (
+from tiersim.simulator.result import (
     PERCENTILES,
+    SCHEMA,
     Figure,
+    Result,
     bounds,
     coarse_quantiles,
     conservation,
