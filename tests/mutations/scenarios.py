@@ -191,7 +191,7 @@ SCENARIOS = (
     ),
     Fault(
         "durations-spread",
-        "scenarios/calibration/synthesis/executions.py",
+        "scenarios/calibration/synthesis/synthesise.py",
         "variance = query.stddev_ns**2",
         "variance = query.stddev_ns",
         "The recorded deviation of durations is taken for their variance.",
