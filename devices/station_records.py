@@ -146,7 +146,7 @@ DRIVE_ROW = _record(
     "write_overhead_ns",
     "flush_ns",
     "queue_depth",  # how many commands the drive sees at once
-    "by_distance",  # 1: the nearest cylinder goes first, not the least positioning time
+    "rule",  # of the scheduler: BY_TIME and so on
     "age_limit_ns",  # a command that waited longer goes first
     # from here on: the buffer on board
     "segments",  # how many; 0: there is no buffer
