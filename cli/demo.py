@@ -34,9 +34,9 @@ def demo(
 ) -> None:
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
-    The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a
-    server: what queries, commits and checkpoints of updates would take, recorded on a device of 1,500 requests a second
-    (queries.html), and point reads over the size of the buffer pool (pools.html).
+    Writes three pages. report.html: the latency of each block request, from a block trace of pgbench. queries.html: the
+    latency of queries and commits, from the counters of a server whose device was limited to 1,500 requests a second.
+    pools.html: point reads with several sizes of the buffer pool, from the counters of another server.
 
     Example: tiersim demo -o demo
     """

@@ -22,6 +22,7 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import Home, NamedScenario, place_files
+from tiersim.scenarios.library import has_statements
 from tiersim.scenarios.survey import (
     Checkpoint,
     Gathered,
@@ -209,6 +210,11 @@ def _unused(waiting: Waiting) -> Waiting:
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
 INTERVALS = 240
+#: Said of a recording that has queries and counters, too.
+_REQUESTS_ALONE = (
+    "the recording has queries or counters, too: its block requests are replayed, as the scenario has no [engine]; add"
+    " [engine] to run the queries"
+)
 
 
 def replay_all(
@@ -362,12 +368,13 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "caveats": [
             *caveats.of_hardware(scenario),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
+            *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],
     }
 
 
 def _checkpoints(checkpoints: Sequence[Checkpoint]) -> list[dict[str, Any]]:
-    basis = "inferred: writes of a process that writes in ascending order, for nobody, and then flushes"
+    basis = "inferred: a process writes in ascending order, no session waits for these writes, then it flushes"
     return [
         {"start_ns": one.start_ns, "end_ns": one.end_ns, "writes": one.writes, "basis": basis} for one in checkpoints
     ]

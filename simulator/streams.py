@@ -50,7 +50,7 @@ class Streams(NamedTuple):
     streams: NDArray[Any]  # STREAM[streams]
     followers: NDArray[np.uint32]  # streams that are not of the foreground, ascending
     pace_state: NDArray[np.int64]  # (2,)
-    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started
+    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started; (0,) without followers
     # by command
     waits_for: NDArray[np.uint8]  # CLOCK, OWN or PACE
     recorded_ns: NDArray[np.int64]  # when it arrived, in the recording
@@ -132,7 +132,8 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
         r["sync_start_ns"] = now - s.gathered_ns[row]
         r["sync_device_ns"] = 0
     if r["foreground"]:
-        s.foreground_ns[s.pace_state[STARTED]] = now
+        if s.followers.size > 0:
+            s.foreground_ns[s.pace_state[STARTED]] = now
         s.pace_state[STARTED] += 1
     return row
 

@@ -45,6 +45,10 @@ CATALOGUE = sorted(
         if not isinstance(device := load_device(name), CloudVolume)  # these have to be ordered; limits are drawn anyway
     }.values()
 )
+#: Each rule that a drive's scheduler may have; None is one.
+SCHEDULERS = tuple(
+    rule for one in get_args(Hdd.model_fields["scheduler"].annotation) for rule in get_args(one) or [None]
+)
 CATEGORIES = 3
 
 

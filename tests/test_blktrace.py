@@ -579,7 +579,7 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
         "7,0: writes count as writes of the log",
         "254,0: writes count as writes of data",
     ]
-    assert "40 flushes to 40 write commands, median 8 KiB, 100% go on" in bundle.manifest.inferred[0]
+    assert "40 flushes to 40 write commands, median 8 KiB, 100% append" in bundle.manifest.inferred[0]
 
 
 def test_few_writes_are_no_log(tmp_path: Path) -> None:

@@ -86,12 +86,16 @@ def work_ns(load: Statements, row: int) -> int:
 def run_sessions(clock: Clock, load: Statements, body: Callable[[int, int], Process]) -> list[int]:
     """Run *body* of (session, statement) behind each think time; when each statement ended."""
     done = [0] * len(load.classes)
+    left = len(load.session_ends)
 
     def session(place: int, first: int, end: int) -> Process:
         for row in range(first, end):
             yield clock.now + int(load.think_ns[row])
             yield from body(place, row)
             done[row] = clock.now
+        nonlocal left
+        left -= 1
+        clock.over = left == 0
 
     for place, end in enumerate(load.session_ends):
         first = load.session_ends[place - 1] if place else 0

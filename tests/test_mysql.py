@@ -170,8 +170,11 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert settings.engine["io_capacity"] == 400
     assert settings.engine["binary_log"] is True
     assert settings.basis["engine.sync_binlog"] == "recorded"
+    assert re.fullmatch(r"recorded: \d{3,4} B", settings.basis["engine.binary_log_bytes_per_commit"])
+    assert settings.basis["engine.adaptive_flushing_lwm"].startswith("assumed: ")
     summary = replay_statements(with_rows, scenario, load=load).summary
     assert summary["log"]["flushes"] > 0
+    assert summary["log"]["pages_flushed"] >= 0
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}  # other engines' errors are not InnoDB's
     assert verdicts.expected_error(summary) == "unknown"
     assert "unknown" in verdicts.notes([summary])[-1]

@@ -74,7 +74,7 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip
     owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
-    streams, _ = infer_streams(trace, owners, Rules(window_ns=1 << 60))
+    streams = infer_streams(trace, owners, Rules(window_ns=1 << 60))
     builder = PlantBuilder(5)
     for number in range(stations):
         add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")

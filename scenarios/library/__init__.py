@@ -92,7 +92,12 @@ def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
     """
     if scenario.model.engine is not None:
         return True
-    return not bundle.rows and any((bundle.path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
+    return not bundle.rows and has_statements(bundle.path)
+
+
+def has_statements(path: Path) -> bool:
+    """Tell whether the bundle at *path* has queries or counters, beside requests or alone."""
+    return any((path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
 
 
 def refuse_keys_of_statements(scenario: NamedScenario) -> None:

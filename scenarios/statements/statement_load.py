@@ -353,9 +353,9 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
     if images <= _IMAGES * calls:
         return []
     said = (
-        f"{images:,.0f} pages were written into the log by {calls:,.0f} statements that change nothing: hint bits of"
-        " rows that were loaded or changed before the recording; their CPU is counted as that of all lookups; run"
-        " VACUUM, then record"
+        f"{images:,.0f} pages were written into the log by {calls:,.0f} statements that only read. They set hint bits"
+        " of rows that were changed before the recording; this CPU time counts as CPU time of every lookup. To avoid"
+        " it, run VACUUM before recording"
     )
     return [said]
 

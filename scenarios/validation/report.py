@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.scenarios.validation import (
+    arrays,
     backup,
     ceilings,
     cells,
@@ -19,6 +20,9 @@ from tiersim.scenarios.validation import (
     flash_drive,
     founding,
     halves,
+    innodb_cells,
+    innodb_ebs,
+    innodb_sata,
     log_volume,
     mqsim,
     order_entry,
@@ -42,6 +46,7 @@ NAMES = (
     "founding-arithmetic",
     "drives",
     "departures",
+    "arrays",
     "depth",
     "perc6",
     "backup",
@@ -61,6 +66,9 @@ NAMES = (
     "pools-and-caps",
     "pairs",
     "start",
+    "innodb-cells",
+    "innodb-sata",
+    "innodb-ebs",
     "shared-spindles",
     "log-volume",
     "checkpoint-arithmetic",
@@ -109,8 +117,12 @@ _LONG = (
     "updates",
     "pools-and-caps",
     "pairs",
+    "innodb-cells",
+    "innodb-sata",
+    "innodb-ebs",
     "drives",
     "departures",
+    "arrays",
 )
 
 
@@ -120,6 +132,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "founding-arithmetic": founding.experiment,
         "drives": lambda: demerits.experiment(traces),
         "departures": lambda: departures.experiment(traces),
+        "arrays": lambda: arrays.experiment(traces),
         "depth": depth_sweep.experiment,
         "perc6": perc6.experiment,
         "backup": backup.experiment,
@@ -139,6 +152,9 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "pools-and-caps": cells.experiment,
         "pairs": pairs.experiment,
         "start": start.experiment,
+        "innodb-cells": innodb_cells.experiment,
+        "innodb-ebs": lambda: innodb_ebs.experiment(traces),
+        "innodb-sata": lambda: innodb_sata.experiment(traces),
         "shared-spindles": shared_spindles.experiment,
         "log-volume": log_volume.experiment,
         "checkpoint-arithmetic": checkpoint_arithmetic.experiment,

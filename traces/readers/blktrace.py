@@ -52,10 +52,12 @@ from tiersim.traces.readers.blktrace_kernels import (
     RECORDS,
     SCAN_COUNTS,
     TIME_NS,
+    WORD_BYTES,
     Bytes,
     Table,
     find_header,
     scan,
+    words_of,
 )
 from tiersim.traces.readers.blktrace_pairing import (
     DONE,
@@ -475,7 +477,8 @@ class EventFile:
         self._hashed: Future[None] | None = None
         self._sequences = np.zeros((MAX_CPUS, 3), np.int64)
         self._events = _NOTHING
-        self._buffer = np.empty(chunk_bytes + MAX_RECORD_BYTES, np.uint8)
+        self._buffer = np.empty(chunk_bytes + MAX_RECORD_BYTES + WORD_BYTES, np.uint8)
+        self._words = words_of(self._buffer)
         self._rest = self._buffer[:0]  # what of it is not scanned yet
         self._big = False
         try:
@@ -534,8 +537,9 @@ class EventFile:
 
     def _begin(self, chunk: Bytes) -> None:
         """Find out whether there is any record, and the byte order of the first."""
-        little = find_header(chunk, 0, chunk.size, False)
-        big = find_header(chunk, 0, chunk.size if little < 0 else little, True)
+        words = self._words[: chunk.size]
+        little = find_header(words, 0, False)
+        big = find_header(words if little < 0 else words[:little], 0, True)
         self.readable, self._big = max(little, big) >= 0, big >= 0
         if not self.readable:
             self.counts[LOST_BYTES] += self.path.stat().st_size
@@ -543,7 +547,9 @@ class EventFile:
 
     def _scan(self, data: Bytes) -> None:
         events = np.empty((data.size // HEADER_BYTES_7 + 1, EVENT_COLUMNS), np.int64)
-        done, written, names, behind = scan(data, self.finished, self._big, self._sequences, events, self.counts)
+        done, written, names, behind = scan(
+            self._words[: data.size], self.finished, self._big, self._sequences, events, self.counts
+        )
         events = events[:written]
         if names:
             rows = np.flatnonzero(events[:, ACTION] == NAME)

@@ -15,6 +15,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.grouping import order_by_code
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 from tiersim.scenarios.calibration.fitting.fit import (
     FLUSH_PARAMETERS,
@@ -83,7 +84,8 @@ class Recording:
         self.groups = self._groups()
         measured = float(np.mean(self.trace.latency_ns >= 0)) >= ENOUGH_MEASURED
         rules = Rules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
-        self._streams, self._order = infer_streams(self.trace, find_owners(self.trace, stream_names, None), rules)
+        owners = find_owners(self.trace, stream_names, None)
+        self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
 
     def simulate(self, drive: Flash) -> NDArray[np.int64]:

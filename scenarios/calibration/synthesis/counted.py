@@ -441,7 +441,7 @@ def _kind(wait_class: str, wait: str) -> str:
 
 
 MEASURED = "measured (user and system time)"
-LEFT = "an upper bound: execution time less reads, writes and sampled waits"
+LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (

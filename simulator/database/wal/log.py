@@ -347,7 +347,8 @@ def _ask_checkpointer(p: Plant, d: Database) -> int:
         return 0
     log, c = d.log[0], d.checkpointer[0]
     segment = log["segment_bytes"]
-    if log["flushed"] // segment < log["redo"] // segment + c["segments"] - 1:
+    full = log["flushed"] // segment - 1  # the number of the segment that has ended
+    if full < log["redo"] // segment + c["segments"] - 1:
         return 0
     return add_background(p, 0, c["station"], WRITE, 0, 0)
 

@@ -553,8 +553,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"{len(changed):,} relations that a file names without their schema are assumed to be those that others"
-            f" name with it, such as {full[min(changed)]}"
+            f"{len(changed):,} relations have no schema in one file; each is taken as the relation of that name in"
+            f" another file, such as {full[min(changed)]}"
         )
 
 
