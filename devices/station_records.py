@@ -365,7 +365,7 @@ ARRAY_ROW = _record(
     "columns",
     "copies",
     "last_read",  # index into the pool: which copy of each column read last
-    "nearest",  # 1: of busy copies the one whose last request was nearest reads
+    "balance",  # which copy reads: FEWEST and so on
     "ends",  # index into the pool: where the last request of each member ended, if that matters
     "overhead_ns",
     "rebuild",  # station that is to be told of the first request, or NONE

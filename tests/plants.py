@@ -292,7 +292,7 @@ def cases(draw: st.DrawFn) -> Case:
         return array("raid0", arrays, "data")
 
     failed = draw(st.just([]) | st.lists(st.integers(0, 6), max_size=2))
-    balance: ReadBalance = draw(st.sampled_from(["fewest", "nearest"]))
+    balance: ReadBalance = draw(st.sampled_from(get_args(ReadBalance)))
     rate = draw(st.sampled_from([0, 3_000_000, 200_000_000]))
     filled = draw(st.sampled_from([0, SPAN_BYTES // 8]))
     over = draw(st.none() | st.none() | cachings() | migrations())
