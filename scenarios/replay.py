@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.measured import RECORDED, Measured, add_measured
+from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
@@ -38,9 +38,8 @@ from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.streams import SYNC_ENDS, to_run
-from tiersim.simulator.summary import summarise
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED
@@ -347,9 +346,9 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
-        "assumed": parameters_assumed(scenario),
+        "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
-            *caveats_of(scenario),
+            *caveats.of_hardware(scenario),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],
@@ -392,23 +391,3 @@ def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
-
-
-def caveats_of(scenario: NamedScenario) -> list[str]:
-    """What everybody who reads the result must know of the devices and controllers, once each."""
-    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    return [*scenario.defects, *devices]
-
-
-def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
-    """Every parameter that is assumed or fitted, and from what."""
-    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
-    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
-    for name, device in devices.items():
-        if isinstance(device, Measured):
-            continue
-        for key, source in sorted(device.sources.items()):
-            if source.startswith(("assumed", "fitted")):
-                what = f"{name}: {device.name}, {key}"
-                found.append({"what": what, "value": device.text_of(key), "source": source})
-    return found
