@@ -1,14 +1,14 @@
 """TPC-C by HammerDB on MySQL 8.4 and MariaDB 12 with an NVMe drive, by buffer pool and virtual users (figures of 2026).
 
-The rule. Its figures are quoted in the notes that the engine was written by, so whoever wrote it had seen them; nothing
-of it but the CPU of a transaction is chosen by them. Transactions are TPC-C's with HammerDB's shares. Its procedures
-for MySQL draw items evenly, where TPC-C has NURand (8191): with NURand half as many pages are missed as were.
-Customers are those of NURand (1023), the OR of two even numbers of 10 bits: a page holds 25 to 32 rows, so that 5 bits
-choose it, each of them 1 with 3/4; pages with one zero at most are the hot ones. Redo is 3,588 bytes a transaction, of the run with 10 users. Processors as of the SATA drive's runs, on hosts of
-the same kind: each busy one slows the others by 2 %. CPU of a transaction: to MySQL with 90 GiB and 80 users. The drive
-is its data sheet's: 638,000 reads and 222,000 writes of 4 KiB a second, 3.2 and 3.0 GB/s, 77 and 18 us. A fiftieth of
-the server runs: 20 warehouses, pool and redo as much smaller; frames that are kept free are all there, and in addition
-to the pool.
+The rule. Its figures were known when the engine was written; nothing of the rule but the CPU of a transaction is chosen
+by them. Transactions are TPC-C's with HammerDB's shares. Its procedures for MySQL draw items evenly, where TPC-C has
+NURand (8191): with NURand half as many pages are missed as were. Customers are those of NURand (1023), the OR of two
+even numbers of 10 bits: a page holds 25 to 32 rows, so that 5 bits choose it, each of them 1 with 3/4; pages with one
+zero at most are the hot ones. Redo is 3,588 bytes a transaction, of the run with 10 users. Processors as of the SATA
+drive's runs, on hosts of the same kind: each busy one slows the others by 2 %. CPU of a transaction: to MySQL with
+90 GiB and 80 users. The drive is its data sheet's: 638,000 reads and 222,000 writes of 4 KiB a second, 3.2 and
+3.0 GB/s, 77 and 18 us. A fiftieth of the server runs: 20 warehouses, pool and redo as much smaller; frames that are
+kept free are all there, and in addition to the pool.
 """
 
 import csv
