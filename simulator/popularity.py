@@ -2,7 +2,7 @@
 
 By rank the rows follow Zipf's law, of which a hot set may take a share; a random permutation says where the row of a
 rank lies, or it is the distance from the end of the table. Both are tables and integers, so that kernels draw from them
-and any machine draws the same.
+and any machine draws the same. A non-HOT update moves its row to another page: where rows lie then is here, too.
 """
 
 from collections.abc import Sequence
