@@ -644,9 +644,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/buffer_pool/lazy_writer.py",
-            "if not d.dirty[frame] and not lru2.was_used_since(d, page, posted_ns):",
-            "if not d.dirty[frame]:",
-            "A page that was used while it was written goes.",
+            "if held == 0 or d.used[held - 1] != GOING or",
+            "if held == 0 or d.used[held - 1] == GOING or",
+            "What was written so that it can go stays.",
         ),
         (
             "simulator/database/buffer_pool/lazy_writer.py",
