@@ -48,7 +48,7 @@ def drives(draw: st.DrawFn) -> Flash:
     return flash(**chosen)
 
 
-@settings(max_examples=examples(75), deadline=None)
+@settings(max_examples=examples(45), deadline=None)
 @given(seed=SEEDS, drive=drives(), apart_ns=pick(10_000, 100_000, 1_000_000), span=pick(1 << 17, 1 << 22))
 def test_planned_flash(seed: int, drive: Flash, apart_ns: int, span: int) -> None:
     def build(builder: PlantBuilder) -> Built:

@@ -20,7 +20,7 @@ from tiersim.devices.tiering.tiers import Migration, add_tiers
 pytestmark = pytest.mark.kernels
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(24), deadline=None)
 @given(
     seed=SEEDS,
     extent=pick(1 << 20, 5 << 18),
@@ -59,7 +59,7 @@ def test_tiers(
     agree(build, fed)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(36), deadline=None)
 @given(
     seed=SEEDS,
     mode=pick("read", "write-back"),
