@@ -32,8 +32,8 @@ from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
-from tiersim.simulator.summary import measured_latencies
 from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 

@@ -20,9 +20,8 @@ from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.playback import workers_that_fit
-from tiersim.scenarios.replay import replay
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import replay, workers_that_fit
 from tiersim.scenarios.survey import Recorded, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,7 +147,6 @@ class RequestWriter:
         self.rows = 0
         self.last_ns = 0
         self.folder = path.parent  # where a reader may keep what it will read again
-        self.references = ReferenceWriter(self.folder)
         self._writer = pq.ParquetWriter(
             path,
             ARROW_SCHEMA,
@@ -156,6 +156,11 @@ class RequestWriter:
             column_encoding=dict.fromkeys(_DELTA_COLUMNS, "DELTA_BINARY_PACKED"),
             write_statistics=["time_ns"],  # parts of a trace are found by time alone; all columns cost a quarter more
         )
+
+    @cached_property
+    def references(self) -> ReferenceWriter:
+        """Writes page references; made by a reader that has some."""
+        return ReferenceWriter(self.folder)
 
     def append(self, block: Requests) -> None:
         """Write one block; its times must not fall, within it or against the block before."""
@@ -184,7 +189,13 @@ class RequestWriter:
     def close(self) -> None:
         """Write the Parquet footers."""
         self._writer.close()
-        self.references.close()
+        if self.has_references:
+            self.references.close()
+
+    @property
+    def has_references(self) -> bool:
+        """Tell whether a reader asked for a writer of references."""
+        return "references" in vars(self)
 
 
 def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa.DictionaryArray:
@@ -212,8 +223,10 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
             yield writer, fields
         finally:
             writer.close()
-        span_ns = max(writer.last_ns, writer.references.last_ns)
-        counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
+        counted = {"requests": writer.rows, "references": 0, "span_ns": writer.last_ns}
+        if writer.has_references:
+            counted["references"] = writer.references.rows
+            counted["span_ns"] = max(writer.last_ns, writer.references.last_ns)
         manifest = Manifest(**{**counted, **fields})
         (folder / MANIFEST).write_bytes(_manifest_text(folder, manifest))
 
