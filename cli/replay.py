@@ -359,6 +359,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit"
-        f" ±{found['tolerance_pct']['mean']:.0f} %)."
+        f"Calibration on scenario '{found['baseline']}' {passed}. Error of the mean latency (limit"
+        f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
     )

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.caveats import BEYOND
+from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.judging import check_targets, doubts_of, judge_hardware, judge_run, load_for, needed_bytes
 from tiersim.scenarios.sizing.subject import Subject
 from tiersim.scenarios.sizing.targets import Target, parse_target

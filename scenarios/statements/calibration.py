@@ -131,7 +131,8 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
     )
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
-    basis = f"what the processors of {load.path.name} did, on {model.start.basis.rpartition(' on ')[2]}; {host.said}"
+    baseline = model.start.basis.rpartition(" on ")[2]
+    basis = f"fitted to the CPU time that {load.path.name} recorded, with scenario '{baseline}'; {host.said}"
     start = replace(
         model.start,
         costs=costs,
