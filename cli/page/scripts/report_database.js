@@ -64,13 +64,13 @@ function databaseReading() {
   return [
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
-    dips.length ? dipSentence(Math.max(...dips), dips.length) : '',
+    dips.length ? dipSentence(Math.max(...dips)) : '',
     log?.flushes ? `The log is flushed ${count(log.flushes / countedSeconds(selected()))} times/s; a log flush (write and sync) takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit waits longer: also for the flush before its own.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = (dip, many) => (dip < LEAST_DIP ? '' : `Throughput falls by up to ${percent(dip / 100)} in ${many > 1 ? 'a checkpoint' : 'the checkpoint'} (worst 5${NBSP}s, against the mean of the run).`);
+const dipSentence = dip => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s during a checkpoint, transactions/s are ${percent(dip / 100)} below the mean of the run.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();

@@ -15,6 +15,8 @@ function sentenceOfVerdicts() {
   return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
 }
 
+const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
+
 function sentenceOfLatency([purpose, statistic]) {
   const share = statistic.slice(1);
   const said = scenarios().map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, statistic) }));
@@ -117,7 +119,7 @@ function drawHead() {
   const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
     answer('What is to blame?', sentenceOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),

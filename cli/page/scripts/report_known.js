@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a longer pause (think times are shorter than dependency_window), it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a pause longer than dependency_window, it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -89,6 +89,9 @@ function replayWords(replay, what) {
   ].filter(known);
 }
 
+/** With a capital letter, unless it begins with a name such as public.orders. */
+const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text);
+
 /** A list in a result whose entries are sentences or `{what, value, source}`. */
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
   : [[one.what, one.value].filter(known).join(': '), one.source ?? source]));
@@ -111,8 +114,8 @@ function knownLists(scenario) {
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     Inferred: [
-      ...(trace.inferred ?? []).map(text => [text, 'concluded on import, not recorded']),
-      ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded for the run, not recorded']),
+      ...(trace.inferred ?? []).map(text => [asSentence(text), 'concluded on import, not recorded']),
+      ...(scenario.inferred ?? []).map(text => [asSentence(text), 'concluded for the run, not recorded']),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints && !checkpoints.rows ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
@@ -138,7 +141,7 @@ function settingsTable(scenario) {
     const [part, key] = setting.split('.');
     const [size, ns] = ['bytes', 'ns'].map(unit => scenario[part]?.[`${key}_${unit}`]);
     const value = known(size) ? bytes(size) : Number.isFinite(ns) ? duration(ns / 1e3)
-      : setting === 'host.costs' ? `${duration(scenario.host.costs_ns.read_ns / 1e3)} of CPU to read a page` : scenario[part]?.[key];
+      : setting === 'host.costs' ? `${duration(scenario.host.costs_ns.read_ns / 1e3)} of CPU to read a page, on a busy host` : scenario[part]?.[key];
     return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
   });
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });

@@ -31,7 +31,7 @@ function requestRow(purpose) {
 
 /** Clients of a closed loop ask again when they are answered: nothing arrives by the clock, and nothing piles up. */
 const waitsForAnswers = scenario => scenario.replay?.keeps === 'clients';
-const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` Most of this lag is that of ${replay.late_sessions === 1 ? 'one session' : `${replay.late_sessions} sessions`}: ${load.explanation}` : '');
+const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` ${load.explanation}` : '');
 
 function requestsReading() {
   const scenario = selected();
@@ -99,7 +99,8 @@ function outstandingReading() {
   if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} ${scenario.time.of} and does not come back.`;
   if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are outstanding on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}. ${waitsForAnswers(scenario) ? `Clients wait for each answer, so no more than ${whole.format(scenario.replay.sessions)} can be outstanding.` : 'A line that keeps rising shows a system that does not keep up.'}`;
+  if (waitsForAnswers(scenario)) return `On ${scenario.name}, ${whole.format(scenario.replay.sessions)} clients have ${count(mean)} ${scenario.time.of} outstanding on average: each waits for an answer before its next one, so nothing piles up.`;
+  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are outstanding on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}. A line that keeps rising shows a system that does not keep up.`;
 }
 
 function drawOutstanding() {
