@@ -53,8 +53,8 @@ def import_trace(
     Block requests: blktrace, fio iologs, blkreplay, Windows disk usage (ETW), vSCSI, DiskSim, MQSim, published CSV
     traces (MSR Cambridge, SYSTOR '17, Alibaba, Tencent, SPC), Arrow and Parquet tables.
 
-    Others: traces of page numbers for cache studies (formats of ARC, LIRS, libCacheSim), counters of the host (iostat, sar, CloudWatch ...).
-    docs/formats.md lists what each format contains.
+    Others: traces of page numbers for cache studies (formats of ARC, LIRS, libCacheSim), counters of the host (iostat,
+    sar, CloudWatch ...). docs/formats.md lists what each format contains.
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """

@@ -209,7 +209,9 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
     assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
     assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
-    assert "3.00 ms on average, 1.20 s at most, and 400 µs for the last request not in the result" in text(page, "#pair-facts")
+    assert "3.00 ms on average, 1.20 s at most, and 400 µs for the last request not in the result" in text(
+        page, "#pair-facts"
+    )
     assert (
         "Throughput is 6.4 % below the recording. Requests start later than recorded (schedule lag): 3.00 ms"
         in text(page, "#requests-reading")
@@ -373,7 +375,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     for said in (
         "has ended. After a pause longer than dependency_window, it starts at its recorded time.",
         "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late, by",
-        "Of 1,000 requests, 60 % start after earlier work of their session, and 30 % at their recorded time. 10 % are background",
+        "Of 1,000 requests, 60 % start after earlier work of their session, and 30 % at their recorded time. 10 % are",
         "Sessions think for 1.20 ms on average, half of the time for less than 700 µs.",
         "Background writers (inferred: no session waits for them): postgres (PID 12).",
         "2 times the recorded load, by cloning or leaving out sessions.",

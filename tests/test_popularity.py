@@ -30,9 +30,8 @@ from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.simulator.database.buffer_pool.pages import page_at
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
-from tiersim.simulator.moved_rows import first_updated, moved_rows
 from tiersim.simulator.policies.misses import misses, numbered
-from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
+from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import ReferenceWriter, pages_only

@@ -97,7 +97,7 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
     """
     import numpy as np
 
-    from tiersim.simulator.summary import NORMAL_90, RESOLVED_HALF_WIDTH
+    from tiersim.simulator.result import NORMAL_90, RESOLVED_HALF_WIDTH
 
     known = [key for key in RANKS if figures.get(key)]
     anchors = np.array([RANKS[key] for key in known])
@@ -380,8 +380,8 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
 
 
 def _piles_up(summary: Mapping[str, Any]) -> bool:
-    """Tell whether what is outstanding is a backlog: of a load that comes by the clock and is not carried. Sessions that
-    wait for each answer have none.
+    """Tell whether what is outstanding is a backlog: of a load that comes by the clock and is not carried. Sessions
+    that wait for each answer have none.
     """
     replay = summary.get("replay") or {}
     by_the_clock = "open" in (replay.get("mode"), replay.get("played")) or replay.get("keeps") == "rate"

@@ -41,7 +41,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_pace,
     written_by_sessions,
 )
-from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
@@ -315,7 +315,11 @@ class _Model:
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
-            statement_ns(load, costs, {}), 0, costs, f"fitted by a simulation of the recorded load on {scenario.name}", pause_ns
+            statement_ns(load, costs, {}),
+            0,
+            costs,
+            f"fitted by a simulation of the recorded load on {scenario.name}",
+            pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
         self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host

@@ -1,8 +1,8 @@
 """TPC-C on Percona Server 5.7 over one EBS volume of AWS, io1 by provisioned IOPS and gp2 by size (figures of 2018).
 
 The rule, written down before figures of other cells than the two fitted ones were opened. Pool and settings were not
-published. A transaction reads and changes pages that lie evenly in a table of which a twentieth is in the pool.
-How many it misses and how many of these it changes are the two fitted numbers, to io1 with 11,000 IOPS (requests of a
+published. A transaction reads and changes pages that lie evenly in a table of which a twentieth is in the pool: how
+many it misses and how many of these it changes are the two fitted numbers, to io1 with 11,000 IOPS (requests of a
 transaction) and to gp2 with 3,300 GB (its bytes). Changed pages go to the doublewrite file, in batches, and to their
 places; commits share writes of the redo log. A volume counts up to 256 KiB in sequence as one request, gp2 gives 3 IOPS
 for a GB and 160 MB/s, io1 what is provisioned and 500 MB/s (documents of AWS of 2018), each request after 0.8 ms. 72
@@ -93,6 +93,11 @@ warmup = "1 s"
 [volumes.data]
 device = "volume.toml"
 """
+_OPEN = (
+    "Allowances that are not used lapse, as was assumed before; kept for 0.01 to 1 s, the mean error is 6.7 to 7.9 %,"
+    " the knee at 2,324 to 2,295 GB. Measured requests of a transaction fall from 25 to 22 as its rate grows, and here"
+    " do not"
+)
 
 
 def experiment(folder: Path | None) -> Experiment:
@@ -192,7 +197,6 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
             predicted[cell],
             _WORST_PCT,
             fitted=cell not in judged,
-            figure="throughput",
         )
     linear = {cell: _linear(cell, measured) for cell in judged}
     errors, of_linear = (
@@ -202,7 +206,7 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
     beside = sum(of_linear) / len(of_linear)
     yield Claim(
         f"mean absolute error of {len(judged)} cells", "%", _MEAN_PCT, mean, 0, at_most=True,
-        note=f"linear scaling from the fitted cells: {beside:.1f} %, worst {max(of_linear):.0f} %",
+        note=f"linear scaling from the fitted cells: {beside:.1f} %, worst {max(of_linear):.0f} %. {_OPEN}",
     )  # fmt: skip
     yield Claim("worst of them", "%", _WORST_PCT, max(errors), 0, at_most=True)
     least = min(size for volume, size in predicted if volume == "gp2")
