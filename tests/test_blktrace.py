@@ -576,8 +576,8 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
     purposes = dict(zip(rows.op[data].tolist(), rows.purpose[data].tolist(), strict=True))
     assert purposes == {READ: DATA_READ, WRITE: DATA_WRITE, DISCARD: UNKNOWN, FLUSH: UNKNOWN}
     assert [sentence.split(": ")[0] for sentence in bundle.manifest.inferred] == [
-        "writes to device 7,0 are taken as writes of the log",
-        "writes to device 254,0 are taken as writes of data",
+        "writes to device 7,0 count as writes of the log",
+        "writes to device 254,0 count as writes of data",
     ]
     assert (
         "40 flushes for 40 write commands; median size 8 KiB; 100% of the writes begin in or right behind"

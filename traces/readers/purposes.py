@@ -88,7 +88,7 @@ class Purposes:
             what = _LOG if self._is_log[file] else _DATA
             self._files[what] += 1
             if self._files[what] <= _SAID_EACH:
-                self._said.append(f"writes to {_named(file_names[file])} are taken as writes of {what}: {why}")
+                self._said.append(f"writes to {_named(file_names[file])} count as writes of {what}: {why}")
 
     def _find_checkpointers(
         self, block: Requests, flushes: NDArray[np.int64], file_names: Sequence[str], stream_names: Sequence[str]
@@ -106,7 +106,7 @@ class Purposes:
             if why:
                 self._checkpointers.add((stream, file))
                 self._said.append(
-                    f"writes of {_of_process(stream_names[stream])} to {_named(file_names[file])} are taken as"
+                    f"writes of {_of_process(stream_names[stream])} to {_named(file_names[file])} count as"
                     f" checkpoint writes: {why}"
                 )
 
