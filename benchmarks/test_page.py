@@ -16,8 +16,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tests.page_large import large_result
 from tests.page_statements import MIB
 from tests.page_studies import write_all
-from tiersim.cli.page import build_page
-from tiersim.cli.report_inputs import open_inputs
+from tiersim.cli.page import build_page, open_inputs
 
 REQUESTS = 10_000_000
 

@@ -12,7 +12,7 @@ SHOWN = 10
 #: A query is cut here in the terminal.
 _LONGEST = 70
 #: Queries of a short table, their columns, and where their text is cut.
-_FEW, _SHORT = 5, 32
+_FEW, _SHORT = 5, 28
 _SHORT_QUERY_COLUMNS = ("query", "calls", "mean", "of all", "pages read", "hit ratio")
 _QUERY_COLUMNS = ("query", "calls", "mean", "time", "of all", "pages hit", "pages read", "hit ratio", "written", "log")
 _CPU_COLUMNS = ("query", "calls", "mean", "time", "of all", "CPU", "pages hit", "pages read", "hit ratio", "dirtied")

@@ -34,9 +34,9 @@ def demo(
 ) -> None:
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
-    The first is a block trace of pgbench: what each request would take (report.html). The others are counters of a
-    server: what queries, commits and checkpoints of updates would take, recorded on a device of 1,500 requests a second
-    (queries.html), and point reads over the size of the buffer pool (pools.html).
+    Writes three pages. report.html: the latency of each block request, from a block trace of pgbench. queries.html: the
+    latency of queries and commits, from the counters of a server whose device was limited to 1,500 requests a second.
+    pools.html: point reads with several sizes of the buffer pool, from the counters of another server.
 
     Example: tiersim demo -o demo
     """
@@ -66,7 +66,7 @@ def demo(
 
 
 def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
     from tiersim.traces.samples import pgbench
@@ -103,7 +103,7 @@ def _updates(
     folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
 ) -> "list[Result]":
     """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.samples import capped_updates
 
     scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s"]) for name in _SCENARIOS]
@@ -114,7 +114,7 @@ def _reads(
     folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
 ) -> "list[Result]":
     """Run the counted reads on every tier with every size of the pool."""
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.samples import reads
 
     scenarios = []
@@ -136,7 +136,7 @@ def _counted(
     force: bool,
 ) -> "list[Result]":
     """Run the statements of counters, cost as on a model of the recorded hardware."""
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
 

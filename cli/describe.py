@@ -28,12 +28,11 @@ def describe(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
 ) -> None:
-    """Show what a trace asks of its storage.
+    """Show what a recording contains, and what it lacks for a good prediction.
 
-    Of requests: mix, sizes, randomness, working set, burstiness and measured
-    latency by kind, file and stream. Of statements and counters: queries by time,
-    reads and writes, hit ratios, the log, checkpoints, and what is missing to
-    predict well.
+    A block trace: mix, sizes, randomness, working set, burstiness and measured
+    latency, by kind, file and stream. A recording of a server: queries by time,
+    reads and writes, hit ratios, WAL, checkpoints.
 
     Example: tiersim describe prod.trace -o prod.html
     """

@@ -61,14 +61,12 @@ def _show(document: dict[str, Any]) -> None:
             ]
             for one in document["stations"]
         ]
-        terminal.show_table(
-            "what is busy", ["part", "busy", "there on average", "time there (Little)", "of it waiting"], rows
-        )
+        terminal.show_table("what is busy", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
     print(_bound(document["bound"]))
     for change in document["changes"]:
         best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
         print(
-            f"- {change['change']}: takes at most {change['at_most_share']:.0%} off the mean{best}, as {change['why']}."
+            f"- {change['change']}: shortens the mean by at most {change['at_most_share']:.0%}{best}: {change['why']}."
         )
     measurement = document["measurement"]
     if measurement is not None:
@@ -100,14 +98,14 @@ def _reads(reads: dict[str, Any]) -> str:
     if reads["mean_ns"] is not None:
         said.append(f"a read takes {format_ns(reads['mean_ns'])} on average")
     if reads["pool_hit_ratio"] is not None:
-        said.append(f"{reads['pool_hit_ratio']:.2%} of the pages were in the pool")
-    return f"Of its reads: {', '.join(said) or 'nothing more is known'}."
+        said.append(f"pool hit ratio {reads['pool_hit_ratio']:.2%}")
+    return f"Reads: {', '.join(said) or 'nothing more is known'}."
 
 
 def _bound(bound: dict[str, Any] | None) -> str:
     if bound is None:
-        return "What bounds it: no station is busy."
+        return "Bottleneck: none; no part is busy."
     part = part_name(bound["station"], bound["resource"])
-    said = f"What bounds it: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
+    said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
     busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
     return f"{said}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."

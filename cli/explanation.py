@@ -30,29 +30,29 @@ _ONE_AT_A_TIME = frozenset({"actuator"})
 _CHANGES = {
     "cpu": (
         "faster cores, or less work for each call",
-        "it is CPU time, which neither storage nor more cores shorten",
+        "this is CPU time; neither storage nor more cores shorten it",
     ),
-    "cpu queue": ("more cores", "it waits for a core"),
+    "cpu queue": ("more cores", "this is time waiting for a core"),
     "data read": (
         "a larger buffer pool (fewer reads) or faster reads from storage",
-        "it waits for pages that missed the buffer pool",
+        "this is time waiting for pages that missed the buffer pool",
     ),
     "eviction": (
         "a larger buffer pool, or earlier background writes of dirty pages",
-        "it waits for eviction: dirty pages are written before their frames are used again",
+        "this is time waiting for eviction: a dirty page is written before its frame is used again",
     ),
-    "log": ("a faster log device", "it waits for the log to be durable"),
+    "log": ("a faster log device", "this is time waiting until the log is durable"),
     "lock": (
         "shorter transactions, or a faster log device: a row stays locked until its commit is durable",
-        "it waits for row locks",
+        "this is time waiting for row locks",
     ),
     "temp": (
         "more memory for sorting and hashing, or faster storage for temporary files",
-        "it reads and writes temporary files",
+        "this is time of reads and writes of temporary files",
     ),
     "copy": (
         "storage that reads and writes large requests faster",
-        "it is reads and writes of backups and restores",
+        "this is time of reads and writes of backups and restores",
     ),
 }
 
@@ -231,7 +231,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
-        "basis": "utilisation law, each request costing it what it does now; latency climbs before that",
+        "basis": "by the utilisation law, if a request takes as much of it as now; latency rises before that",
     }
 
 

@@ -33,20 +33,28 @@ def import_trace(
     output: Annotated[Path, typer.Option("--output", "-o", help="The bundle, NAME.trace.")],
     format: Annotated[str | None, typer.Option("--format", help="Force a format instead of detecting it.")] = None,
     keep_literals: Annotated[
-        bool, typer.Option("--keep-literals", help="Keep the literals in query texts: they are customers' data.")
+        bool,
+        typer.Option(
+            "--keep-literals",
+            help="Keep the literals in query texts, which can be customers' data. Default: ? replaces them.",
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")] = False,
 ) -> None:
-    """Import what was recorded; says what it found, dropped and inferred.
+    r"""Import recorded files into a trace bundle. Prints what was found, dropped and inferred.
 
-    Reads blktrace, fio iologs, blkreplay loads, Windows disk usage (ETW), vSCSI,
-    traces of DiskSim and MQSim, published CSV traces (MSR Cambridge, SYSTOR '17,
-    Alibaba, Tencent, SPC), Arrow and Parquet tables, and page references (ARC,
-    LIRS, oracleGeneral); from PostgreSQL its statistics views as CSV, JSON or
-    psql text, its log, pgbench's logs; from SQL Server its trace files (.trc, XML,
-    tables), Extended Events (.xel, XML), views as CSV, perfmon's logs; and the
-    host's counters. docs/formats.md tells what each has.
+    PostgreSQL: statistics views (CSV, JSON, psql text), server log, pgbench logs.
+
+    SQL Server: trace files (.trc, XML, tables), Extended Events (.xel, XML), views as CSV, perfmon logs.
+
+    MySQL, MariaDB: tables (mysql -B, -t, \G, CSV, JSON), slow log.
+
+    Block requests: blktrace, fio iologs, blkreplay, Windows disk usage (ETW), vSCSI, DiskSim, MQSim, published CSV
+    traces (MSR Cambridge, SYSTOR '17, Alibaba, Tencent, SPC), Arrow and Parquet tables.
+
+    Others: page references (ARC, LIRS, oracleGeneral), counters of the host (iostat, sar, CloudWatch ...).
+    docs/formats.md lists what each format contains.
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """
@@ -154,7 +162,7 @@ def open_subject(
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded
     hardware.
     """
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sizing.subject import of_path
 
     scenario = load_scenario(base, settings)

@@ -64,7 +64,7 @@ def load(
 
 def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
     """Run *subject* on a scenario at a multiple of its load."""
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sweeps.rows import row_of
 
     own = subject.settings_at(multiple)

@@ -33,9 +33,9 @@ def postgres(
         typer.Option(
             "--dsn",
             help=(
-                "Connection string of libpq; what it leaves open comes from PGHOST, PGPASSFILE, PGSERVICE ..."
-                " Others on "
-                "this machine see it in the list of processes: keep passwords out of it."
+                "Connection string of libpq. PGHOST, PGPASSFILE, PGSERVICE ..."
+                " give what is missing in it. Put no password"
+                " in it: other users of this machine see it in the process list."
             ),
         ),
     ] = "",
@@ -56,9 +56,9 @@ def postgres(
 ) -> None:
     """Record a PostgreSQL server (10 or later): its counters at intervals.
 
-    A member of pg_monitor sees all that is worth recording; the session is
-    read-only. Ctrl-C ends the recording early; what was recorded is kept.
-    docs/recording.md tells what is recorded and what never leaves the server.
+    The role needs pg_monitor; the session is read-only. Ctrl-C ends the recording
+    early and keeps what was recorded. docs/recording.md lists what is recorded and
+    what never leaves the server.
 
     Example: tiersim record postgres --dsn service=prod --minutes 30 -o prod.trace
     """
@@ -96,9 +96,9 @@ def mysql(
 ) -> None:
     """Record a MySQL (5.7 or later) or MariaDB (10.6 or later) server.
 
-    Its counters at intervals, over a session that only reads. --dry-run prints
-    the grants that are needed, and the queries for a DBA. Ctrl-C ends the
-    recording early; what was recorded is kept.
+    Reads its counters at intervals, in a read-only session. --dry-run prints the
+    needed grants and the queries for a DBA. Ctrl-C ends the recording early and
+    keeps what was recorded.
 
     Example: tiersim record mysql --dsn "host=db1 user=recorder" -o prod.trace
     """

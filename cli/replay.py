@@ -54,7 +54,14 @@ def replay(
         ),
     ],
     on: Annotated[
-        list[str], typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device. Repeat it.")
+        list[str],
+        typer.Option(
+            "--on",
+            help=(
+                "Hardware to replay on: a .toml file, a scenario that comes with tiersim, or a"
+                " device of the catalogue (tiersim devices list). Repeat it for more."
+            ),
+        ),
     ],
     settings: Annotated[
         list[str] | None,
@@ -63,22 +70,26 @@ def replay(
     recorded_on: Annotated[
         str | None,
         typer.Option(
-            "--recorded-on", help="A scenario of the recorded hardware: does the model give what was measured?"
+            "--recorded-on",
+            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
-    requests: Annotated[bool, typer.Option("--requests", help="Also store when each block request completed.")] = False,
+    requests: Annotated[
+        bool, typer.Option("--requests", help="Also store the completion time of each block request.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
-    """Replay a trace on hardware that was not bought: one result bundle and one column for each scenario.
+    """Predict what a recorded load would do on other hardware: one result bundle and one column for each scenario.
 
-    Queries are replayed if the scenario has [engine] or the recording has no block requests; else block requests are.
+    A recording of a server is replayed as queries, a block trace as block requests. A recording that has both is
+    replayed as queries if the scenario has [engine].
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
@@ -135,7 +146,7 @@ def run_all(
     Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
     to be shown.
     """
-    from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
+    from tiersim.scenarios.library import refuse_keys_of_statements, runs_statements
 
     began = time.time()
     workers = min(len(scenarios), os.cpu_count() or 1)
@@ -177,8 +188,7 @@ def _replay_requests(
     keep: bool,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
-    from tiersim.scenarios.playback import survey_to_play
-    from tiersim.scenarios.replay import replay_all
+    from tiersim.scenarios.replay import replay_all, survey_to_play
 
     played = scenarios if baseline is None else [*scenarios, baseline]
     with terminal.progress_bar("surveying") as progress:
@@ -262,7 +272,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            ["expected error of the rate", *blank, *map(verdicts.expected_error, summaries)],
+            ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
     title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"

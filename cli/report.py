@@ -32,8 +32,7 @@ def report(
 
 def write_page(inputs: list[Path], output: Path, title: str, *, force: bool) -> None:
     """Load results and studies, and write the page."""
-    from tiersim.cli.page import build_page
-    from tiersim.cli.report_inputs import open_inputs
+    from tiersim.cli.page import build_page, open_inputs
 
     check_target(output, force=force)
     found = open_inputs(inputs)

@@ -55,8 +55,8 @@ _Memory = Annotated[
     typer.Option(
         "--memory",
         help=(
-            "Memory limit, such as '2 GiB' (Linux). A command that needs more stops with an error; fewer simulations"
-            " run in parallel."
+            "Memory limit, such as '2 GiB' (Linux). With a limit, fewer simulations may run in parallel. A command that"
+            " needs more memory stops with an error."
         ),
         show_default=False,
     ),
@@ -77,7 +77,7 @@ def offer(app: typer.Typer) -> None:
 
 def not_enough() -> str:
     """Say that memory did not suffice, and what to do; the limit is lifted, so that there is some for saying it."""
-    from tiersim.scenarios.playback import lift
+    from tiersim.scenarios.replay import lift
 
     limit_bytes = lift()
     if limit_bytes is None:
@@ -101,7 +101,7 @@ def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _limit(text: str) -> None:
-    from tiersim.scenarios.playback import limit
+    from tiersim.scenarios.replay import limit
 
     try:
         limit(parse_bytes(text))

@@ -38,7 +38,11 @@ def size(
     on: Annotated[
         str | None,
         typer.Option(
-            "--on", help="The scenario that candidates differ from; without it the file's, or the first device alone."
+            "--on",
+            help=(
+                "Scenario that every candidate changes. Default: the one that the"
+                " candidates file names, or a volume on the first device."
+            ),
         ),
     ] = None,
     settings: Annotated[
@@ -46,22 +50,37 @@ def size(
         typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open. Repeat it."),
     ] = None,
     recorded_on: Annotated[
-        str | None, typer.Option("--recorded-on", help="A scenario of the recorded hardware, to calibrate by.")
+        str | None,
+        typer.Option(
+            "--recorded-on",
+            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+        ),
     ] = None,
     best_value: Annotated[
-        bool, typer.Option("--best-value", help="Choose most throughput for the cost, not the least cost; runs all.")
+        bool,
+        typer.Option(
+            "--best-value",
+            help="Choose the most throughput for the cost instead of the lowest cost. Runs every candidate.",
+        ),
     ] = False,
     runners_up: Annotated[
-        int, typer.Option("--runners-up", min=0, help="Try so many of the next cheapest of other kinds, too.")
+        int,
+        typer.Option(
+            "--runners-up", min=0, help="How many runners-up to find, each with other devices than the choice."
+        ),
     ] = 2,
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Run every candidate, also those that cannot be the answer.")
+        bool, typer.Option("--exhaustive", help="Run every candidate, even if it is dearer than the choice.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the document here (.size.json).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write the JSON document to this file (.size.json).")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
 ) -> None:
-    """Find the cheapest hardware that meets every target, its runners-up, and why each cheaper one fails.
+    """Find the cheapest hardware that meets every target.
+
+    Also names the next cheapest candidates that meet them (runners-up), and why each cheaper candidate fails.
 
     Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
     """

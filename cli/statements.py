@@ -92,7 +92,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(row for row in latencies if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *_rows_of_time(summaries),
-        *(row for row in rows_of_checkpoints(summaries) if row[0].startswith("checkpoint, worst")),
+        *(row for row in rows_of_checkpoints(summaries) if row[0].startswith("checkpoint dip")),
         *last,
     ]
 
@@ -129,7 +129,7 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     last = [
         ["limited by", *map(_limit, summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
-        ["expected error of the rate", *map(verdicts.expected_error, summaries)],
+        ["expected error of throughput", *map(verdicts.expected_error, summaries)],
     ]
     return first, last
 
@@ -184,7 +184,7 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
-    rows.append(["checkpoint, worst 5 s", *map(_dip, found)])
+    rows.append(["checkpoint dip, worst 5 s", *map(_dip, found)])
     for side_of in ("inside", "outside"):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]

@@ -30,14 +30,21 @@ def sweep(
             help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
         ),
     ],
-    on: Annotated[str, typer.Option("--on", help="The scenario that varies: a .toml file, a ready one, or a device.")],
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            help="The scenario to vary: a .toml file, one that comes with tiersim, or a device of the catalogue.",
+        ),
+    ],
     settings: Annotated[
         list[str],
         typer.Option(
             "--set",
             help=(
-                "A key and its values: A..B doubles, A..B+step, A..B*factor, or a,b,c. Repeat it: every combination is"
-                " a point."
+                "A key and its values: A..B (each twice the last), A..B+step,"
+                " A..B*factor, or a,b,c. Repeat it for more keys:"
+                " every combination is one point."
             ),
         ),
     ],
@@ -48,7 +55,8 @@ def sweep(
     recorded_on: Annotated[
         str | None,
         typer.Option(
-            "--recorded-on", help="A scenario of the recorded hardware: does the model give what was measured?"
+            "--recorded-on",
+            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
         ),
     ] = None,
     screen: Annotated[
@@ -58,14 +66,14 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip a larger buffer pool whose predicted misses differ from those of a smaller one by less than this"
-                " share, such as 0.01."
+                "Skip a buffer pool if its predicted misses differ by less than this share, such as 0.01, from those of"
+                " a smaller pool."
             ),
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Points at a time; as many as there are processors by default."),
+        typer.Option("--workers", min=1, help="Points that run at a time. Default: one for each processor."),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -74,23 +82,23 @@ def sweep(
             help="Run on this Dask cluster, tcp://host:port, whose workers see the trace under the same path.",
         ),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the whole result of every point, too.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Also keep the complete result of every point.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the sweep; SCENARIO.sweep by default.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print more points, every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew where a sweep is already there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a sweep that is already there.")] = False,
 ) -> None:
     """Replay a trace on every combination of settings: one row for each point.
 
-    Each point is kept when it is done. What was interrupted goes on when the same command is given again.
+    Finished points are stored at once. To continue an interrupted sweep, run the same command again.
 
     Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set
     replay.load=0.5..4
     """
     from tiersim.cli.sweep_table import show_sweep
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ _NOTES = 5
 
 #: Where output goes to a file or another program, a line is as long as it has to be.
 _UNBOUNDED = 10_000
+#: A cell of at most so many characters is one range, such as -18 … +22 %, or one figure with its unit, such as 97.4 ms.
+_LONGEST_RANGE, _LONGEST_FIGURE = 11, 9
+#: Blanks between two columns.
+_GAP = 3
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -69,17 +74,48 @@ def show_table(
     from rich.table import Table
 
     table: Table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
+    widths = column_widths(columns, rows, console.width)
     for index, column in enumerate(columns):
         # names are for copying, so the first column is never broken; no cell ever ends in dots
         table.add_column(
-            column, justify="left" if index < words else "right", no_wrap=index == 0, overflow="fold"
-        )  # fmt: skip
+            column,
+            justify="left" if index < words else "right",
+            no_wrap=index == 0,
+            overflow="fold",
+            width=widths[index] if widths else None,
+        )
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
     console.print(table)
     if caption:
         console.print(caption, highlight=False)
+
+
+def column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], available: int) -> list[int] | None:
+    """Return the width of each column of a table of *available* characters in which the first column, numbers, and if
+    possible headings and figures with their units, are not broken; None if there is no room for them.
+    """
+    cells = [[column, *(row[index] for row in rows)] for index, column in enumerate(columns)]
+    natural = [max(map(len, column)) for column in cells]
+    room = available - _GAP * len(columns)
+    for heads, unbroken in product((True, False), (_LONGEST_RANGE, _LONGEST_FIGURE, 0)):
+        least = [natural[0], *(_narrowest(column[not heads :], unbroken) for column in cells[1:])]
+        if sum(least) <= room:
+            break
+    else:
+        return None
+    widths = natural
+    for _ in range(sum(natural) - room):
+        widest = max((index for index in range(len(widths)) if widths[index] > least[index]), key=widths.__getitem__)
+        widths[widest] -= 1
+    return widths
+
+
+def _narrowest(cells: Sequence[str], unbroken: int) -> int:
+    """Return the width at which no word is broken, and no cell of at most *unbroken* characters."""
+    words = (cell if len(cell) <= unbroken else max(cell.split(), key=len) for cell in cells)
+    return max(map(len, words), default=1) or 1
 
 
 def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str = "row") -> str:

@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError
-from tiersim.grouping import order_by_code, rows_of_each
+from tiersim.grouping import counts_of, order_by_code, rows_of_each
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, FileUse, Recorded, Survey, moved
-from tiersim.simulator.categories import CATEGORIES, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
+from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
-from tiersim.simulator.summary import measured_latencies
 from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 
@@ -92,9 +92,12 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
     *clients* is the number of sessions among commands whose process is unknown; inferred when None. A process that has
     many commands outstanding is many sessions, too: threads, or one thread that waits for none of them in particular.
     """
-    roles = _roles(trace, names)
+    seen = _seen(trace, len(names))
+    roles = _roles(seen, names)
+    crowded = np.flatnonzero(seen.crowded & (np.array(roles) == SESSION))
+    unknown = np.flatnonzero(trace.stream < 0)
+    stream = trace.stream.copy() if crowded.size or unknown.size else trace.stream
     labels = list(names)
-    stream = trace.stream.copy()
     made = 0
 
     def deal_out(rows: NDArray[np.int64], sessions: int) -> None:
@@ -106,21 +109,15 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
         labels.extend([""] * (sessions + 1))
         made += sessions
 
-    codes = trace.stream + np.int32(1)  # 0: of nobody
-    by_stream = order_by_code(codes)
-    bounds = np.cumsum(np.bincount(codes, minlength=len(names) + 1))
-    for code in np.flatnonzero(np.array(roles) == SESSION):
+    by_stream = order_by_code(trace.stream + np.int32(1)) if crowded.size else unknown  # first those of nobody
+    bounds = unknown.size + np.append(0, np.cumsum(seen.requests))
+    for code in crowded:
         rows = by_stream[bounds[code] : bounds[code + 1]]
-        times = trace.time_ns[rows]
-        ends = np.sort(np.maximum(_ends(trace.intended_ns[rows], trace.latency_ns[rows]), times + 1))
-        if (ends[: 1 - _MANY] <= times[_MANY - 1 :]).all():  # never so many are outstanding
-            continue
         own = trace.take(rows)
         scattered = own.take(~_goes_on(own))
         sessions = session_count(scattered) if len(scattered) else 0
         if sessions >= _MANY:
             deal_out(rows, sessions)
-    unknown = np.flatnonzero(trace.stream < 0)
     if unknown.size:
         waited = _is_waited_for(trace.take(unknown), trace)
         if not waited.any():
@@ -155,17 +152,60 @@ def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
 
 def _renumbered(stream: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the streams that occur, ascending, and of each command the place of its stream among them."""
-    used = np.bincount(stream) > 0
+    used = counts_of(stream, int(stream.max(initial=-1)) + 1) > 0
     return np.flatnonzero(used), stream if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[stream]
 
 
-def _roles(trace: Recorded, names: Sequence[str]) -> list[int]:
+@table_set
+class Seen(NamedTuple):
+    """What recorded streams do, by stream."""
+
+    requests: NDArray[np.int64]
+    unwaited_writes: NDArray[np.int64]
+    crowded: NDArray[np.bool_]  # _MANY of its commands are outstanding at some time
+    ends_ns: NDArray[np.int64]  # (streams, _MANY - 1): of those outstanding at the last of its commands
+    has_flags: NDArray[np.bool_]  # (1,) whether any command, of a stream or of none, has FLAG_SYNC
+
+
+def _seen(trace: Recorded, streams: int) -> Seen:
+    counts = np.zeros((2, streams), np.int64)
+    crowded, has_flags = np.zeros(streams, np.bool_), np.zeros(1, np.bool_)
+    seen = Seen(counts[0], counts[1], crowded, np.zeros((streams, _MANY - 1), np.int64), has_flags)
+    see(trace.columns, seen)
+    return seen
+
+
+@kernel
+def see(c: Columns, seen: Seen) -> None:
+    """Fill *seen*, which is zeros."""
+    for row in range(c.time_ns.size):
+        stream = c.stream[row]
+        waited = c.flags[row] & FLAG_SYNC != 0
+        if waited:
+            seen.has_flags[0] = True
+        if stream < 0:
+            continue
+        seen.requests[stream] += 1
+        if c.op[row] == WRITE and not waited:
+            seen.unwaited_writes[stream] += 1
+        place = 0
+        while place < _MANY - 1 and seen.ends_ns[stream, place] > c.time_ns[row]:
+            place += 1
+        if place == _MANY - 1:
+            seen.crowded[stream] = True
+        else:
+            seen.ends_ns[stream, place] = end_ns(c, row)
+
+
+@kernel
+def end_ns(c: Columns, row: int) -> int:
+    """When a command ended: after it arrived; at once when its latency was not measured."""
+    return int(max(c.intended_ns[row] + max(c.latency_ns[row], 1), c.time_ns[row] + 1))
+
+
+def _roles(seen: Seen, names: Sequence[str]) -> list[int]:
     """What each recorded stream is."""
-    known = trace.stream >= 0
-    unwaited = known & (trace.op == WRITE) & (trace.flags & FLAG_SYNC == 0)
-    requests = np.bincount(trace.stream[known], minlength=len(names))
-    unwaited_writes = np.bincount(trace.stream[unwaited], minlength=len(names))
-    mostly = _has_flags(trace) & (unwaited_writes > _WRITER_SHARE * requests)
+    mostly = seen.has_flags & (seen.unwaited_writes > _WRITER_SHARE * seen.requests)
     roles = np.where(mostly, WRITER, SESSION)
     for code, name in enumerate(names):
         if name.startswith(_JOURNALS):
@@ -343,68 +383,88 @@ class Rules:
     ordered: bool = True  # whether what had ended before must end before
 
 
-def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
-    """Turn commands with their owners into streams; returns them and, by place in them, the row of *trace*.
+def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
+    """Turn commands with their owners into streams, in order of :func:`order_by_code` of ``owners.stream``; a run needs
+    what :func:`tiersim.simulator.streams.to_run` adds.
 
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
-    order = order_by_code(owners.stream)
-    owner = owners.stream[order]
-    time_ns, op, purpose = trace.time_ns[order], trace.op[order], trace.purpose[order]
-    count = len(trace)
-    bounds = np.append(0, np.cumsum(np.bincount(owner, minlength=len(owners.role))))
+    # memory that nobody has touched costs more than what is computed in it: each column is written once
+    count, nothing = len(trace), np.zeros(0, np.int64)
+    bounds = np.append(0, np.cumsum(counts_of(owners.stream, len(owners.role))))
     table = np.zeros(len(owners.role), STREAM)
     table["first"] = table["next"] = bounds[:-1]
     table["end"] = bounds[1:]
-    table["foreground"] = owners.role == SESSION
-    table["sync_start_ns"] = NEVER
-    # in place: memory that nobody has touched costs as much as what is computed in it
-    ends = trace.latency_ns[order]
-    gathered_ns = trace.intended_ns[order]
-    np.maximum(ends, 1, out=ends)
-    ends += gathered_ns
-    np.subtract(time_ns, gathered_ns, out=gathered_ns)
-    for first, end in pairwise(bounds.tolist()):
-        own = ends[first:end]
-        np.maximum(own, time_ns[first:end] + 1, out=own)
-        own.sort()
     is_session = owners.role == SESSION
-    foreground = trace.time_ns[is_session[owners.stream]]
-    waits, think = np.zeros(count, np.uint8), np.zeros(count, np.int64)
-    ended_before, pace = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
-    find_causes(
-        Times(bounds, owners.role, time_ns, ends, foreground), rules.window_ns, rules.keep_pace, rules.one_at_a_time,
-        Causes(waits, think, ended_before, pace),
-    )  # fmt: skip
-    if rules.think_ns is not None:
-        think[waits == OWN] = rules.think_ns
-    if not rules.ordered:
-        ended_before[:] = 0
-    of_log = purpose == LOG_WRITE
-    sync = mark_syncs(of_log & (op == WRITE) & is_session[owner], of_log & (op == FLUSH) & (waits == OWN), owner)
+    table["foreground"] = is_session
+    table["sync_start_ns"] = NEVER
+    followers = np.flatnonzero(~is_session).astype(np.uint32)
+    foreground_ns = trace.time_ns[is_session[owners.stream]] if followers.size else nothing
     streams = Streams(
         streams=table,
-        followers=np.flatnonzero(owners.role != SESSION).astype(np.uint32),
+        followers=followers,
         pace_state=np.array([0, NEVER], np.int64),
-        foreground_ns=np.zeros(len(foreground), np.int64),
-        waits_for=waits,
-        recorded_ns=time_ns,
-        think_ns=think,
-        ended_before=ended_before,
-        pace=pace,
-        gathered_ns=gathered_ns,
-        station=trace.file[order].view(np.uint32),
-        op=op,
-        offset_bytes=trace.offset_bytes[order],
-        length_bytes=trace.length_bytes[order],
-        category=categorise(op, purpose),
-        sync=sync,
-        ended_ns=np.zeros(count, np.int64),
-        started_ns=np.full(count, NEVER, np.int64),
-        done_ns=np.full(count, NEVER, np.int64),
+        foreground_ns=nothing,
+        waits_for=np.zeros(count, np.uint8),
+        recorded_ns=np.empty(count, np.int64),
+        think_ns=np.zeros(count, np.int64),
+        ended_before=np.zeros(count, np.uint32),
+        pace=np.zeros(count, np.uint32),
+        gathered_ns=np.zeros(count, np.int64),
+        station=np.empty(count, np.uint32),
+        op=np.empty(count, np.uint8),
+        offset_bytes=np.empty(count, np.int64),
+        length_bytes=np.empty(count, np.int64),
+        category=np.empty(count, np.uint8),
+        sync=np.zeros(count, np.uint8),
+        ended_ns=nothing,
+        started_ns=nothing,
+        done_ns=nothing,
     )
-    return streams, order
+    ends_ns = np.empty(count, np.int64)
+    sort_out(trace.columns, owners.stream, categorise(trace.op, trace.purpose), bounds[:-1].copy(), streams, ends_ns)
+    for first, end in pairwise(bounds.tolist()):
+        ends_ns[first:end].sort()
+    times = Times(bounds, owners.role, ends_ns, foreground_ns)
+    find_causes(times, rules.window_ns, rules.keep_pace, rules.one_at_a_time, streams)
+    if rules.think_ns is not None:
+        streams.think_ns[streams.waits_for == OWN] = rules.think_ns
+    if not rules.ordered:
+        streams.ended_before[:] = 0
+    log_flush = (streams.category == LOG_FLUSH) & (streams.waits_for == OWN)
+    if log_flush.any():
+        owner = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(bounds))
+        log_write = (streams.category == LOG_WRITE) & (streams.op == WRITE) & is_session[owner]
+        streams.sync[:] = mark_syncs(log_write, log_flush, owner)
+    return streams
+
+
+@kernel
+def sort_out(
+    c: Columns,
+    owner: NDArray[np.int32],
+    category: NDArray[np.uint8],
+    places: NDArray[np.int64],
+    s: Streams,
+    ends_ns: NDArray[np.int64],
+) -> None:
+    """Copy each command to its place among those of its *owner*, and to *ends_ns* when it had ended.
+
+    *places*, by stream, are where the next command goes.
+    """
+    for row in range(owner.size):
+        place = places[owner[row]]
+        places[owner[row]] += 1
+        s.recorded_ns[place] = c.time_ns[row]
+        if c.intended_ns[row] != c.time_ns[row]:
+            s.gathered_ns[place] = c.time_ns[row] - c.intended_ns[row]
+        ends_ns[place] = end_ns(c, row)
+        s.station[place] = c.file[row]
+        s.op[place] = c.op[row]
+        s.offset_bytes[place] = c.offset_bytes[row]
+        s.length_bytes[place] = c.length_bytes[row]
+        s.category[place] = category[row]
 
 
 def mark_syncs(
@@ -430,57 +490,46 @@ def mark_syncs(
 
 @table_set
 class Times(NamedTuple):
-    """When the commands of streams were issued and had ended; those of a stream lie together."""
+    """When commands of streams ended, and those of the foreground were issued; those of a stream lie together."""
 
     bounds: NDArray[np.int64]  # (streams + 1,): which rows are a stream's
     role: NDArray[np.uint8]  # by stream
-    time_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]  # sorted within each stream
-    foreground_ns: NDArray[np.int64]  # of the foreground's commands
-
-
-@table_set
-class Causes(NamedTuple):
-    """What each command waits for, see :mod:`tiersim.simulator.streams`."""
-
-    waits_for: NDArray[np.uint8]
-    think_ns: NDArray[np.int64]
-    ended_before: NDArray[np.uint32]
-    pace: NDArray[np.uint32]
+    foreground_ns: NDArray[np.int64]  # of the foreground's commands, where others follow it
 
 
 @kernel
-def find_causes(t: Times, window_ns: int, keep_pace: bool, one_at_a_time: bool, c: Causes) -> None:
-    """Fill the causes."""
+def find_causes(t: Times, window_ns: int, keep_pace: bool, one_at_a_time: bool, s: Streams) -> None:
+    """Fill what each command waits for."""
     for stream in range(t.role.size):
         first = t.bounds[stream]
         ended = 0
         most = 1
         started = 0
         for row in range(first, t.bounds[stream + 1]):
-            now = t.time_ns[row]
+            now = s.recorded_ns[row]
             while first + ended < row and t.end_ns[first + ended] <= now:
                 ended += 1
             most = max(most, row + 1 - first - ended)
-            c.ended_before[row] = ended
+            s.ended_before[row] = ended
             if t.role[stream] == SESSION:
                 if one_at_a_time and row > first:
-                    c.waits_for[row] = OWN
-                    c.think_ns[row] = max(0, now - t.end_ns[first + ended - 1]) if ended > 0 else 0
-                    c.ended_before[row] = row - first
+                    s.waits_for[row] = OWN
+                    s.think_ns[row] = max(0, now - t.end_ns[first + ended - 1]) if ended > 0 else 0
+                    s.ended_before[row] = row - first
                 elif ended > 0 and now - t.end_ns[first + ended - 1] <= window_ns:
-                    c.waits_for[row] = OWN
-                    c.think_ns[row] = now - t.end_ns[first + ended - 1]
+                    s.waits_for[row] = OWN
+                    s.think_ns[row] = now - t.end_ns[first + ended - 1]
                 continue
             while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
                 started += 1
             if keep_pace and started > 0:
-                c.waits_for[row] = PACE
-                c.pace[row] = started
-                c.think_ns[row] = now - t.foreground_ns[started - 1]
+                s.waits_for[row] = PACE
+                s.pace[row] = started
+                s.think_ns[row] = now - t.foreground_ns[started - 1]
         if t.role[stream] == WRITER or t.role[stream] == BURST:
             for row in range(first, t.bounds[stream + 1]):
-                c.ended_before[row] = max(0, row + 1 - first - most)
+                s.ended_before[row] = max(0, row + 1 - first - most)
 
 
 def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
@@ -515,7 +564,7 @@ class Waiting:
 
     streams: Streams
     file: NDArray[np.int32]
-    row: NDArray[np.int64]  # which command of the (scaled) trace it is
+    owner: NDArray[np.int32]  # by command of the (scaled) trace: its stream
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
 
@@ -533,12 +582,12 @@ class Waiting:
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*."""
-        order = np.argsort(self.row, kind="stable")
+        place = np.argsort(order_by_code(self.owner), kind="stable")
         return pa.table(
             {
-                "recorded_ns": streams.recorded_ns[order],
-                "start_ns": streams.started_ns[order],
-                "done_ns": streams.done_ns[order],
+                "recorded_ns": streams.recorded_ns[place],
+                "start_ns": streams.started_ns[place],
+                "done_ns": streams.done_ns[place],
             }
         )
 
@@ -579,21 +628,22 @@ def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Wai
             owners = deal_to_clients(whole, owners, rules.clients)
     elif by_the_clock(found, scenario):
         causes = BY_THE_CLOCK
-    streams, order = infer_streams(whole, owners, causes)
+    streams = infer_streams(whole, owners, causes)
     known = facts(owners, streams) | {
         "load": rules.load,
         "commands": len(whole),
         "load_reached": len(whole) / len(trace),
     }
-    return Waiting(streams, streams.station.view(np.int32), order, known, _recorded_syncs(streams, whole, order))
+    syncs = _recorded_syncs(streams, whole, owners)
+    return Waiting(streams, streams.station.view(np.int32), owners.stream, known, syncs)
 
 
-def _recorded_syncs(streams: Streams, trace: Recorded, order: NDArray[np.int64]) -> dict[str, Any]:
+def _recorded_syncs(streams: Streams, trace: Recorded, owners: Owners) -> dict[str, Any]:
     """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
     ends = np.flatnonzero(streams.sync & SYNC_ENDS)
     if not ends.size:
         return {}
-    ordered = trace.take(order)
+    ordered = trace.take(order_by_code(owners.stream))
     begins = streams.sync & SYNC_BEGINS != 0
     new = begins.copy()
     new[1:] &= ~begins[:-1]

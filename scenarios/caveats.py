@@ -14,9 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tiersim.scenarios.hardware import NamedScenario
+from tiersim.devices.measured import Measured
+from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
-from tiersim.scenarios.placement import volume_of
 from tiersim.scenarios.survey import FileUse
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
@@ -30,8 +30,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
     *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
     has errors of its own. ``basis`` says what the
-    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where the basis is
-    ``unknown`` there are no figures.
+    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was
+    measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # an engine that was hardly compared with real servers
         return {"basis": "unknown", "figures": {}}
@@ -46,13 +46,13 @@ def _learned() -> dict[str, Any]:
     return tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
 
 
-def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float]:
+def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] | None:
     """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
-    a latency, such as ``p99``.
+    a latency, such as ``p99``; None where nothing like it was measured.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    found = error["figures"].get(kind) or error["figures"]["other"]
-    return found["low"], found["high"]
+    found = error["figures"].get(kind) or error["figures"].get("other")
+    return None if found is None else (found["low"], found["high"])
 
 
 #: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and
@@ -141,3 +141,23 @@ def _said(found: Sequence[str]) -> list[str]:
     """Return sentences of *found*, a key and why it makes no difference each."""
     split = (one.partition(": ") for one in found)
     return [f"{key} has no effect here: {why}" for key, _, why in split]
+
+
+def of_hardware(scenario: NamedScenario) -> list[str]:
+    """What everybody who reads the result must know of the devices and controllers, once each."""
+    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
+    return [*scenario.defects, *devices]
+
+
+def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
+    """Every parameter that is assumed or fitted, and from what."""
+    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
+    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
+    for name, device in devices.items():
+        if isinstance(device, Measured):
+            continue
+        for key, source in sorted(device.sources.items()):
+            if source.startswith(("assumed", "fitted")):
+                what = f"{name}: {device.name}, {key}"
+                found.append({"what": what, "value": device.text_of(key), "source": source})
+    return found

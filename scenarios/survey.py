@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.grouping import rows_of_each
 from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.kernel import table_set
 from tiersim.operations import OPERATIONS
 from tiersim.simulator.categories import CATEGORIES, categorise
-from tiersim.simulator.summary import measured_latencies
+from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
 
@@ -51,8 +52,13 @@ class Recorded:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all columns."""
-        return sum(int(getattr(self, name).nbytes) for name in Recorded.__dataclass_fields__)
+        """Bytes of all columns, each once."""
+        return sum(int(column.nbytes) for column in {id(column): column for column in vars(self).values()}.values())
+
+    @property
+    def columns(self) -> "Columns":
+        """The columns as kernels take them."""
+        return Columns(**vars(self))
 
     def take(self, rows: NDArray[Any]) -> "Recorded":
         """The commands at *rows* (a mask or indices), in that order."""
@@ -71,6 +77,22 @@ class Recorded:
         return found
 
 
+@table_set
+class Columns(NamedTuple):
+    """The columns of :class:`Recorded`, in its order; kernels take no dataclass."""
+
+    time_ns: NDArray[np.int64]
+    intended_ns: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    op: NDArray[np.uint8]
+    file: NDArray[np.int32]
+    stream: NDArray[np.int32]
+    purpose: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
+
+
 class Gathered:
     """Takes the blocks of a trace, of *rows* requests at most, and joins what went to the device as one command (about
     60 bytes a command).
@@ -83,18 +105,28 @@ class Gathered:
             for name in Recorded.__dataclass_fields__
         }
         self._commands = 0
+        self._are_joined = False  # until then commands arrive when they should, and one column has both times
 
     def add(self, block: Requests) -> None:
         """Take the next block."""
         arrival, joined, intended = merge_commands(block)
+        if arrival is not intended and not self._are_joined:
+            self._are_joined = True
+            self._columns["intended_ns"][: self._commands] = self._columns["time_ns"][: self._commands]
         own = slice(self._commands, self._commands + len(joined))
+        special = {"time_ns": arrival, "intended_ns": intended if self._are_joined else None}
         for name, column in self._columns.items():
-            column[own] = arrival if name == "time_ns" else intended if name == "intended_ns" else getattr(joined, name)
+            values = special[name] if name in special else getattr(joined, name)
+            if values is not None:
+                column[own] = values
         self._commands = own.stop
 
     def all(self) -> Recorded:
         """Return the commands of all blocks."""
-        whole = Recorded(**{name: column[: self._commands] for name, column in self._columns.items()})
+        columns = {name: column[: self._commands] for name, column in self._columns.items()}
+        if not self._are_joined:
+            columns["intended_ns"] = columns["time_ns"]
+        whole = Recorded(**columns)
         if (whole.time_ns[1:] < whole.time_ns[:-1]).any():  # a command that was gathered across two blocks
             whole = whole.take(np.argsort(whole.time_ns, kind="stable"))
         return whole

@@ -14,7 +14,7 @@ from tiersim.devices.controller.raid_controller import Controller, add_controlle
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.ssd.ftl import PageMapping, add_ftl
+from tiersim.devices.ssd.flash import PageMapping, add_ftl
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
@@ -231,7 +231,7 @@ def _synthesise() -> None:
 
 def _import_describe_and_replay() -> None:
     from tiersim.scenarios.causes import assign_sessions
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.survey import load_recorded
     from tiersim.traces.bundle import Bundle

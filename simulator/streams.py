@@ -50,7 +50,7 @@ class Streams(NamedTuple):
     streams: NDArray[Any]  # STREAM[streams]
     followers: NDArray[np.uint32]  # streams that are not of the foreground, ascending
     pace_state: NDArray[np.int64]  # (2,)
-    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started
+    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started; (0,) without followers
     # by command
     waits_for: NDArray[np.uint8]  # CLOCK, OWN or PACE
     recorded_ns: NDArray[np.int64]  # when it arrived, in the recording
@@ -67,7 +67,7 @@ class Streams(NamedTuple):
     # written while time moves
     ended_ns: NDArray[np.int64]  # when the n-th command of the stream ended, counted from the stream's first place
     started_ns: NDArray[np.int64]
-    done_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]  # (0,) where nobody asks for it
 
     @property
     def commands(self) -> int:
@@ -75,29 +75,41 @@ class Streams(NamedTuple):
         return len(self.recorded_ns)
 
 
-def no_streams() -> Streams:
-    """What the compiled engine works on when commands come by the clock alone."""
-    wide, small, index = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
-    return Streams(
-        streams=np.zeros(0, STREAM),
-        followers=index,
-        pace_state=np.zeros(2, np.int64),
-        foreground_ns=wide,
-        waits_for=small,
-        recorded_ns=wide,
-        think_ns=wide,
-        ended_before=index,
-        pace=index,
-        gathered_ns=wide,
-        station=index,
-        op=small,
-        offset_bytes=wide,
-        length_bytes=wide,
-        category=small,
-        sync=small,
-        ended_ns=wide,
-        started_ns=wide,
-        done_ns=wide,
+_WIDE, _SMALL, _INDEX = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
+#: What the engines work on when commands come by the clock alone: no row in any table.
+NO_STREAMS = Streams(
+    streams=np.zeros(0, STREAM),
+    followers=_INDEX,
+    pace_state=_WIDE,
+    foreground_ns=_WIDE,
+    waits_for=_SMALL,
+    recorded_ns=_WIDE,
+    think_ns=_WIDE,
+    ended_before=_INDEX,
+    pace=_INDEX,
+    gathered_ns=_WIDE,
+    station=_INDEX,
+    op=_SMALL,
+    offset_bytes=_WIDE,
+    length_bytes=_WIDE,
+    category=_SMALL,
+    sync=_SMALL,
+    ended_ns=_WIDE,
+    started_ns=_WIDE,
+    done_ns=_WIDE,
+)
+
+
+def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
+    """The same with tables of its own for what a run writes; when commands were done only if *keep_done*."""
+    first, end, foreground = (s.streams[name].astype(np.int64) for name in ("first", "end", "foreground"))
+    return s._replace(
+        streams=s.streams.copy(),
+        pace_state=s.pace_state.copy(),
+        foreground_ns=np.zeros(int((foreground * (end - first)).sum()) if s.followers.size else 0, np.int64),
+        ended_ns=np.zeros(s.commands, np.int64),
+        started_ns=np.full(s.commands, NEVER, np.int64),
+        done_ns=np.full(s.commands if keep_done else 0, NEVER, np.int64),
     )
 
 
@@ -133,7 +145,8 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
         r["sync_start_ns"] = now - s.gathered_ns[row]
         r["sync_device_ns"] = 0
     if r["foreground"]:
-        s.foreground_ns[s.pace_state[STARTED]] = now
+        if s.followers.size > 0:
+            s.foreground_ns[s.pace_state[STARTED]] = now
         s.pace_state[STARTED] += 1
     return row
 
@@ -172,7 +185,8 @@ def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
     """
     r = s.streams[stream]
     s.ended_ns[r["first"] + r["ended"]] = now
-    s.done_ns[row] = now
+    if s.done_ns.size > 0:
+        s.done_ns[row] = now
     r["ended"] += 1
     if r["sync_start_ns"] == NEVER or s.sync[row] == 0:
         return 0, 0

@@ -189,10 +189,10 @@ def _pace(sessions: int, late_ns: NDArray[np.int64]) -> str:
     """Say how many sessions keep pace with the recording."""
     if not late_ns.size:
         return "all sessions keep pace with the recording"
-    finish = "one finishes" if late_ns.size == 1 else f"{late_ns.size} finish up to"
+    finish = "one ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
     return (
         f"{sessions - late_ns.size} of {sessions} sessions keep pace with the recording; "
-        f"{finish} {format_ns(int(late_ns.max()))} late"
+        f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result

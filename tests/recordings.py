@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.operations import READ
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.traces.bundle import Bundle, Requests, write_bundle

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.made_up_devices import token_bucket
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 
 _SCENARIO = """
 [host]

@@ -39,9 +39,10 @@ from tests.naive_blktrace import Event
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests, RequestWriter
 from tiersim.traces.readers import blktrace
-from tiersim.traces.readers.blktrace import Window, find_parts, read_blktrace
+from tiersim.traces.readers.blktrace import Window, read_blktrace
 from tiersim.traces.readers.blktrace_kernels import EVENT_COLUMNS
 from tiersim.traces.readers.importing import formats_like
+from tiersim.traces.readers.opened import find_parts
 from tiersim.traces.schema import (
     DATA_READ,
     DATA_WRITE,
@@ -578,7 +579,7 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
         "7,0: writes count as writes of the log",
         "254,0: writes count as writes of data",
     ]
-    assert "40 flushes to 40 write commands, median 8 KiB, 100% go on" in bundle.manifest.inferred[0]
+    assert "40 flushes to 40 write commands, median 8 KiB, 100% append" in bundle.manifest.inferred[0]
 
 
 def test_few_writes_are_no_log(tmp_path: Path) -> None:

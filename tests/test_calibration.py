@@ -7,7 +7,7 @@ import pytest
 
 from tests.recordings import recording_on
 from tiersim.scenarios.calibration.self_replay import calibrate, compare
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.result import Result

@@ -88,6 +88,15 @@ def test_the_log_asks_for_one_when_it_has_grown_by_the_distance() -> None:
     assert 0 <= (rows["written_ns"] - rows["start_ns"]).mean() - 0.9 * between <= 0.11 * _S  # a nap
 
 
+@pytest.mark.parametrize("segments", [1, 2, 4])
+def test_the_distance_is_that_of_the_sources(segments: int) -> None:
+    """XLogCheckpointNeeded asks when the segment that is full is the last of so many, the one of the redo included."""
+    log = Log(segment_bytes=16384, full_page_writes=False)
+    database, _, _ = run(1000, Checkpoints(1000 * _S, completion_target=0.0, segments=segments), log=log)
+    rows = database.checkpoints[: database.checkpointer[0]["count"]]
+    assert (rows["log_bytes"] / 16384).tolist() == pytest.approx([segments] * len(rows), abs=0.05)
+
+
 def test_a_target_of_nothing_writes_without_a_nap() -> None:
     database, _, _ = run(3_000, Checkpoints(timeout_ns=10 * _S, completion_target=0.0))
     row = database.checkpoints[0]

@@ -26,6 +26,7 @@ from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import column_widths
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
@@ -177,7 +178,7 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     said = shell("demo", "--force")
     assert said.code == 0
-    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint, worst 5 s"):
+    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "checkpoint dip, worst 5 s"):
         assert f" {row} " in said.out
     assert re.search(r" busiest part +flash dies of data 2 %", said.out)
     assert re.search(r" busiest part +CPU 99 %", said.out)
@@ -947,7 +948,7 @@ def test_counters_are_imported_and_described_without_compiling_anything(
     said = shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     assert said.out.startswith("pg.trace: 2 snapshots of counters in ")
     said = shell("describe", "pg.trace", "-o", "pg.html")
-    assert re.search(r"UPDATE pgbench_accounts SET aba… +2,828 ", said.out)
+    assert re.search(r"UPDATE pgbench_accounts SET… +2,828 ", said.out)
     assert "missing: " in said.out
     assert "--all prints " in said.out
     whole = shell("describe", "pg.trace", "--all").out
@@ -988,7 +989,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error of the rate",
+        "expected error of throughput",
     ):
         assert f" {words} " in short.out
     said = shell(*arguments, "--all")
@@ -1033,3 +1034,23 @@ def test_literals_stay_only_when_they_are_asked_for(shell: Shell) -> None:
         shell("import", "log", "-o", "log.trace", "--force", option)
         text = pq.read_table(shell.folder / "log.trace" / "queries.parquet")["text"][0].as_py()
         assert ("Alice" in text) == kept
+
+
+@pytest.mark.parametrize("available", [80, 60, 50])
+def test_no_number_of_a_table_is_broken_in_a_narrow_terminal(available: int) -> None:
+    columns = ["figure", "recorded", "15k-raid10", "pcie-flash"]
+    rows = [
+        ["transactions/s", "328,147", "1,234,567", "2"],
+        ["busiest part", "", "disk arm of data.8 16 %", "CPU 99 %"],
+    ]
+    widths = column_widths(columns, rows, available)
+    assert widths is not None
+    assert sum(widths) + 3 * len(widths) <= available
+    assert widths[0] == len("transactions/s")
+    for row in rows:
+        for cell, width in zip(row[1:], widths[1:], strict=True):
+            assert max(map(len, cell.split()), default=0) <= width
+
+
+def test_a_table_that_has_no_room_for_its_numbers_is_left_to_wrap() -> None:
+    assert column_widths(["figure", "value"], [["transactions/s", "1,234,567"]], 20) is None

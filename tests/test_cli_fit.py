@@ -18,7 +18,7 @@ from tiersim.errors import TiersimError
 from tiersim.scenarios import library
 from tiersim.scenarios.calibration.fitting import loops
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, start
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 
 GIB = 1 << 30
 

@@ -12,15 +12,16 @@ from tests.runs import Run, commands, run
 from tests.test_replay import scenario_of
 from tiersim.devices.catalogue import instances, load_device, load_instance, names
 from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
-from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket, balances
+from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.station import balances
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.result import summarise
 from tiersim.units import parse_bytes, parse_bytes_per_s
 
 GIB = 1 << 30

@@ -25,7 +25,7 @@ DEVICES = ("15k-raid10", "pcie-flash")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a small recording on two devices."""
     from tiersim.cli.replay import run_all
-    from tiersim.scenarios.loading import load_scenario
+    from tiersim.scenarios.library import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
 
@@ -254,7 +254,7 @@ def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) 
     assert "does not divide" in document["no_parts"]
     assert document["stations"]
     said = shell("explain", replayed / "15k-raid10.result")
-    assert re.search("What bounds it: |No part is short of capacity; the busiest is ", said.out)
+    assert re.search("Bottleneck: |No part is short of capacity; the busiest is ", said.out)
     assert "Calibration: none. What to measure first: " in said.out
 
 

@@ -27,7 +27,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
 from tiersim.simulator.verdict import to_blame, utilisation

@@ -13,11 +13,12 @@ from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
+from tiersim.kernel.blocks import of_tables
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import NO_DATABASE, Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     AFTER,
     ASYNC_READ_NS,
@@ -209,6 +210,12 @@ def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: flo
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
     assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)
+
+
+def test_one_code_serves_replays_with_a_database_and_without() -> None:
+    database, _ = one_session(1, 1, 1, 0.0)
+    assert of_tables(NO_DATABASE).kind == of_tables(database).kind
+    assert all(not table.size for table in NO_DATABASE if isinstance(table, np.ndarray))
 
 
 def test_sessions_begin_when_those_before_them_are_over() -> None:

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.examples import examples
 from tests.runs import needs_jit
+from tests.twins.ftl import Ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.ftl import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
+from tiersim.devices.ssd.flash import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import jit_enabled
@@ -130,6 +132,26 @@ def test_every_unit_lies_where_it_was_last_written(
     assert set(places(plant, ftl)) == there
     assert (plant.ftls[ftl]["host_units"], plant.ftls[ftl]["copied_units"]) == (written, moved)
     assert programmed(plant, ftl) - before == written + moved
+
+
+@given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
+@settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
+def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
+    """So many writes that what is spare is written several times."""
+    draw = np.random.default_rng(seed)
+    steps = draw.integers(0, (spread, mapping.dies, 8), (8 * mapping.units, 3)).tolist()
+    plant, ftl = plant_with(mapping, steady=False)
+    twin = Ftl(mapping)
+    blocks = mapping.sealed_blocks + 1
+    for unit, die, kind in [*([unit, 0, 1] for unit in range(mapping.units)), *steps]:
+        unit %= mapping.units
+        if kind == 0:
+            trim_unit(plant, ftl, unit)
+            twin.trim(unit)
+        else:
+            assert write_unit(plant, ftl, die, unit) == twin.write(die, unit)
+    lies = {unit: (die * blocks + block) * twin.size + slot for unit, (die, block, slot) in twin.place_of.items()}
+    assert places(plant, ftl) == lies
 
 
 @pytest.mark.parametrize("collection", ["greedy", "lru"])

@@ -91,6 +91,16 @@ def test_three_files_of_proc_in_one_again_and_again() -> None:
     assert not recorded.dropped
 
 
+def test_behind_headings_only_files_of_proc_are_read(tmp_path: Path) -> None:
+    recorded = read_text(
+        tmp_path,
+        f"== /proc/diskstats ==\n8 0 sda {FIELDS}\n== /proc/loadavg ==\n4.07 1.61 1.48 1/243 15824\n"
+        "== /proc/PID/io ==\nrchar: 7\nwchar: 8\n== /proc/stat ==\ncpu  1 2 3 4\ncpu0 1 2 3 4\ncpu1 0 0 0 0\n",
+    )
+    assert set(values(recorded, "device")) == {"sda"}
+    assert values(recorded, "processor")["host"]["cores"] == 2
+
+
 def test_snapshots_without_times_begin_where_a_device_comes_again(tmp_path: Path) -> None:
     recorded = read_text(tmp_path, f"8 0 sda {FIELDS}\n8 16 sdb {FIELDS}\n8 0 sda 11{FIELDS[2:]}\n8 16 sdb {FIELDS}\n")
     assert [len(s.values) for s in recorded.snapshots()] == [2, 2]

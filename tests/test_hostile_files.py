@@ -21,7 +21,7 @@ import pytest
 from tests.recorded_files import read_or_refused, read_text
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.result import load_result
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, write_bundle

@@ -14,8 +14,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.index_entries import NO_ENTRIES, IndexEntries, index_entries
-from tiersim.scenarios.statements.queries import Asked
+from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, index_entries
 from tiersim.scenarios.statements.variants import drawn_variants
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -24,7 +23,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.moved_rows import first_updates, pages_with_room, updates_before
+from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
 from tiersim.traces.differences import Change, Differences
 
 LEAVES, HEAP, TABLE_ROWS, UPDATES = 20, 100, 2000, 150

@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.innodb import group_ms
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
@@ -79,7 +80,7 @@ def test_engines_agree_on_innodb(case: DatabaseCase) -> None:
             np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(innodb_cases)
 def test_lists_hold_what_the_frames_say(case: DatabaseCase) -> None:
     builder, d, metrics = case.fresh()
@@ -227,3 +228,13 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
         make(Host(1, 1, policy=LRU, page_cleaner=PageCleaner()))
     with pytest.raises(ScenarioError, match="leave out the checkpoints"):
         make(Host(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))
+
+
+@pytest.mark.parametrize("took_ms", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("busy", [0.05, 0.5, 1.0])
+def test_a_group_of_commits_takes_what_explains_how_long_they_waited(took_ms: float, busy: float) -> None:
+    assert group_ms(busy / took_ms, took_ms * (1 + busy / 2)) == pytest.approx(took_ms)
+
+
+def test_groups_never_take_longer_than_they_are_apart() -> None:
+    assert group_ms(2.0, 100.0) == 0.5

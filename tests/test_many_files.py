@@ -9,7 +9,7 @@ from tests.recordings import rows_of
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
 from tiersim.scenarios.causes import WRITER, find_owners
-from tiersim.scenarios.placement import Home
+from tiersim.scenarios.hardware import Home
 from tiersim.scenarios.replay import addresses
 from tiersim.scenarios.survey import EXTENT_BYTES, Recorded
 from tiersim.traces.bundle import Requests

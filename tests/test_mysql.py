@@ -19,7 +19,7 @@ from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.replay import load_of, replay_statements
@@ -170,8 +170,11 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert settings.engine["io_capacity"] == 400
     assert settings.engine["binary_log"] is True
     assert settings.basis["engine.sync_binlog"] == "recorded"
+    assert re.fullmatch(r"recorded: \d{3,4} B", settings.basis["engine.binary_log_bytes_per_commit"])
+    assert settings.basis["engine.adaptive_flushing_lwm"].startswith("assumed: ")
     summary = replay_statements(with_rows, scenario, load=load).summary
     assert summary["log"]["flushes"] > 0
+    assert summary["log"]["pages_flushed"] >= 0
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}  # other engines' errors are not InnoDB's
     assert verdicts.expected_error(summary) == "unknown"
     assert "unknown" in verdicts.notes([summary])[-1]
@@ -354,6 +357,6 @@ def test_a_real_slow_log_is_read(tmp_path: Path) -> None:
 def test_a_cell_of_the_lab_is_read(shared: Path, tmp_path: Path) -> None:
     manifest = import_trace([shared / "mysql/lab/update_zipf_bp512_rw300"], tmp_path / "o.trace")
     said = found(tmp_path / "o.trace")
-    assert manifest.span_ns == 150_000_000_000
+    assert manifest.span_ns == 150_075_600_000  # sysbench's total time: counters tell whole seconds
     assert said.of("log")["log"].last["capacity_bytes"] == 512 << 20
     assert said.of("database")["*"].number("write_transactions") == 46_465

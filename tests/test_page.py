@@ -324,7 +324,7 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     )
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
-    assert f"on 15k-raid10 it is not resolved: it lies {lies}" in text(page, "#percentiles-reading")
+    assert f"on 15k-raid10 the percentile is not resolved: it lies {lies}" in text(page, "#percentiles-reading")
 
 
 @pytest.mark.browser

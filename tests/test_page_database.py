@@ -105,9 +105,9 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert shapes == [[*CHECKPOINT_S], [SECOND_S, SPAN_NS / 1e9], [WRITTEN_S, CHECKPOINT_S[1]]]
     said = text(page, "#database-time-reading")
     assert "On 15k-raid10 2 checkpoints run; writing takes 27.5 s, syncing 1.50 s." in said
-    assert "The last is under way when the run ends." in said
-    assert "In the worst 5 s of them throughput is 22 % below its mean." in said
-    assert "A flush of the log carries 2 commits" in said
+    assert "The last has not finished when the run ends." in said
+    assert "In the worst 5 s of the checkpoints throughput is 22 % below its mean." in said
+    assert "One log sync (write and flush of the log) makes 2 commits durable" in said
     rows = numbers(page, "database-time")[0]
     assert rows[0][3] == "Dirty pages"
     assert float(rows[1][3]) == pages["y"][0]

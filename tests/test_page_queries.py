@@ -224,13 +224,13 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
         "mean of transactions",
         "mean of commits",
         "Transactions",
-        "Found in the pool",
+        "Pool hit ratio",
         "Buffer pool",
         "Checkpoints",
         "Busiest part",
     ]
     hits = 100 * results[0].summary["hit_ratio"]["pool"]
-    assert f"Found in the pool {hits:.1f} %" in text(page, ".card >> nth=0")
+    assert f"Pool hit ratio {hits:.1f} %" in text(page, ".card >> nth=0")
     assert "95 % of transactions end within" in text(page, "#lead")
     for said in ("Only totals were recorded", "Locks between transactions are not modelled."):
         assert said in text(page, "#lead")
@@ -238,7 +238,7 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
     assert "Extrapolated" not in text(page, "#lead")
     assert "Engine: buffer pool 64 MiB scenario" in text(page, "#known")
     assert "Rows that a statement looks up were drawn" in text(page, "#known")
-    assert "Counters over 2 min, of which" in text(page, "#known")
+    assert "Counters over 2 min;" in text(page, "#known")
 
 
 @pytest.mark.browser
@@ -257,7 +257,7 @@ def test_the_slider_moves_everything_from_the_keyboard(html: str, open_page: Ope
     assert page.locator(".card").count() == 3
     assert "Buffer pool 4 GiB extrapolated" in text(page, ".card >> nth=0")
     assert "Extrapolated: the buffer pool is more than four times" in text(page, "#lead")
-    assert "At this size of the pool all figures are extrapolated." in text(page, "#queries-note")
+    assert "With this size of the buffer pool all figures are extrapolated." in text(page, "#queries-note")
     assert f"pool={POOLS[-1]}" in page.url
     reload(page)
     assert page.locator("#pool").input_value() == "3"

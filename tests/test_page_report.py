@@ -121,7 +121,7 @@ def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> 
     ]  # fmt: skip
     said = text(page, "#lead")
     assert "3 of 4 scenarios keep up with the recorded load; 7k2-raid1 cannot carry it." in said
-    assert "7k2-raid1 completes 17 % less than was recorded." in said
+    assert "7k2-raid1 completes 17 % fewer requests/s than recorded." in said
     assert "On 15k-raid10, disk arm of data.drive-" in said
     assert "on 7k2-raid1, disk arm of data.drive-1 cannot keep up" in said
     assert "Not calibrated" in said
@@ -210,7 +210,10 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
     assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
     assert "3.00 ms on average, 1.20 s at most, and 400 µs at the end not in the result" in text(page, "#pair-facts")
-    assert "Throughput is 6.4 % short of the recording. The schedule lag is 3.00 ms" in text(page, "#requests-reading")
+    assert (
+        "Throughput is 6.4 % below the recording. Requests start later than recorded (schedule lag): 3.00 ms"
+        in text(page, "#requests-reading")
+    )
 
 
 @pytest.mark.browser
@@ -223,8 +226,8 @@ def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
         assert "checkpoint (inferred from the trace)" in text(page, f"figure:has(#{chart}) .legend")
     means = page_payload([result], "x")["scenarios"][0]["checkpoints"]["mean_us"]["data read"]
     said = text(page, "#latency-time-reading")
-    assert f"Inside the checkpoint the mean is {means['inside'] / 1e3:.3g} ms" in said
-    assert f"outside {means['outside'] / 1e3:.3g} ms: {means['inside'] / means['outside']:.3g} ×." in said
+    assert f"The mean is {means['inside'] / 1e3:.3g} ms during the checkpoint" in said
+    assert f"and {means['outside'] / 1e3:.3g} ms otherwise: {means['inside'] / means['outside']:.3g} ×." in said
     assert "A checkpoint, shaded in the charts. inferred from the trace" in text(page, "#known")
 
 
@@ -368,11 +371,11 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     assert "Log writes were recognised by their file, which only ever grows. concluded on import" in known["Inferred"]
     assert "addresses: uniform no offsets in the trace" in known["Synthesised"]
     for said in (
-        "plus the recorded think time; after a pause, at its recorded time.",
-        "18 sessions, 4 of them inferred: the recording does not tell their threads apart; 1 end late.",
-        "Of 1,000 commands 60 % wait for their session, 30 % for the clock, and 10 % keep the pace of the sessions.",
+        "after a pause of the session it starts at its recorded time.",
+        "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late.",
+        "Of 1,000 commands, 60 % start after earlier work of their session, 30 % at their recorded time, and 10 % in",
         "Sessions think for 1.20 ms on average, half of the time for less than 700 µs.",
-        "Taken for writers that nobody waits for: postgres 12.",
+        "Background writers (inferred: no session waits for them): postgres 12.",
         "2 times the recorded load, by cloning or leaving out sessions.",
         "Novelty: yes · Pause: mean: 1.20 ms",
     ):

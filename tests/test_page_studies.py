@@ -29,11 +29,10 @@ from tests.page_studies import (
     write_document,
     write_sweep,
 )
-from tiersim.cli.page import build_page
+from tiersim.cli.page import Inputs, build_page, open_inputs
 from tiersim.cli.page.payload import MOST_TEXT
 from tiersim.cli.page.study_models import Row
 from tiersim.cli.page.study_points import point_of
-from tiersim.cli.report_inputs import Inputs, open_inputs
 from tiersim.errors import TraceError
 
 

@@ -13,12 +13,10 @@ import pytest
 
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.hardware import NamedScenario, place_files
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
-from tiersim.scenarios.placement import place_files
-from tiersim.scenarios.playback import Playback, survey_to_play
-from tiersim.scenarios.replay import commands, replay, replay_all
+from tiersim.scenarios.replay import Playback, commands, replay, replay_all, survey_to_play
 from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary

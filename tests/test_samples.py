@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.traces.differences import differences
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import reads, updates

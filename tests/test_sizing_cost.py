@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.candidates import (
     ANY_NUMBER,
     Candidate,

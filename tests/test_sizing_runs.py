@@ -19,7 +19,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
 from tiersim.scenarios.sizing.endurance import endurance_of
@@ -33,7 +33,7 @@ from tiersim.scenarios.validation import orders
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.result import summarise
 from tiersim.traces.schema import DATA_READ, DATA_WRITE
 
 SERVICE_NS = 1_000_000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.runs import needs_jit
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation import start
 from tiersim.traces.bundle import Bundle

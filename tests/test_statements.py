@@ -19,7 +19,8 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.loading import load_scenario, refuse_keys_of_statements, runs_statements
+from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
+from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.programs import COMMIT, _in_steps
 from tiersim.scenarios.statements.replay import (
@@ -29,6 +30,7 @@ from tiersim.scenarios.statements.replay import (
 )
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
+from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
@@ -478,6 +480,8 @@ def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> 
         True,
         True,
     ]
+    told = replay(survey(both), plain).summary["caveats"]
+    assert any("add [engine] to run the queries" in one for one in told)
     for key in ("cache_state=cold", "warmup=1s", "since_checkpoint=1s"):
         with pytest.raises(ScenarioError, match="this one replays requests"):
             refuse_keys_of_statements(scenario(tmp_path, f"replay.{key}"))

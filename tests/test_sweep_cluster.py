@@ -20,7 +20,7 @@ from tests.runs import needs_jit
 from tests.sweep_runs import begin, contents, grid_of, run_in, write_trace
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sweeps import cluster as clusters
 from tiersim.scenarios.sweeps.cluster import Cluster
 from tiersim.scenarios.sweeps.grid import Point

@@ -12,7 +12,7 @@ from tests.counted_databases import counted_database
 from tests.sweep_runs import SETTINGS, begin, contents, grid_of, run_in, whole, write_trace
 from tiersim.cli.main import app
 from tiersim.errors import OutputError, ScenarioError
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.sweeps import runner as runs

@@ -20,6 +20,7 @@ TERMS = {
     "checkpoint": "simulator",
     "closed loop": "scenarios",
     "destage": "devices",
+    "doublewrite": "simulator",
     "eviction": "simulator",
     "flash translation layer": "devices",
     "full-page image": "simulator",

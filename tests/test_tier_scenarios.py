@@ -11,7 +11,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import FLASH_CACHE, TIERS
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.survey import survey
 from tiersim.traces.bundle import Bundle

@@ -18,8 +18,7 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
-from tiersim.simulator.summary import Clusters, Figure, percentile, summarise
+from tiersim.simulator.result import Clusters, Figure, Result, percentile, summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
 from tiersim.units import format_ns
 
@@ -222,7 +221,7 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     late = np.array([0, 0, 0, 30_000_000_000])
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
-    assert load.explanation == "3 of 4 sessions keep pace with the recording; one finishes 30 s late"
+    assert load.explanation == "3 of 4 sessions keep pace with the recording; one ends 30 s later than recorded"
 
 
 @pytest.mark.parametrize(("slower", "verdict"), [(1.04, "steady"), (1.2, "behind"), (3.0, "behind")])

@@ -9,9 +9,8 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tests.made_up_devices import token_bucket
 from tiersim.scenarios.calibration.counters import read_counters
-from tiersim.scenarios.loading import load_scenario
-from tiersim.scenarios.playback import survey_to_play
-from tiersim.scenarios.replay import replay
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import replay, survey_to_play
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.result import Result

@@ -13,8 +13,7 @@ from tests.made_up_devices import token_bucket
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
-from tiersim.scenarios.library import find_workload, is_workload
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import find_workload, is_workload, load_scenario
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
@@ -216,6 +215,24 @@ think = "9 ms"
     assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(400, rel=0.01)
     assert summary["replay"]["transactions_done"] == pytest.approx(1600, rel=0.01)
     assert summary["verdict"]["load"] == "steady"
+
+
+def test_an_evenly_drawn_row_is_missed_as_often_as_innodb_has_no_room_for_its_page(tmp_path: Path) -> None:
+    """Of 100 pages 64 are in 1 MiB of pool but for the frames that are kept free; a changed page is written twice."""
+    text = """
+[statements.work]
+does = [{ change = "accounts", lock = false, log = "100 B" }, { commit = "20 B" }]
+[streams.users]
+statements = ["work"]
+clients = 4
+"""
+    variables = 'duration = "20 s"\nvariables = { innodb_lru_scan_depth = "8", sync_binlog = "0" }'
+    summary = run(tmp_path, text, engine="mariadb", pool="1 MiB", cache="warm", more=variables)
+    assert summary["engine"]["lru_scan_depth"] == 8
+    assert summary["settings_from"]["engine.lru_scan_depth"] == "workload"
+    missed = summary["queries"]["work"]["physical_reads_per_call"]
+    assert 0.36 < missed < 0.36 + 8 / 100 + 0.02
+    assert summary["verdict"]["cache"] == "warm"
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(400.0, "steady"), (3000.0, "saturated")])
@@ -421,7 +438,13 @@ count = 2
     [
         ("buffer_pool", "buffer_pol", "3: workload.buffer_pol: unknown key 'buffer_pol'; did you mean 'buffer_pool'?"),
         ('"8 MiB"', "8", "3: workload.buffer_pool: 8 is a size without a unit; write for example '16 GiB'"),
-        ('"sqlserver"', '"oracle"', "2: workload.engine: 'oracle': input should be 'postgresql' or 'sqlserver'"),
+        ('"sqlserver"', '"oracle"', "workload.engine: 'oracle': input should be 'postgresql', 'sqlserver', 'mysql'"),
+        ("[relations.accounts]", 'variables = { sync_binlog = "1" }\n[relations.accounts]', "variables: are of mysql"),
+        (
+            '"sqlserver"',
+            '"mysql"\nvariables = { sync_binlogs = "1" }',
+            "'sync_binlogs' decides nothing; did you mean 'sync_binlog'?",
+        ),
         ("rows_per_page", "rows_a_page", "unknown key 'rows_a_page'; did you mean 'rows_per_page'?"),
         ("rows_per_page = 60", "", "how large the relation is has to be said once"),
         ("rows_per_page = 60", 'pages = 1\nsize = "1 MiB"', "how large the relation is has to be said once"),

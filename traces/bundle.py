@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import checksums_of, sealed, whole_file, whole_folder
-from tiersim.kernel import table_set
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
@@ -122,6 +123,15 @@ class Columns(NamedTuple):
     flags: NDArray[np.uint8]
 
 
+@kernel
+def last_end_ns(c: Columns) -> int:
+    """When the last request ended, or came where its latency was not measured."""
+    last_ns = 0
+    for row in range(c.time_ns.size):
+        last_ns = max(last_ns, c.time_ns[row] + max(c.latency_ns[row], 0))
+    return last_ns
+
+
 class RequestWriter:
     """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
 
@@ -137,7 +147,6 @@ class RequestWriter:
         self.rows = 0
         self.last_ns = 0
         self.folder = path.parent  # where a reader may keep what it will read again
-        self.references = ReferenceWriter(self.folder)
         self._writer = pq.ParquetWriter(
             path,
             ARROW_SCHEMA,
@@ -147,6 +156,11 @@ class RequestWriter:
             column_encoding=dict.fromkeys(_DELTA_COLUMNS, "DELTA_BINARY_PACKED"),
             write_statistics=["time_ns"],  # parts of a trace are found by time alone; all columns cost a quarter more
         )
+
+    @cached_property
+    def references(self) -> ReferenceWriter:
+        """Writes page references; made by a reader that has some."""
+        return ReferenceWriter(self.folder)
 
     def append(self, block: Requests) -> None:
         """Write one block; its times must not fall, within it or against the block before."""
@@ -170,13 +184,18 @@ class RequestWriter:
         table = pa.Table.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self.rows += len(block)
-        ends = block.time_ns + np.maximum(block.latency_ns, 0)
-        self.last_ns = max(self.last_ns, int(ends.max()))
+        self.last_ns = max(self.last_ns, last_end_ns(block.columns))
 
     def close(self) -> None:
         """Write the Parquet footers."""
         self._writer.close()
-        self.references.close()
+        if self.has_references:
+            self.references.close()
+
+    @property
+    def has_references(self) -> bool:
+        """Tell whether a reader asked for a writer of references."""
+        return "references" in vars(self)
 
 
 def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa.DictionaryArray:
@@ -204,8 +223,10 @@ def write_bundle(target: Path, *, force: bool = False) -> Iterator[tuple[Request
             yield writer, fields
         finally:
             writer.close()
-        span_ns = max(writer.last_ns, writer.references.last_ns)
-        counted = {"requests": writer.rows, "references": writer.references.rows, "span_ns": span_ns}
+        counted = {"requests": writer.rows, "references": 0, "span_ns": writer.last_ns}
+        if writer.has_references:
+            counted["references"] = writer.references.rows
+            counted["span_ns"] = max(writer.last_ns, writer.references.last_ns)
         manifest = Manifest(**{**counted, **fields})
         (folder / MANIFEST).write_bytes(_manifest_text(folder, manifest))
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.validation.cell_simulation import simulate

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.assets import finite, rounded, whole
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, part_name
 from tiersim.units import format_bytes
@@ -98,7 +97,7 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
     """
     import numpy as np
 
-    from tiersim.simulator.summary import NORMAL_90, RESOLVED_HALF_WIDTH
+    from tiersim.simulator.result import NORMAL_90, RESOLVED_HALF_WIDTH
 
     known = [key for key in RANKS if figures.get(key)]
     anchors = np.array([RANKS[key] for key in known])
@@ -738,3 +737,23 @@ def _digits(value: float | None) -> float | None:
 
 def _short(values_ns: Sequence[float]) -> list[float]:
     return [float(f"{value / 1e3:.5g}") for value in values_ns]
+
+
+def rounded(values: np.ndarray, digits: int) -> list[float | None]:
+    """Significant digits only; whole numbers without a point, unknown ones as None."""
+    short = (float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist())
+    return [int(value) if value is not None and value.is_integer() else value for value in short]
+
+
+def whole(values: np.ndarray) -> list[int]:
+    """Counts."""
+    return [int(value) for value in values.tolist()]
+
+
+def finite(value: Any) -> Any:
+    """The same with None in place of what JSON cannot say."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.assets import finite, whole
-from tiersim.cli.page.payload import PURPOSES, checkpoint_payload, described, intervals_to_merge, over_time
+from tiersim.cli.page.payload import (
+    PURPOSES,
+    checkpoint_payload,
+    described,
+    finite,
+    intervals_to_merge,
+    over_time,
+    whole,
+)
 from tiersim.cli.page.study_models import CandidateCost
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
 if TYPE_CHECKING:
+    from tiersim.cli.page import Studies, SweepFolder
     from tiersim.cli.page.study_models import Candidate, CurvePoint, Load, MissRatios, Query, Row, Size
-    from tiersim.cli.report_inputs import Studies, SweepFolder
     from tiersim.simulator.result import Result
 
 #: Latencies of queries that a page holds: points × queries, so that it stays small however many points there are.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page import counted, trace_figures, trace_readings
-from tiersim.cli.page.assets import finite
+from tiersim.cli.page.payload import finite
 from tiersim.cli.page.trace_tables import GROUP_TABLES, chart_tables, group_table
 
 if TYPE_CHECKING:

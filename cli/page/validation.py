@@ -7,7 +7,7 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from tiersim.cli.page.assets import asset, head
+from tiersim.cli.page import asset, head
 from tiersim.scenarios.validation import report
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from tiersim.devices.hdd.hdd_kernels import (
     PS_PER_NS,
     SECTOR_BYTES,
     angle_at,
+    choose_plain,
     cost_of,
     go_to,
     go_to_end,
@@ -542,3 +543,11 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
         p.work_ns[station, 0] += max(d["arm_free_ns"] - arm_free, 0)
     p.work_ns[station, 1] += through_ns
     return best, done, NEVER
+
+
+@kernel(hot=True)
+def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
+    """Start a request of a drive, with a buffer or without."""
+    if p.drives[drive]["segments"] > 0:
+        return choose_buffered(p, station, drive, now)
+    return choose_plain(p, station, drive, now)

@@ -18,8 +18,7 @@ from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import Scenario
-from tiersim.scenarios.playback import Playback
-from tiersim.scenarios.replay import replay
+from tiersim.scenarios.replay import Playback, replay
 from tiersim.scenarios.survey import Survey
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_MS

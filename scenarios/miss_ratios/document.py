@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
+from tiersim.scenarios.library import has_statements
 from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Asked
 from tiersim.scenarios.miss_ratios.references import PageStream
 from tiersim.simulator.miss_ratios import Counts, Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
@@ -28,6 +29,11 @@ _PAGE_BYTES = 8192
 _SHOWN_FROM, _SIMULATED_FROM, _SIMULATED_STEPS = 1 << 12, 1 << 7, 4
 #: A size at which a sample has fewer pages than this is not shown: it is resolved by single pages.
 _FEWEST_SAMPLED = 4
+#: Said of a recording that has queries and counters beside requests.
+_REQUESTS_ALONE = (
+    "pages are those of block requests, which the server's pool missed or wrote; the recording has counters of queries,"
+    " too: import these alone for a curve of the pool"
+)
 #: Doublings around the recorded pool that laws are asked for, and sizes in each.
 _LAW_OCTAVES, _LAW_STEPS = 3, 4
 #: Of each kind the curves of the parts with most references.
@@ -65,7 +71,11 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
         raise TraceError(f"{bundle.path}: asks for no page; there is nothing to cache")
     shown = _shown(total, counts, sizes, asked, method)
     curves = _parts(stream, counts, shown, asked.by, page_bytes)
-    said = [*stream.said, *_doubts(total, shown)]
+    said = [
+        *stream.said,
+        *_doubts(total, shown),
+        *([_REQUESTS_ALONE] if bundle.rows and has_statements(bundle.path) else []),
+    ]
     if method == "mini-simulation" and asked.policy in _NOT_OF_SCALE:
         said.append(
             f"{asked.policy} does not do in a small cache what it does in a large one, which the error leaves out:"
@@ -154,7 +164,7 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
         said.append("sizes beyond four times the recorded ones, or below a quarter, are extrapolated")
     return {
         **_head(bundle, None, asked, "law", page_bytes, said),
-        "policy": load.fitted.policy,
+        "policy": str(load.fitted.policy),
         "references": round(float(found.query_references.sum())),
         "distinct_pages": sum(found.table_pages),
         "compulsory_miss_ratio": None,  # in the long run there are none

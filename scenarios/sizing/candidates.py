@@ -18,7 +18,7 @@ from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.cost import Cost, cost_of, device_of
 from tiersim.scenarios.sizing.prices import PricesModel
 from tiersim.toml_files import Bytes, StrictModel, read_model

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.candidates import Candidate, CandidatesModel, capacity_bytes
 from tiersim.scenarios.sizing.cost import ratings_of
 from tiersim.scenarios.sizing.endurance import Endurance, endurance_of

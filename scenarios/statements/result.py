@@ -17,13 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.cloud.token_bucket import balances
+from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
@@ -34,10 +33,11 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.summary import (
+from tiersim.simulator.result import (
     PERCENTILES,
+    SCHEMA,
     Figure,
+    Result,
     bounds,
     coarse_quantiles,
     conservation,
@@ -135,7 +135,18 @@ def log_of(database: Database, transactions: int) -> dict[str, Any]:
         "bytes_per_transaction": inserted / transactions if transactions else None,
         "full_page_images": int(log["images"]),
         "sync_mean_ns": int(log["sync_ns"]) / flushes if flushes else None,
+        **_flushed(database),
     }
+
+
+def _flushed(database: Database) -> dict[str, Any]:
+    """Return the pages that InnoDB wrote, by cleaners and by sessions, and writes to the doublewrite file."""
+    if not database.page_cleaner.size:
+        return {}
+    c = database.page_cleaner[0]
+    single = int(c["single_pages"])
+    written = int(c["written_pages"]) + single
+    return {"pages_flushed": written, "doublewrite_writes": (int(c["batches"]) + single) * int(c["doublewrite"])}
 
 
 def database_table(course: Course, end_ns: int) -> pa.Table:
@@ -292,7 +303,7 @@ def summarise_statements(
         "locks": "modelled" if program.locks_rows else "not modelled",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = "unknown"  # docs/innodb.md: InnoDB was compared with three loads
+        believed["error"] = "unknown"  # docs/innodb.md: four runs say too little
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -348,7 +359,7 @@ def summarise_statements(
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
-        "assumed": parameters_assumed(scenario),
+        "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),
     }
@@ -552,7 +563,7 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    found = [*assembled.settings.caveats, *caveats_of(scenario)]
+    found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
     found += caveats.of_statements(
         scenario.model, assembled.volumes, described=load.described, calibrated=assembled.calibrated
     )

@@ -90,6 +90,10 @@ def with_variables(manifest: Manifest, found: Differences) -> Manifest:
     if manifest.host.get("engine") not in ("mysql", "mariadb"):
         return manifest
     said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
+    for change in found.of("binary log").values():
+        written, commits = change.number("bytes"), change.number("transactions")
+        if written and commits:
+            said[innodb.COMMIT_BYTES_IN_BINARY_LOG] = str(round(written / commits))
     return replace(manifest, host={**said, **manifest.host})
 
 
@@ -274,6 +278,6 @@ def _costs(
 def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
         yield (
-            f"the CPU cost of a read is unknown for {kind}: it is part of the CPU time of statements, which then does"
-            " not change with their reads; set read under [host.costs], or calibrate"
+            f"the CPU cost of a read is unknown for {kind}: the CPU time of a statement stays the same if it reads more"
+            " or fewer pages; set read under [host.costs], or calibrate"
         )

@@ -6,7 +6,7 @@ from math import prod
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sweeps.axes import Axis
 
 SEED = "replay.seed"

@@ -9,10 +9,8 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
 from tiersim.scenarios.causes import from_disk
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.library import find_workload
-from tiersim.scenarios.loading import refuse_keys_of_statements, runs_statements
-from tiersim.scenarios.playback import Playback, workers_that_fit
-from tiersim.scenarios.replay import replay
+from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, runs_statements
+from tiersim.scenarios.replay import Playback, replay, workers_that_fit
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate

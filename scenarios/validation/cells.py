@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs

@@ -38,9 +38,9 @@ class Claim:
     high: float | None = None
     within: tuple[float, float] | None = None  # where it may lie, in place of the tolerance
     note: str = ""  # a contradiction of its source, a suspected mechanism
-    figure: Figure | None = (
-        None  # what was measured; None: a rule, an equation, another simulator, or what follows from other claims
-    )
+    #: What was measured; None: a rule, an equation, another simulator, what follows from other claims, or a figure of
+    #: InnoDB, whose errors are not those of other engines and are learned when enough experiments measured it.
+    figure: Figure | None = None
 
     @property
     def error_pct(self) -> float:

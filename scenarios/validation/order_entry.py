@@ -18,7 +18,7 @@ from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios import library
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.founding import DISKS, RATIOS, SSDS

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of, scaled_by_cap

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.traces.bundle import Bundle

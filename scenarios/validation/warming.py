@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tiersim.scenarios import library
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.ranges import Assumed

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tiersim.scenarios import library
-from tiersim.scenarios.loading import load_scenario
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.model import RelationModel, StatementModel, Workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.station_records import NEVER
+from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
@@ -20,10 +20,11 @@ from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out
 from tiersim.scenarios.workloads.steps import Backup, Restore, Spill
-from tiersim.simulator.database.buffer_pool.warm import clean_all, warm
+from tiersim.simulator.database.buffer_pool.warm import clean_all, settle, warm
 from tiersim.simulator.database.build import Relation, add_database
+from tiersim.simulator.database.database_state import Database
 from tiersim.traces.bundle import Manifest
-from tiersim.units import format_bytes
+from tiersim.units import NS_PER_S, format_bytes
 
 #: Temp blocks of PostgreSQL go round in so many bytes at least.
 _TEMP_BYTES = 1 << 30
@@ -100,8 +101,12 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     )
     plant = builder.build(_SLOTS)
     state = replay.cache_state or model.workload.cache
-    warmed = state == "warm" and warm(database, plant, most_references=max(_MOST_TURNS * frames, _FEWEST)).stationary
-    clean_all(database)
+    warmed = state == "warm" and _warm(database, plant, frames)
+    cleaner = settings.of_engine.page_cleaner
+    if cleaner is None:
+        clean_all(database)
+    else:
+        settle(database, min(settings.of_engine.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes)
     load = _load(described, settings, frames, span_ns)
     volumes = [*placed.volumes, placed.log, placed.temp, placed.backup]
     if settings.of_engine.extension_bytes:
@@ -110,6 +115,15 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
         Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns, tuple(volumes)),
         laid,
     )
+
+
+def _warm(database: Database, plant: Plant, frames: int) -> bool:
+    """Fill the pool; tell whether it is as in the long run. In InnoDB's each second use of a page comes late enough to
+    make it young: how fast transactions are is not known yet.
+    """
+    each_ns = NS_PER_S if len(database.midpoint) else 0
+    most = max(_MOST_TURNS * frames, _FEWEST)
+    return warm(database, plant, transaction_ns=each_ns, most_references=most).stationary
 
 
 def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
@@ -163,6 +177,7 @@ def _settings(described: Described, scenario: NamedScenario) -> Settings:
     """Resolve host and engine: as the scenario says, else as the workload does, else by default."""
     said = described.model.workload
     host = {
+        **said.variables,
         "engine": said.engine,
         "version": said.version,
         "cores": said.cores,

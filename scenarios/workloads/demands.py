@@ -23,7 +23,7 @@ from tiersim.simulator.database.database_state import COMPUTE, COPY, LOCK, LOG, 
 from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.units import NS_PER_S
 
-Engine = Literal["postgresql", "sqlserver"]
+Engine = Literal["postgresql", "sqlserver", "mysql", "mariadb"]
 
 #: Fewer rows are read one by one; only of statements that come as language events (founding document 002: the step is
 #: between 25 and 26).
@@ -36,8 +36,14 @@ READ_COMMITTED_BYTES_PER_S = 367_000_000
 #: OrchidCat 108216468); how many are under way was not found, assumed as many as a scan has.
 _SPILL_BUFFERS, _SPILL_BYTES = 8, 256 << 10
 #: A scan's reads: how many are under way and how long each is. SQL Server: up to 512 KB, 2 MB ahead (reading-pages.md;
-#: dbanation). PostgreSQL 18: effective_io_concurrency and io_combine_limit by default.
-_READS: Mapping[Engine, tuple[int, int]] = {"sqlserver": (4, 512 << 10), "postgresql": (16, 128 << 10)}
+#: dbanation). PostgreSQL 18: effective_io_concurrency and io_combine_limit by default. InnoDB: linear read-ahead, the
+#: 64 pages of the next extent, a request each (buf0rea.cc).
+_READS: Mapping[Engine, tuple[int, int]] = {
+    "sqlserver": (4, 512 << 10),
+    "postgresql": (16, 128 << 10),
+    "mysql": (64, 16 << 10),
+    "mariadb": (64, 16 << 10),
+}
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ def _change(step: Change, ground: Ground) -> list[Demand]:
 
 
 def _spill(step: Spill, ground: Ground) -> Demand:
-    if ground.engine == "postgresql":
+    if ground.engine != "sqlserver":
         return Demand(SPILL, temp_bytes=step.spill)
     return Demand(
         COPY,

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
+from tiersim.traces.readers.mysql.settings import KEPT
 from tiersim.units import parse_bytes
 
+_INNODB = ("mysql", "mariadb")
 #: Steps that name a relation, and the key that does.
 _OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
     (Scan, "scan"),
@@ -24,13 +26,23 @@ class DatabaseModel(StrictModel):
     """``[workload]``: the engine, and what a scenario need not say."""
 
     description: str = Field(default="", description="For people.")
-    engine: Literal["postgresql", "sqlserver"] = Field(description="Whose rules, and whose table of CPU costs.")
-    version: int | None = Field(default=None, ge=1, description="Version of the engine; left out: one of today.")
+    engine: Literal["postgresql", "sqlserver", "mysql", "mariadb"] = Field(
+        description="Whose rules, and whose table of CPU costs."
+    )
+    version: int | Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){0,2}$")] | None = Field(
+        default=None,
+        description='Version of the engine, of MySQL in two parts ("8.0"); left out: one of today.',
+    )
+    variables: dict[str, str] = Field(
+        default={}, description="MySQL, MariaDB: variables by name, with the texts of SHOW GLOBAL VARIABLES."
+    )
     buffer_pool: Bytes = Field(gt=0, description="Size of the buffer pool, for scenarios that do not set it.")
     cores: int | None = Field(
         default=None, ge=1, le=4096, description="Cores, for scenarios that do not set them; left out: 8."
     )
-    page: Bytes = Field(default=parse_bytes("8 KiB"), ge=512, description="Size of a page.")
+    page: Bytes = Field(
+        default=parse_bytes("8 KiB"), ge=512, description="Size of a page; left out, of MySQL and MariaDB: 16 KiB."
+    )
     cache: Literal["warm", "cold"] = Field(
         default="warm",
         description=(
@@ -45,6 +57,22 @@ class DatabaseModel(StrictModel):
             "Streams without a count repeat until then, behind replay.warmup; left out: each stream has a count."
         ),
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pages_of_innodb_are_larger(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("engine") in _INNODB:
+            return {"page": "16 KiB", **values}
+        return values
+
+    @model_validator(mode="after")
+    def _variables_are_of_mysql(self) -> "DatabaseModel":
+        if self.variables and self.engine not in _INNODB:
+            raise ValueError("variables: are of mysql and mariadb; write keys under [engine] of the scenario")
+        unknown = next((name for name in self.variables if name not in KEPT), None)
+        if unknown is not None:
+            raise ValueError(f"variables: {unknown!r} decides nothing{did_you_mean(unknown, KEPT)}; leave it out")
+        return self
 
 
 class RelationModel(StrictModel):

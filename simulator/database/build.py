@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +70,16 @@ from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BINARY_LOG_ROW, BinaryLog, binary_log_fields
 from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
-from tiersim.simulator.moved_rows import NONE_MOVED, MovedRows, moved_rows, pages_with_room, share_of_pages
-from tiersim.simulator.popularity import Popularity, laws_of, zipf
+from tiersim.simulator.popularity import (
+    NONE_MOVED,
+    MovedRows,
+    Popularity,
+    laws_of,
+    moved_rows,
+    pages_with_room,
+    share_of_pages,
+    zipf,
+)
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()
@@ -561,17 +569,27 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
     }
 
 
-def no_database() -> Database:
-    """What the compiled engine works on when there is none."""
-    nothing = np.zeros(0, np.int64)
-    statements = Statements(
-        [],
-        np.zeros(0, np.int32),
-        np.zeros(0, np.uint8),
-        nothing,
-        nothing,
-        nothing,
-        np.zeros(0, np.uint8),
-        np.zeros(0, np.uint8),
-    )
-    return add_database(PlantBuilder(0), Host(cores=1, frames=1), [], [], statements)
+#: Records of the tables that have columns, and dimensions of those that have two.
+_RECORDS = {
+    "sessions": SESSION, "asked": ASKED, "read_streams": READ_STREAM, "copies": COPY_ROW, "locks": LOCKED_ROW,
+    "demands": DEMAND, "placed": PLACED, "lazy_writer": LAZY_WRITER_ROW, "midpoint": MIDPOINT_ROW,
+    "midpoint_frames": MIDPOINT_FRAME, "page_cleaner": PAGE_CLEANER_ROW, "writer": WRITER, "page_cache": PAGE_CACHE_ROW,
+    "log": LOG_ROW, "binary_log": BINARY_LOG_ROW, "checkpointer": CHECKPOINTER_ROW, "checkpoints": CHECKPOINT,
+    "holds": HOLD,
+}  # fmt: skip
+_PLANES = {"spending", "io_starts", "copied", "spent", "placed", "times_ns", "heap_ns", "to_write", "batches",
+           "log_blocks", "write_backs", "history"}  # fmt: skip
+
+
+def _no_rows(name: str, annotation: Any) -> NDArray[Any]:
+    kind = _RECORDS[name] if name in _RECORDS else get_args(get_args(annotation)[1])[0]
+    return np.zeros((0, 0) if name in _PLANES else 0, kind)
+
+
+_TABLES: dict[str, Any] = {
+    name: laws_of([]) if name == "laws" else _no_rows(name, annotation)
+    for name, annotation in get_type_hints(Database).items()
+}
+#: What the engines work on when nobody runs statements: tables of the same kinds, so the same machine code takes them,
+#: with no row in any.
+NO_DATABASE = Database(**_TABLES)

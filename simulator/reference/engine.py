@@ -20,7 +20,7 @@ from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator import station as kernels
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
-from tiersim.simulator.database.build import no_database
+from tiersim.simulator.database.build import NO_DATABASE
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database, with_slots
 from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
@@ -36,10 +36,10 @@ from tiersim.simulator.metrics import (
     record_sync,
 )
 from tiersim.simulator.streams import (
+    NO_STREAMS,
     Streams,
     lets_followers_go,
     next_start,
-    no_streams,
     note_ended,
     note_started,
     wake_follower,
@@ -76,10 +76,10 @@ class Device(Protocol):
     """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
 
     def accept(self, now: int, slot: int) -> int:
-        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.accept`."""
+        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.StationKind`."""
 
     def choose(self, now: int) -> tuple[int, int, int]:
-        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.choose`."""
+        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.StationKind`."""
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request; returns its children, if there are any."""
@@ -136,8 +136,8 @@ class ReferenceEngine:
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
-        self._streams = no_streams() if streams is None else streams
-        self.database = with_slots(no_database() if database is None else database, plant.requests.size)
+        self._streams = NO_STREAMS if streams is None else streams
+        self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)
         self.devices: list[Device] = [own[s](self) if s in own else KernelDevice(self, s) for s in stations]
@@ -151,7 +151,7 @@ class ReferenceEngine:
 
     def run(self) -> Outcome:
         """Run to the end."""
-        sessions = int(self.database.first_helper[0])
+        sessions = int(self.database.first_helper[0]) if len(self.database.sessions) else 0
         self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands or sessions)
         for station in range(len(self.devices)):
             self._start(self._station(station))
@@ -375,7 +375,8 @@ class ReferenceEngine:
         while self.now >= (self._interval + 1) * m.interval_ns[0] and self._interval < len(m.outstanding) - 1:
             m.outstanding[self._interval] = self.plant.stations["outstanding"]
             m.work_ns[self._interval] = self.plant.work_ns
-            note_history(self.database, self._interval)
+            if len(self.database.sessions):
+                note_history(self.database, self._interval)
             self._interval += 1
 
     def _new_request(self, op: int, offset_bytes: int, length_bytes: int, parent: int) -> int:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiersim import sources
-from tiersim.cli import measured, report_inputs
+from tiersim.cli import measured, page
 from tiersim.devices import catalogue
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.kernel import jit_enabled
-from tiersim.scenarios import loading
+from tiersim.scenarios import library
 from tiersim.scenarios.sizing import candidates
 from tiersim.scenarios.workloads import model as workloads
 from tiersim.traces import bundle, references, statistics
@@ -218,11 +218,11 @@ TARGETS: dict[str, Target] = {
     "measured-figures": _loading(measured.read_measured, "figures.json", measured),
     "device": _loading(_device, "device.toml", catalogue),
     "disksim-parameters": _loading(_device, "disk.diskspecs", catalogue),
-    "scenario": _loading(lambda path: loading.load_scenario(str(path)), "scenario.toml", loading),
+    "scenario": _loading(lambda path: library.load_scenario(str(path)), "scenario.toml", library),
     "workload": _loading(workloads.read_workload, "workload.toml", workloads),
     "candidates": _loading(candidates.read_candidates, "candidates.toml", candidates),
-    "studies": _loading(lambda path: report_inputs.open_inputs([path]), "study.json", report_inputs),
-    "sweep": _of_bundle(lambda folder: report_inputs.open_inputs([folder]), "sweep.json", report_inputs),
+    "studies": _loading(lambda path: page.open_inputs([path]), "study.json", page),
+    "sweep": _of_bundle(lambda folder: page.open_inputs([folder]), "sweep.json", page),
     "manifest": _of_bundle(_manifest, "manifest.json", bundle),
     "bundle-requests": _of_bundle(lambda folder: Bundle(folder).requests(), "requests.parquet", bundle),
     "bundle-statements": _of_bundle(read_statements, statistics.STATEMENTS, statistics),

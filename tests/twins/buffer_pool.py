@@ -22,14 +22,15 @@ class Sweep:
 
     frames: int
     counts: dict[int, int] = field(default_factory=dict)
-    hand: int = 0
+    passed: int = 0  # frames that the hand has passed
 
     def used(self, frame: int, new: bool) -> None:
         self.counts[frame] = 1 if new else min(self.counts[frame] + 1, 5)
 
     def victim(self) -> int:
         while True:
-            frame, self.hand = self.hand, (self.hand + 1) % self.frames
+            frame = self.passed % self.frames
+            self.passed += 1
             if self.counts[frame] == 0:
                 return frame
             self.counts[frame] -= 1
@@ -66,7 +67,12 @@ class Pool:
     history: dict[int, list[int]] = field(default_factory=dict)
     clock: int = 0
     misses: int = 0
-    writes: int = 0
+    evicted: list[int] = field(default_factory=list)  # dirty pages that had to be written
+
+    @property
+    def taken(self) -> int:
+        """Return how many frames were taken."""
+        return self.misses
 
     def refer(self, page: int) -> int:
         """Use a page; return the ns until it is there."""
@@ -98,7 +104,7 @@ class Pool:
             del self.frame_of[gone]
             if gone in self.dirty:
                 self.dirty.remove(gone)
-                self.writes += 1
+                self.evicted.append(gone)
                 took += self.write_ns
         self.page_of[frame], self.frame_of[page] = page, frame
         return took + (self.read_ns if self.below is None else self.below.read(page))

@@ -23,6 +23,7 @@ class Clock:
         self.now = 0
         self.events: list[tuple[int, int, int, Process]] = []
         self.count = 0
+        self.over = False  # nothing more happens: what works in the background has no end of its own
 
     def at(self, time_ns: int, process: Process, place: int = 0) -> None:
         """Let a process go on at a time."""
@@ -37,7 +38,7 @@ class Clock:
 
     def run(self) -> None:
         """Run to the end."""
-        while self.events:
+        while self.events and not self.over:
             self.now, _, _, process = heappop(self.events)
             waited = next(process, None)
             while isinstance(waited, Signal) and waited.is_set:

@@ -15,6 +15,7 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Part, ReferenceEngine
+from tiersim.units import NS_PER_S
 
 __all__ = [
     "CALL",
@@ -26,6 +27,7 @@ __all__ = [
     "WRITE",
     "Asked",
     "Part",
+    "Recorded",
     "Twin",
     "agree",
     "draw_commands",
@@ -83,6 +85,22 @@ class Twin:
     def resume(self, slot: int, now: int) -> Sequence[Part]:
         """Go on with a request whose children are done."""
         return ()
+
+
+class Recorded(Twin):
+    """A device that serves all at once, each in the same time and that of its bytes, and notes what it was asked for:
+    when, what, where.
+    """
+
+    def __init__(self, service_ns: int, bytes_per_s: int | None = None) -> None:
+        self.service_ns, self.bytes_per_s = service_ns, bytes_per_s
+        self.seen: list[tuple[int, int, int, int]] = []
+
+    def accept(self, now: int, slot: int) -> int:
+        asked = self.asked(slot)
+        self.seen.append((now, asked.op, asked.offset, asked.length))
+        transfer_ns = 0 if self.bytes_per_s is None else asked.length * NS_PER_S // self.bytes_per_s
+        return now + self.service_ns + transfer_ns
 
 
 Built = tuple[int, Mapping[int, Twin]]

@@ -1,6 +1,6 @@
 """PostgreSQL's log: one flush at a time, which commits that come meanwhile share next (docs/wal.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tests.twins.clock import Clock, Process, Signal
 from tests.twins.processors import Processors
@@ -17,6 +17,8 @@ class Wal:
         self.flushing = False
         self.waiting: list[Signal] = []
         self.changed: set[int] = set()
+        self.position_of: dict[int, int] = {}
+        self.ask: Callable[[int], None] = lambda segment: None
 
     def insert(self, length: int) -> int:
         """Insert a record; return the position behind it."""
@@ -28,11 +30,16 @@ class Wal:
         if self.settings.full_page_writes and page not in self.changed:
             self.changed.add(page)
             self.inserted += self.settings.image_bytes
-        self.insert(length)
+        self.position_of[page] = self.insert(length)
 
     def commit(self, length: int) -> Process:
         """Insert a commit record and wait until it is durable."""
-        position = self.insert(length)
+        yield from self.flush(self.insert(length))
+
+    def flush(self, position: int) -> Process:
+        """Wait until the log is durable up to a position."""
+        if self.flushed >= position:
+            return
         while self.flushed < position:
             if not self.flushing:
                 self.flushing = True
@@ -58,6 +65,8 @@ class Wal:
             yield from self._io_processor()
             self.flushed = end
             self.flushes += 1
+            if end % self.settings.segment_bytes == 0:
+                self.ask(end // self.settings.segment_bytes - 1)
 
     def _ends(self) -> Sequence[int]:
         """Return the ends of segments on the way, and what is inserted."""

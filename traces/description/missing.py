@@ -128,8 +128,8 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     ):
         yield (
             (
-                "the CPU use of sessions and processors, so predictions for faster storage guess it if the recorded"
-                " storage was the limit"
+                "CPU time of sessions and cores; if the recorded storage was the limit, predictions for faster storage"
+                " have to assume it"
             ),
             "processors",
         )

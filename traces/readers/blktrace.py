@@ -22,7 +22,6 @@ One file of a blktrace recording: read in chunks, scanned, put in time order.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -53,10 +52,12 @@ from tiersim.traces.readers.blktrace_kernels import (
     RECORDS,
     SCAN_COUNTS,
     TIME_NS,
+    WORD_BYTES,
     Bytes,
     Table,
     find_header,
     scan,
+    words_of,
 )
 from tiersim.traces.readers.blktrace_pairing import (
     DONE,
@@ -91,6 +92,7 @@ from tiersim.traces.readers.blktrace_pairing import (
     name_slot,
     pair,
 )
+from tiersim.traces.readers.opened import find_parts
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import UNKNOWN
 
@@ -475,7 +477,8 @@ class EventFile:
         self._hashed: Future[None] | None = None
         self._sequences = np.zeros((MAX_CPUS, 3), np.int64)
         self._events = _NOTHING
-        self._buffer = np.empty(chunk_bytes + MAX_RECORD_BYTES, np.uint8)
+        self._buffer = np.empty(chunk_bytes + MAX_RECORD_BYTES + WORD_BYTES, np.uint8)
+        self._words = words_of(self._buffer)
         self._rest = self._buffer[:0]  # what of it is not scanned yet
         self._big = False
         try:
@@ -534,8 +537,9 @@ class EventFile:
 
     def _begin(self, chunk: Bytes) -> None:
         """Find out whether there is any record, and the byte order of the first."""
-        little = find_header(chunk, 0, chunk.size, False)
-        big = find_header(chunk, 0, chunk.size if little < 0 else little, True)
+        words = self._words[: chunk.size]
+        little = find_header(words, 0, False)
+        big = find_header(words if little < 0 else words[:little], 0, True)
         self.readable, self._big = max(little, big) >= 0, big >= 0
         if not self.readable:
             self.counts[LOST_BYTES] += self.path.stat().st_size
@@ -543,7 +547,9 @@ class EventFile:
 
     def _scan(self, data: Bytes) -> None:
         events = np.empty((data.size // HEADER_BYTES_7 + 1, EVENT_COLUMNS), np.int64)
-        done, written, names, behind = scan(data, self.finished, self._big, self._sequences, events, self.counts)
+        done, written, names, behind = scan(
+            self._words[: data.size], self.finished, self._big, self._sequences, events, self.counts
+        )
         events = events[:written]
         if names:
             rows = np.flatnonzero(events[:, ACTION] == NAME)
@@ -567,31 +573,12 @@ MAGICS = tuple((MAGIC | version).to_bytes(4, order) for version in (7, 8) for or
 #: All files together are read so much at a time.
 CHUNK_BYTES = 4 << 20
 MIN_CHUNK_BYTES = 256 << 10
-_PER_CPU = re.compile(r"(.+)\.blktrace\.(\d+)")
 _REMEDY = "give the files that blktrace wrote, or a dump that `blkparse -d` wrote"
 
 
 ISSUES_ONLY = (
     "no queue event is recorded: times and latencies begin when the device got the command, processes are not known"
 )
-
-
-def find_parts(path: Path) -> list[Path]:
-    """List the files of the recording that *path* is one of, or is the base name of.
-
-    ``sda.blktrace.0`` or ``sda`` stand for all ``sda.blktrace.N`` beside it; any other file stands for itself.
-    """
-    match = _PER_CPU.fullmatch(path.name)
-    if match is None and path.exists():
-        return [path]
-    base = match[1] if match else path.name
-    parts: dict[int, Path] = {}
-    if path.parent.is_dir():
-        for sibling in path.parent.iterdir():
-            found = _PER_CPU.fullmatch(sibling.name)
-            if found and found[1] == base:
-                parts[int(found[2])] = sibling
-    return [parts[cpu] for cpu in sorted(parts)] or [path]
 
 
 def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tiersim.traces.readers.arrow import ARROW_MAGIC, PARQUET_MAGIC, read_arrow
 from tiersim.traces.readers.blkparse_text import looks_like_blkparse, read_blkparse
 from tiersim.traces.readers.blkreplay import Blkreplay
 from tiersim.traces.readers.blktrace import MAGICS as BLKTRACE_MAGICS
-from tiersim.traces.readers.blktrace import find_parts, read_blktrace
+from tiersim.traces.readers.blktrace import read_blktrace
 from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
 from tiersim.traces.readers.clock import looks_like_clock, read_clock
 from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
@@ -33,7 +33,7 @@ from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
 from tiersim.traces.readers.mysql.slow_log import looks_like_slow_log, read_slow_log
 from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opencas import OpenCas
-from tiersim.traces.readers.opened import first_bytes, is_compressed
+from tiersim.traces.readers.opened import find_parts, first_bytes, is_compressed
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
 from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, read_pgbench_output
 from tiersim.traces.readers.plausibility import Plausibility
@@ -49,6 +49,7 @@ from tiersim.traces.readers.sqlserver.trace_rows import TRACE_TABLE, TRACE_XML
 from tiersim.traces.readers.sqlserver.trc import looks_like_trc, read_trc
 from tiersim.traces.readers.sqlserver.xel import MAGIC as XEL_MAGIC
 from tiersim.traces.readers.sqlserver.xel import read_xel
+from tiersim.traces.readers.sysbench_output import looks_like_sysbench_output, read_sysbench_output
 
 SNIFFED_BYTES = 1 << 16
 Progress = Callable[[int, int], None]
@@ -102,6 +103,7 @@ SOURCES: dict[str, Source] = {
     "postgresql-log": Source(read_postgres_log, looks_like_postgres_log),
     "pgbench-log": Source(read_pgbench_log, looks_like_pgbench_log),
     "pgbench-output": Source(read_pgbench_output, looks_like_pgbench_output),
+    "sysbench-output": Source(read_sysbench_output, looks_like_sysbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
     "mysql": MYSQL,  # snapshots of its tables
     "mysql-slow-log": Source(read_slow_log, looks_like_slow_log),
@@ -131,6 +133,7 @@ _MARKS: dict[str, re.Pattern[str]] = {
         "postgresql-log": r"(?:DEBUG\d|[A-Z]{3,}):  |\d\d:\d\d:\d\d.*,|\"error_severity\":\"",
         "pgbench-log": r"^\s*\d+ \d+ (?:\d+|skipped|failed|serialization|deadlock) \d+ \d+",
         "pgbench-output": r"transaction type: |\Apgbench \(",
+        "sysbench-output": r"^sysbench \d",
         "sqlserver": r"(?i:num_of_reads|physical_name|execution_count|count_executions|range_scan_count|row_count|"
         r"is_modified|dirty_pages|cached_pages|buffer_count|wait_type|value_in_use|recovery_model_desc|target_recovery_time_in_seconds|"
         r"cpu_count|dropped_event_count|cntr_value)".replace("_", "[_ ]"),

@@ -139,7 +139,7 @@ def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]
     )
     why = (
         f"{flushes:,} flushes to {commands:,} write commands, median {format_bytes(typical_bytes)}, "
-        f"{share:.0%} go on where the one before stopped"
+        f"{share:.0%} append to the write before"
     )
     return is_log, why
 
@@ -155,7 +155,7 @@ def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
     ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
     if ascending < ASCENDING_SHARE:
         return ""
-    return f"{unwaited:,} that nobody waits for, {ascending:.0%} in ascending order, then flushes"
+    return f"{unwaited:,} that no session waits for, {ascending:.0%} in ascending order, then flushes"
 
 
 def _commands(commands: NDArray[np.int64]) -> int:

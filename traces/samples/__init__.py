@@ -13,6 +13,8 @@ CELLS = Path(__file__).parent / "cells"
 RECORDINGS = "recordings.tar.xz"
 #: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
+#: Runs of a real MariaDB; :func:`innodb` unpacks them.
+INNODB = Path(__file__).parent / "innodb.tar.xz"
 
 
 def pgbench() -> bytes:
@@ -74,6 +76,17 @@ def matrix(folder: Path) -> None:
     with three. Recorded for this project by ``benchmarks/real_postgres``.
     """
     with tarfile.open(MATRIX) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def innodb(folder: Path) -> None:
+    """Unpack the counters of three loads of a real MariaDB into *folder*, each into ``counters`` in one of its name,
+    and ``runs.json``: what was measured of these and of four runs on other pools and a capped device.
+
+    MariaDB 10.11 on 2 cores, the 8 clients of sysbench beside it, 4 million rows by Zipf's law with exponent 1.05,
+    O_DIRECT, 512 MiB of redo. Recorded for this project.
+    """
+    with tarfile.open(INNODB) as archive:
         archive.extractall(folder, filter="data")
 
 

@@ -62,14 +62,14 @@ function databaseReading() {
   ].filter(known);
   return [
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
-    rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} is under way when the run ends.` : '',
+    rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips), dips.length) : '',
-    log?.flushes ? `A flush of the log carries ${count(log.commits_per_flush)} commits and takes, with its write, ${duration(log.sync_mean_ns / 1e3)} on average.` : '',
-    known(log?.bytes_per_transaction) ? `A transaction leaves ${bytes(log.bytes_per_transaction)} of log.` : '',
+    log?.flushes ? `One log sync (write and flush of the log) makes ${count(log.commits_per_flush)} commits durable and takes ${duration(log.sync_mean_ns / 1e3)} on average.` : '',
+    known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = (dip, many) => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s of ${many > 1 ? 'them' : 'it'} throughput is ${percent(dip / 100)} below its mean.`);
+const dipSentence = (dip, many) => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s of ${many > 1 ? 'the checkpoints' : 'the checkpoint'} throughput is ${percent(dip / 100)} below its mean.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();

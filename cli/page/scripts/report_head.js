@@ -24,7 +24,7 @@ function sentenceOfLatency([purpose, statistic]) {
   const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
   return capital([
-    within.length ? `${share}${NBSP}% of ${plural(purpose)} end within ${within.map(one => `${duration(one.us)} on ${one.name}`).join(' and ')}` : null,
+    within.length ? `${share}${NBSP}% of ${plural(purpose)} end within ${within.map((one, i) => `${duration(one.us)} on ${one.name}${numbers.length > 2 ? [' (fastest)', ' (slowest)'][i] : ''}`).join(' and ')}` : null,
     unresolved.length ? `the ${share}th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
     known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
   ].filter(known).join('; ')) + '.';
@@ -48,7 +48,8 @@ function sentenceOfRates() {
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
   const pool = asked[0].engine?.recorded_buffer_pool_bytes;
-  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s; predicted: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+  const other = POOLS.length && POOLS[state.pool] !== pool ? ` with ${bytes(POOLS[state.pool])}` : '';
+  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s. Predicted${other}: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
 }
 
 /** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */
@@ -57,7 +58,7 @@ function largestWait({ transaction_us: us }) {
   if (!sum) return undefined;
   const inside = us.slice(0, -1);  // the last part is outside the queries
   const most = inside.indexOf(Math.max(...inside));
-  return `${percent(inside[most] / sum)} of a transaction is ${partWord(data.parts[most])}`;
+  return `${percent(inside[most] / sum)} of the time of a transaction is ${partWord(data.parts[most])}`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
@@ -69,7 +70,7 @@ function sentenceOfBlame() {
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its worst ${lengthOfInterval(scenario)}` : '';
+    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its busiest ${lengthOfInterval(scenario)}` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const busy = `${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
     return { text: `on ${scenario.name}, ${[wait, busy].filter(known).join(', and ')}` };
@@ -104,16 +105,16 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      '80 % intervals show the random variation of a run; the error of the model comes on top.',
+      '80 % intervals show only the random variation of a run; the model error is not in them.',
       ...errors,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted: see below.` : null,
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted; the end of this page lists them.` : null,
     ].filter(known).join(' '),
   ].flat();
 }
 
 function drawHead() {
   const main = headlines(scenarios().find(ofStatements) ?? scenarios()[0])[0];
-  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} less than was recorded`);
+  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
@@ -123,7 +124,7 @@ function drawHead() {
   ];
   $('lead').replaceChildren(...answers.filter(known));
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}, recorded as ${trace.source_format}`;
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}; format: ${trace.source_format}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
@@ -167,7 +168,7 @@ function card(scenario, index) {
       row(ofStatements(scenario) ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
       scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
-      isCached(scenario) ? row('Found in the pool', hitRatio(scenario.hit_ratio.pool)) : null,
+      isCached(scenario) ? row('Pool hit ratio', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
       isChanged(scenario) && !isSaturated(scenario) ? row('Checkpoints', checkpointsOf(scenario)) : null,
       busiest ? row('Busiest part', busiest) : null),
@@ -236,16 +237,17 @@ function drawComparison() {
   ]);
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('In the pool', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures are the interval${basis ? ` (${basis})` : ''}, where it is wider than the digits shown.`,
+    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the interval${basis ? ` (${basis})` : ''}, unless both ends round to the same digits.`,
     'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
-    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits that consist of requests; the requests have rows of their own.` : '',
-    POOLS.length ? `All of them with a buffer pool of ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the size nearest to it that there is a result for' : ''}.` : '',
+    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits of the server. The requests in such a wait also count in their own columns.` : '',
+    scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
+    POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join(' ');

@@ -6,7 +6,7 @@ const MEANINGS = {
     calibrated: 'Calibration passed: a replay on a model of the recorded hardware gives what was recorded.',
   },
   cache: {
-    'not modelled': 'The cache is not modelled: only the requests that missed it were recorded, and they stay the same.',
+    'not modelled': 'The caches of the server are not modelled: the trace holds only the requests that missed them, and exactly these are replayed.',
     'not warmed': 'The cache was not warm when the run ended.', warm: 'The cache starts warm.', cold: 'The cache starts cold.',
     'as recorded': 'The cache starts as full as it was when the recording began.',
   },
@@ -21,7 +21,7 @@ const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
 const items = entries => element('ul', {}, entries.map(([text, source]) => element('li', {}, text, source ? element('small', { className: 'source' }, source) : null)));
 
 function selfCheck({ name, conservation: check }) {
-  const sums = `${whole.format(check.requests_in)} commands went in and ${whole.format(check.requests_out)} came out`;
+  const sums = `${whole.format(check.requests_in)} commands entered the model and ${whole.format(check.requests_out)} completed`;
   if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name}: ${sums}; Little’s law and busy time hold at every station.`;
   const broken = [check.little ? null : 'Little’s law', check.busy ? null : 'busy time'].filter(known);
   return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
@@ -58,22 +58,24 @@ function generic(key, value) {
 }
 
 const MODES = {
-  open: what => `Every ${what} comes at its recorded time.`,
-  'partly-open': what => `A ${what} comes when what its session waited for has ended, plus the recorded think time; after a pause, at its recorded time.`,
-  closed: what => `A ${what} comes after the one before it in its session has ended, plus the think time.`,
+  open: what => `Every ${what} starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for; after a pause of the session it starts at its recorded time.`,
+  closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 /** What a replay says of itself, in sentences; keys without words stand as they are. */
 function replayWords(replay, what) {
   const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
-    waits_for_foreground, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
+    waits_for_foreground, keeps, transactions_done, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
-    played ? `Played at the recorded times: ${why}.` : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
-    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not tell their threads apart` : ''}${late_sessions ? `; ${whole.format(late_sessions)} end late` : ''}.` : null,
-    commands ? `Of ${whole.format(commands)} commands ${share(waits_for_issuer)} wait for their session, ${share(waits_for_clock)} for the clock, and ${share(waits_for_foreground)} keep the pace of the sessions.` : null,
+    played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
+    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
+    commands ? `Of ${whole.format(commands)} commands, ${share(waits_for_issuer)} start after earlier work of their session, ${share(waits_for_clock)} at their recorded time, and ${share(waits_for_foreground)} in the background, as far as the sessions have come.` : null,
+    keeps === 'clients' ? 'A client starts its next transaction when the last one has ended and its think time is over (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
+    known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
     known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
-    writer_names?.length ? `Taken for writers that nobody waits for: ${list(writer_names)}.` : null,
-    journal_names?.length ? `Taken for journals: ${list(journal_names)}.` : null,
+    writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names)}.` : null,
+    journal_names?.length ? `File system journals (inferred): ${list(journal_names)}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,
     known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
     Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
@@ -89,8 +91,8 @@ function knownLists(scenario) {
   const recording = `trace ${trace.name}, ${trace.source_format}`;
   const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
   const statements = `${whole.format(trace.statements)} executions in ${whole.format(trace.transactions)} transactions`;
-  const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}, of which ${statements} were made.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
-  const joined = commandsOf(trace) === trace.requests ? '.' : `; some of them were joined, so that ${whole.format(commandsOf(trace))} commands reached the device.`;
+  const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}; ${statements} were synthesised from them.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
+  const joined = commandsOf(trace) === trace.requests ? '.' : `; the kernel merged some of them: ${whole.format(commandsOf(trace))} commands reached the device.`;
   const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
   const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
   const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, their order and their think times are the recorded ones.' : meaning(scenario, 'arrivals'), recording] : null;
@@ -128,7 +130,7 @@ function settingsTable(scenario) {
   const rows = Object.entries(scenario.settings_from ?? {}).map(([setting, source]) => {
     const [part, key] = setting.split('.');
     const [size, ns] = ['bytes', 'ns'].map(unit => scenario[part]?.[`${key}_${unit}`]);
-    const value = known(size) ? bytes(size) : known(ns) ? duration(ns / 1e3) : scenario[part]?.[key];
+    const value = known(size) ? bytes(size) : Number.isFinite(ns) ? duration(ns / 1e3) : scenario[part]?.[key];
     return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
   });
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });
@@ -147,5 +149,5 @@ function drawKnown() {
     element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
       assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
       element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));
-  $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page holds all its data and loads nothing`;
+  $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page contains all its data and loads nothing from a network`;
 }

@@ -58,7 +58,7 @@ function percentileReading() {
     .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
   const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
   if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
-  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} it is not resolved: it lies ${others[0].lies}`);
+  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} the percentile is not resolved: it lies ${others[0].lies}`);
   const measured = measuredFor(scenario, state.purpose)?.p99;
   if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
   return capital(said.join('; ')) + '.';
@@ -150,7 +150,7 @@ function latencyTimeReading() {
   const slowest = own.requests > 1 ? `the slowest of ${own.requests} ${what} takes` : 'a request takes'; // the p99 of few is the slowest
   const [how, to] = own.requests < 100 ? [slowest, 'about'] : [`99${NBSP}% of ${what} end`, 'within'];
   return `In a typical interval of ${lengthOfInterval(scenario)} ${how} ${to} ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, ${to} ${duration(own.worst)}.`
-    + (other ? ` On ${compared().name} it is ${duration(other.typical)} and ${duration(other.worst)}.` : '') + checkpointSentence();
+    + (other ? ` On ${compared().name}: typically ${duration(other.typical)}, at worst ${duration(other.worst)}.` : '') + checkpointSentence();
 }
 
 function latencyTimeNumbers() {
@@ -188,8 +188,8 @@ function checkpointSentence() {
   if (!found) return '';
   const { inside, outside } = found.mean_us[state.purpose] ?? {};
   const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
-  if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived inside ${many}.` : '';
-  return ` Inside ${many} the mean is ${duration(inside)}, outside ${duration(outside)}: ${times(inside / outside)}.`;
+  if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived during ${many}.` : '';
+  return ` The mean is ${duration(inside)} during ${many} and ${duration(outside)} otherwise: ${times(inside / outside)}.`;
 }
 
 function drawLatencyTime() {

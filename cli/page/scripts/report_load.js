@@ -38,9 +38,9 @@ function requestsReading() {
   const peak = arrivals.indexOf(Math.max(...arrivals));
   const left = Math.max(sum('arrivals') - sum('completions'), 0);
   const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
-  const ending = queues ? `only ${count(sum('completions') / seconds)} complete, so the rest queue up` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the end`;
-  const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} short of the recording.` : '';
-  const late = hasLag(scenario) ? ` The schedule lag is ${list(lag(scenario))}.` : '';
+  const ending = queues ? `only ${count(sum('completions') / seconds)}/s complete, so the rest wait` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the end`;
+  const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
+  const late = hasLag(scenario) ? ` Requests start later than recorded (schedule lag): ${list(lag(scenario))}.` : '';
   return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.${short}${late}`;
 }
 
@@ -92,9 +92,10 @@ function outstandingReading() {
   const most = Math.max(...values);
   const when = moment(middles(scenario.time)[values.indexOf(most)]);
   if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} ${scenario.time.of} and does not come back.`;
+  if (queuesUp(scenario) && most < 0.5) return `No backlog on ${scenario.name}: each client waits for an answer before its next ${scenario.time.of === 'transactions' ? 'transaction' : 'request'}.`;
   if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are under way on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}; a line that keeps rising is a system that does not keep up.`;
+  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are outstanding on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}. A line that keeps rising shows a system that does not keep up.`;
 }
 
 function drawOutstanding() {

@@ -110,9 +110,9 @@ function pairReading() {
     const range = timesRange(found);
     said.push(undecided(found) ? `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}, but the interval${range ? ` (${range})` : ''} leaves open which is slower.`
       : `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}.`);
-  } else if (found) said.push(`The ${name} of ${what} is not resolved on both: the ratio lies at ${timesRange(found)}${NBSP}×.`);
+  } else if (found) said.push(`The ${name} of ${what} is not resolved on both: the ratio lies within ${timesRange(found)}${NBSP}×.`);
   else said.push(`The ${name} of ${what} cannot be compared: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures ${above} are slower on ${selected().name}, ${below} are faster, and ${all.length - above - below} are not told apart.`);
+  if (all.length) said.push(`Of ${all.length} latency figures, ${selected().name} is slower in ${above}, faster in ${below}, and not distinguishable in ${all.length - above - below}.`);
   return said.join(' ');
 }
 
@@ -178,7 +178,7 @@ function drawBlame() {
   const top = Math.max(...traces.flatMap(trace => trace.y), 1);
   const said = sides.map(({ scenario, row }) => {
     const most = Math.max(...row.busy_pct, 0);
-    return `on ${scenario.name} it is ${row.part}, ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its worst interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
+    return `on ${scenario.name} ${row.part} is busy ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its busiest interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
   });
   show('blame', {
     title: 'The busiest part of each over time', traces,
@@ -198,7 +198,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `A ÷ B: a latency above 1 is slower on ${selected().name}, completions below 1 are fewer. The small range comes from the ends of both 80 % intervals; ≈ marks a ratio whose range holds 1.`,
+    `A ÷ B: above 1, ${selected().name} has the longer latency, or completes more. The small range follows from the ends of both 80 % intervals; ≈ marks a ratio whose range contains 1.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());

@@ -64,7 +64,7 @@ function poolTraces(tier, index, top) {
     } : null,
     {
       ...common, ...look, marker: { ...marker, size: bold ? 9 : 7 }, yaxis: 'y2', y: points.map(({ scenario }) => (isCached(scenario) ? 100 * scenario.hit_ratio.pool : null)),
-      text: points.map(({ scenario, size }) => `${bytes(size)}: ${hitRatio(scenario.hit_ratio?.pool)} found in the pool`), ...hoverLatency(tier[0].name),
+      text: points.map(({ scenario, size }) => `${bytes(size)}: pool hit ratio ${hitRatio(scenario.hit_ratio?.pool)}`), ...hoverLatency(tier[0].name),
     },
   ].filter(known);
 }
@@ -75,7 +75,7 @@ function poolReading(tiers) {
     const [first, last] = [resolved[0], resolved.at(-1)];
     if (!first) return `on ${tier[0].name} nothing is resolved`;
     const most = `${duration(first.us)} at ${bytes(first.size)}`;
-    return first === last ? `on ${tier[0].name} it is ${most}` : `on ${tier[0].name} it goes from ${most} to ${duration(last.us)} at ${bytes(last.size)}`;
+    return first === last ? `on ${tier[0].name} ${most}` : `on ${tier[0].name} from ${most} to ${duration(last.us)} at ${bytes(last.size)}`;
   });
   return `The ${STATISTICS[state.statistic]} of ${queryName(state.query)}: ${told.join('; ')}.${tiers.flat().some(one => one.extrapolated)
     ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
@@ -85,7 +85,7 @@ function poolNumbers(tiers) {
   const short = ns => (known(ns) ? Number((ns / 1e3).toPrecision(5)) : null);
   return [{
     caption: `${STATISTICS[state.statistic]} of ${queryName(state.query)} against the size of the buffer pool`,
-    head: ['Scenario', 'Buffer pool (MiB)', 'Latency (µs)', 'Low (µs)', 'High (µs)', 'Found in the pool (%)', 'Extrapolated', 'Said of it'],
+    head: ['Scenario', 'Buffer pool (MiB)', 'Latency (µs)', 'Low (µs)', 'High (µs)', 'Pool hit ratio (%)', 'Extrapolated', 'Note'],
     rows: tiers.flatMap(tier => withPool(tier).map(pointOf).map(({ scenario, size, us, figure, word }) => [
       tier[0].name, size / 2 ** 20, known(us) ? short(us * 1e3) : null, short(figure?.low), short(figure?.high),
       isCached(scenario) ? Number((100 * scenario.hit_ratio.pool).toPrecision(5)) : null, scenario.extrapolated ? 'yes' : 'no', word ?? 'resolved',
@@ -118,7 +118,7 @@ function drawPool() {
       xaxis: axis({ type: 'log', range, tickvals: sizes, ticktext: sizes.map(bytes), anchor: 'y2', fixedrange: true }),
       yaxis: { ...yaxis, domain: [0.38, 1], fixedrange: true },
       yaxis2: axis({ domain: [0, 0.26], range: [Math.max(lowest - (100 - lowest) * 0.15, 0), 100 + (100 - lowest) * 0.08], ticksuffix: ' %', nticks: 4, fixedrange: true }),
-      annotations: [label(`${STATISTICS[state.statistic]} of ${state.query in WHOLE ? queryName(state.query) : 'the query'}`, 1), label('pages found in the pool', 0.26)],
+      annotations: [label(`${STATISTICS[state.statistic]} of ${state.query in WHOLE ? queryName(state.query) : 'the query'}`, 1), label('pool hit ratio', 0.26)],
       shapes: [{ type: 'line', x0: POOLS[state.pool], x1: POOLS[state.pool], yref: 'paper', y0: 0, y1: 1, layer: 'below', line: { color: css('--faint'), width: 1.5, dash: 'dot' } }],
     }) : nothing('No figure is resolved at any size.'),
   });

@@ -99,11 +99,11 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by what ${by} shows. Share of time: of the time of all queries and commits; the client’s time is left out. Reads per call: pages that were not in the pool. Small figures are the 80 % interval, where it is wider than the digits shown.`,
+    `Sorted by the figures of ${by}. Share of time: share of the summed time of all queries and commits, without the client’s time. Reads per call: pages that missed the buffer pool. Small figures: the 80 % interval, unless both ends round to the same digits.`,
     kinds.length ? `Executions are ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.verdict.arrivals === 'synthetic') ? 'Their arrivals are synthetic.' : '',
-    queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: none of them waits for another’s row.' : '',
-    queryScenarios().some(scenario => scenario.extrapolated) ? 'At this size of the pool all figures are extrapolated.' : '',
+    queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: no transaction waits for a row of another.' : '',
+    queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join(' ');
 }
 

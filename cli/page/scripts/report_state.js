@@ -13,8 +13,9 @@ const POOLS = [...new Set(TIERS.filter(tier => tier.length > 1).flatMap(tier => 
 /** The result of a tier at the chosen size of the pool, or at the nearest that it has. */
 const atPool = (tier, size) => (tier.length > 1 ? tier.toSorted((a, b) => Math.abs(Math.log(poolOf(a) / size)) - Math.abs(Math.log(poolOf(b) / size)))[0] : tier[0]);
 const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
-/** The first size at which nothing is extrapolated. */
-const usualPool = () => Math.max(POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
+const RECORDED_POOL = data.scenarios[0].engine?.recorded_buffer_pool_bytes;
+/** The recorded size, so that like is compared with like; without a result for it the first at which nothing is extrapolated. */
+const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(RECORDED_POOL) : POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
 
 const ofStatements = scenario => scenario.level === 'statements';
 const ALL_STATEMENTS = data.scenarios.every(ofStatements);

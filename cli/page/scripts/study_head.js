@@ -41,7 +41,7 @@ function drawStudyHead() {
   if (data.scenarios) return;
   const traces = [...new Set([...sweeps, ...mrcs, ...loads, ...sizes].map(one => one.trace.name).filter(Boolean))];
   $('facts').textContent = traces.length ? `Trace ${list(traces)}` : '';
-  $('footer').textContent = 'Made by tiersim report · this page holds all its data and loads nothing';
+  $('footer').textContent = 'Made by tiersim report · this page contains all its data and loads nothing from a network';
 }
 
 function drawStudyKnown() {
@@ -55,6 +55,6 @@ function drawStudyKnown() {
   ];
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
-  entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show the random variation of a run; the error of the model comes on top.', 'tiersim']);
+  entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show only the random variation of a run; the model error is not in them.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }

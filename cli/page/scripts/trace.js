@@ -88,7 +88,7 @@ function drawCharts() {
 function open() {
   $('facts').textContent = data.facts;
   $('lead').replaceChildren(...data.lead.map(([question, said]) => element('div', {}, element('dt', {}, question), element('dd', {}, said))));
-  $('footer').textContent = 'Made by tiersim describe from the trace alone · this page holds all its data and loads nothing';
+  $('footer').textContent = 'Made by tiersim describe from the trace alone · this page contains all its data and loads nothing from a network';
   data.charts.forEach(chart => addFigure(chart.id));
   document.querySelector('#charts .hint').hidden = !data.charts.some(chart => chart.over_time);
   drawGroups();

@@ -5,7 +5,6 @@ Half of the recording, in alternate stretches, is for fitting; the other half ju
 """
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.grouping import order_by_code
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 from tiersim.scenarios.calibration.fitting.fit import (
     FLUSH_PARAMETERS,
@@ -38,6 +38,7 @@ from tiersim.scenarios.survey import Recorded
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.streams import to_run
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_S
 
@@ -83,15 +84,15 @@ class Recording:
         self.groups = self._groups()
         measured = float(np.mean(self.trace.latency_ns >= 0)) >= ENOUGH_MEASURED
         rules = Rules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
-        self._streams, self._order = infer_streams(self.trace, find_owners(self.trace, stream_names, None), rules)
+        owners = find_owners(self.trace, stream_names, None)
+        self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
 
     def simulate(self, drive: Flash) -> NDArray[np.int64]:
         """Latency of each request on the *drive*, from when it had to wait for nothing else, ns."""
         builder = PlantBuilder(1)
         station = add_flash(builder, drive, "drive")
-        streams = deepcopy(self._streams)  # a run uses them up
-        streams = streams._replace(station=np.full(len(self.trace), station, np.uint32))
+        streams = to_run(self._streams)._replace(station=np.full(len(self.trace), station, np.uint32))
         metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 2, int(self.trace.time_ns[-1]) + 1)
         engine.run_streams(builder.build(), streams, metrics)
         latency_ns = self.trace.time_ns - self.trace.intended_ns

@@ -24,6 +24,10 @@ class MidpointPool:
 
     old_accesses: float
 
+    def __str__(self) -> str:
+        """Return what the policy is called."""
+        return "midpoint"
+
 
 def shares(x: NDArray[np.float64], ratio: float, delay: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the share of the time that a page is in the pool, and in its old part, when T_y brings x accesses to it,

@@ -227,6 +227,7 @@ def change(d: Database, page: int, log_bytes: int) -> None:
     held = d.frame_of[page]
     if held == 0:
         return
+    before = d.log[0]["inserted"] if d.page_cleaner.size > 0 else 0
     if log_bytes > 0 and not is_temporary(d, page):
         log_change(d, page, log_bytes)
     outdate(d, page)
@@ -234,7 +235,7 @@ def change(d: Database, page: int, log_bytes: int) -> None:
         d.dirty[held - 1] = 1
         d.pool_state[DIRTY_PAGES] += 1
         if d.page_cleaner.size > 0:
-            note_changed(d, held - 1, d.log[0]["inserted"] - log_bytes)
+            note_changed(d, held - 1, before)
 
 
 @kernel

@@ -3,7 +3,7 @@ again.
 
 Fields are those of the kernel's ``Documentation/admin-guide/iostats.rst`` (11 since 2.6, 15 since 4.18, 17 since 5.5,
 behind major, minor and name) and of proc(5). A line that is a time (as ``date`` prints it, or seconds since 1970)
-begins a snapshot.
+begins a snapshot. Where a heading says what follows (``== /proc/stat ==``), what is behind another heading is left out.
 """
 
 import re
@@ -51,6 +51,9 @@ _OTHER_LINE = re.compile(
     r"(?:intr|ctxt|btime|processes|procs_running|procs_blocked|softirq|page|swap) \d[\d ]*"
 )
 
+_HEADING = re.compile(r"== ?(\S[^=]{0,100}?) ?==\s*")
+_FILES = ("/proc/diskstats", "/proc/stat", "/proc/meminfo")
+
 #: Values by subject and entity.
 _Values = dict[Key, dict[str, Decimal | str]]
 _PROCESSORS: Key = ("processor", "host")
@@ -61,8 +64,8 @@ _WELL_SHARE = 0.9
 
 def looks_like_proc(text: str) -> bool:
     """Tell whether a file that begins so holds any of the three."""
-    lines = [line.strip("\r") for line in text.split("\n")[:_SNIFFED_LINES] if line.strip()]
-    if len(text) >= _SNIFFED_CHARACTERS:
+    lines = [line.strip("\r") for line in _of_proc(text.split("\n")[:_SNIFFED_LINES]) if line.strip()]
+    if len(text) >= _SNIFFED_CHARACTERS and lines:
         lines.pop()  # it may go on
     clock = Clock()
     said = [_said(line) for line in lines]
@@ -113,7 +116,7 @@ def _snapshots(source: Opened, clock: Clock, recorded: Recorded) -> Iterator[tup
     """Yield times and values; a snapshot ends where a time stands, or where what it has already comes again."""
     unix_ns: int | None = None
     values: _Values = {}
-    for line in lines_of(source):
+    for line in _of_proc(lines_of(source)):
         said = _said(line)
         if said is not None and any(name in values.get(said[0], ()) for name in said[1]):
             yield unix_ns, values
@@ -128,6 +131,17 @@ def _snapshots(source: Opened, clock: Clock, recorded: Recorded) -> Iterator[tup
             unix_ns, values = when, {}
     if values:
         yield unix_ns, values
+
+
+def _of_proc(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that are behind no heading, or behind one of a file that is read."""
+    read = True
+    for line in lines:
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            read = heading[1] in _FILES
+        elif read:
+            yield line
 
 
 def _is_other(line: str) -> bool:

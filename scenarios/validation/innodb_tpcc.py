@@ -1,0 +1,223 @@
+"""TPC-C by HammerDB on MySQL 8.4 and MariaDB 12 with an NVMe drive, by buffer pool and virtual users (figures of 2026).
+
+The rule. Its figures are quoted in the notes that the engine was written by, so whoever wrote it had seen them; of it
+the CPU of a transaction alone is chosen by them. Transactions are TPC-C's with HammerDB's shares. Its procedures for
+MySQL draw items evenly, where TPC-C has NURand (8191), with which half as many pages are missed. Customers are those of
+NURand (1023), the OR of two even numbers of 10 bits: a page holds 25 to 32 rows, so that 5 bits choose it, each of them
+1 with 3/4; pages with one zero at most are the hot ones. Redo is 3,588 bytes a transaction, of the run with 10 users.
+Processors as of the SATA drive's runs, on hosts of the same kind: each busy one slows the others by 2 %. CPU of a
+transaction: to MySQL with 90 GiB and 80 users. The drive is its data sheet's: 638,000 reads and 222,000 writes of 4 KiB
+a second, 3.2 GB/s, 77 us; pages are written at random, so no more bytes a second than these writes have. (The first
+rule gave it the sheet's 3.0 GB/s of sequential writes: 10 GiB were 2.2 to 3.3 times too fast.) A fiftieth of the server
+runs: 20 warehouses, pool and redo as much smaller; frames that are kept free are all there, beyond the pool.
+"""
+
+import csv
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.workloads.replay import load_workload, run_workload
+
+FILE = "hammerdb_sweep_2026.csv"
+_FACTOR, _WAREHOUSES = 50, 1000
+_FITTED = ("mysql", "8.4.8", 90, 80)
+_WITHIN_PCT = 10
+_NOTES = {
+    ("mysql", 10): "pages missed are 11 a transaction, 12.1 were counted; pages flushed 4.9, 4.2 were counted",
+    ("mariadb", 10): (
+        "suspected: MariaDB writes io_capacity_max pages a second (20,000; 24,100 were counted), here so many a round,"
+        " and rounds follow each other while sessions wait"
+    ),
+    ("mysql", 50): (
+        "stock and customers are as large as the pool, so that pages missed hang on the bytes of rows: 0.2 a"
+        " transaction, 1.4 were counted"
+    ),
+}
+_FIRST_CPU_US = 1800.0
+_REDO_BYTES = 3588
+#: Of a warehouse, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
+_STOCK_PAGES, _CUSTOMER_PAGES, _OLD_PAGES, _END_PAGES = 2174, 1200, 1500, 40
+#: Pages of customers with one zero at most among 5 bits, and their share of the accesses.
+_HOT_CUSTOMERS, _HOT_SHARE = 6 / 32, (3 / 4) ** 5 + 5 * (3 / 4) ** 4 / 4
+_WORKLOAD = """
+[workload]
+engine = "{engine}"
+version = "{version}"
+buffer_pool = "{pool_kib} KiB"
+duration = "{seconds} s"
+
+[workload.variables]
+innodb_io_capacity = "10000"
+innodb_io_capacity_max = "20000"
+innodb_flush_method = "O_DIRECT_NO_FSYNC"
+innodb_flushing_avg_loops = "1"
+{own} = "{redo}"
+log_bin = "ON"
+sync_binlog = "1"
+
+[relations.stock]
+rows = {stock}
+rows_per_page = 1
+
+[relations.customer]
+rows = {customer}
+rows_per_page = 1
+hot = {hot}
+hot_share = {hot_share}
+
+[relations.old]
+rows = {old}
+rows_per_page = 1
+
+[relations.ends]
+rows = {ends}
+rows_per_page = 1
+
+{statements}
+[streams.users]
+mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
+clients = {users}
+"""
+_DRIVE = """
+kind = "token-bucket"
+name = "Intel P4610 3.2 TB"
+capacity = "3200 GB"
+latency = "0.077 ms"
+read_iops = 638000
+write_iops = 222000
+read_rate = "3200 MB/s"
+write_rate = "909 MB/s"
+flush = "0.01 ms"
+refill_interval = "1 ms"
+carry_over = "1 ms"
+flushes_counted = false
+
+[sources]
+capacity = "datasheet: Intel P4610"
+latency = "datasheet: Intel P4610, of a read; a write takes 18 us"
+read_iops = "datasheet: Intel P4610"
+write_iops = "datasheet: Intel P4610"
+read_rate = "datasheet: Intel P4610"
+write_rate = "derived: 222,000 random writes of 4 KiB a second (datasheet: Intel P4610)"
+flush = "assumed: 0.005 ms .. 0.025 ms"
+refill_interval = "assumed: 0.1 ms .. 10 ms"
+carry_over = "assumed: 0 s .. 0.01 s"
+flushes_counted = "assumed: true .. false"
+"""
+_HOST = """
+[host]
+cores = 80
+contention = 0.02
+
+[replay]
+warmup = "{warmup} s"
+
+[volumes.data]
+device = "drive.toml"
+"""
+
+
+def experiment(folder: Path | None) -> Experiment:
+    """Transactions a minute of each published cell; *folder* holds the figures."""
+    title = "InnoDB on an NVMe drive: TPC-C by buffer pool and virtual users"
+    source = "Percona-Lab-results, mysql-tpcc-buffer-pool-sweep: HammerDB 5.0, 1,000 warehouses, 60 min a cell"
+    fitted = "CPU of a transaction, to MySQL 8.4.8 with 90 GiB and 80 users; redo of one to 10 users"
+    places = [] if folder is None else sorted(folder.rglob(FILE))
+    if not places:
+        return Experiment(
+            "innodb-tpcc", title, source, fitted, missing="the figures are no part of the project; give their folder"
+        )
+    with places[0].open(encoding="utf-8", newline="") as file:
+        rows = [
+            (row["engine"], row["version"], int(row["pool_gib"]), int(row["virtual_users"]), float(row["tpm"]))
+            for row in csv.DictReader(file)
+        ]
+    return Experiment(
+        "innodb-tpcc", title, source, fitted, tuple(_claims(rows)), fits=1,
+        assumed=("sizes of rows", "all servers need the same CPU", "contention", "the drive's mix of reads and writes"),
+    )  # fmt: skip
+
+
+def _claims(rows: list[tuple[str, str, int, int, float]]) -> Iterator[Claim]:
+    (known,) = (row[4] for row in rows if row[:4] == _FITTED)
+    predicted: dict[tuple[str, int, int], float] = {}
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
+        cpu_us = _fit(Path(place), known / 60)
+        for engine, version, pool, users, tpm in rows:
+            cell = engine, pool, users
+            if cell not in predicted:
+                predicted[cell] = 60 * _rate(Path(place), engine, pool, users, cpu_us)
+            yield Claim(
+                f"{engine} {version}, {pool} GiB, {users} users: transactions",
+                "per min",
+                tpm,
+                predicted[cell],
+                _WITHIN_PCT,
+                fitted=(engine, version, pool, users) == _FITTED,
+                note=_NOTES.get((engine, pool), ""),
+            )
+
+
+def _fit(place: Path, known: float) -> float:
+    """Return the CPU in us with which the fitted cell runs as it did."""
+    engine, _, pool, users = _FITTED
+    cpu_us = _FIRST_CPU_US
+    for _ in range(3):
+        rate = _rate(place, engine, pool, users, cpu_us)
+        cpu_us *= rate / known
+    return cpu_us
+
+
+def _rate(place: Path, engine: str, pool: int, users: int, cpu_us: float) -> float:
+    """Return the transactions a second of a cell."""
+    warehouses = _WAREHOUSES // _FACTOR
+    free_pages = (1536 * 3 // 4) if engine == "mariadb" else 2048
+    text = _WORKLOAD.format(
+        engine=engine,
+        version="8.4" if engine == "mysql" else "12.2",
+        pool_kib=(pool << 20) // _FACTOR + 16 * free_pages * (_FACTOR - 1) // _FACTOR,
+        seconds=_seconds(pool),
+        own=("innodb_log_file_size" if engine == "mariadb" else 'innodb_buffer_pool_instances = "2"\n')
+        + ("" if engine == "mariadb" else "innodb_redo_log_capacity"),
+        redo=(32 << 30) // _FACTOR,
+        stock=_STOCK_PAGES * warehouses,
+        customer=_CUSTOMER_PAGES * warehouses,
+        hot=_HOT_CUSTOMERS,
+        hot_share=round(_HOT_SHARE, 4),
+        old=_OLD_PAGES * warehouses,
+        ends=_END_PAGES * warehouses,
+        statements=_statements(round(cpu_us)),
+        users=users,
+    )
+    (place / "load.toml").write_text(text, encoding="utf-8")
+    (place / "drive.toml").write_text(_DRIVE, encoding="utf-8")
+    (place / "host.toml").write_text(_HOST.format(warmup=_seconds(pool)), encoding="utf-8")
+    summary = run_workload(load_workload(place / "load.toml"), load_scenario(str(place / "host.toml"))).summary
+    return float(summary["throughput_per_s"]["transactions"]["value"])
+
+
+def _seconds(pool: int) -> int:
+    """Return how long a cell runs before it is measured, and then: until redo has gone round where pages stay."""
+    return 3 if pool <= 10 else 12
+
+
+def _statements(cpu_us: int) -> str:
+    """Return TPC-C's transactions; all of them need the same CPU and log the same."""
+    rest = f'{{ compute = "{cpu_us} us" }}'
+    log = f'log = "{_REDO_BYTES // 24} B"'
+    end = f'{{ commit = "{_REDO_BYTES // 6} B" }}'
+
+    def change(name: str, rows: int = 1) -> str:
+        return f'{{ change = "{name}", rows = {rows}, lock = false, {log} }}'
+
+    does = {
+        "order": ['{ lookup = "customer" }', change("stock", 10), change("ends", 4), end],
+        "payment": ['{ lookup = "customer" }', change("customer"), change("ends"), end],  # 3 of a name in 3 of 5
+        "delivery": [change("ends", 30), change("customer", 10), end],
+        "level": ['{ lookup = "ends" }', '{ lookup = "stock", rows = 200 }'],
+        "status": ['{ lookup = "customer", rows = 2 }', '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }'],
+    }
+    return "".join(f"[statements.{name}]\ndoes = [{', '.join([rest, *steps])}]\n\n" for name, steps in does.items())
