@@ -1,10 +1,7 @@
 """What sessions executed, as a simulation needs it: from counters by synthesis, or as it was recorded one by one.
 
-Statements that were recorded one by one: which of them can run, what their processor time says, where their
-transactions end.
-
-When each transaction of a load runs, and what it waits for: partly open, open or closed, once or several times over.
-
+Of statements that were recorded one by one it says which can run, what their processor time says, and where their
+transactions end. A transaction runs partly open, open or closed, once or several times over.
 Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long.
 A load is scaled by sessions, never in time: a clone begins at another point of the recording and wraps around at its
 end. Both look up other rows than before, since these are drawn by the number of a statement.

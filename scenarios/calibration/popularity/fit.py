@@ -5,9 +5,8 @@ was recorded is held against it: how the misses divide, usage counts, pools of o
 Zipf's law are others looked for: of a table that grows, one whose latest rows are asked for most; of one whose rows are
 updated, one whose rows moved; of any, a hot set beside Zipf's law.
 
-What was recorded of tables beside what laws predict, and by how much more than noise they differ.
-
-Looks for laws that explain what was recorded: exponents by halving, hot sets downhill from a grid.
+Laws that explain what was recorded are searched: exponents by halving, hot sets downhill from a grid; what differs by
+more than noise is told.
 """
 
 from collections.abc import Callable, Sequence

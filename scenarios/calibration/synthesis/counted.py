@@ -1,7 +1,7 @@
-"""What counters say of each query in each interval between two snapshots, in whole nanoseconds, pages and bytes.
-
-Which queries are executed by sessions, and what their texts say of their places in a transaction; the recording's
-own statements are left out.
+"""What counters say of each query in each interval between two snapshots, in whole nanoseconds, pages and bytes; which
+queries sessions execute, and their places in a transaction (the recording's own statements are left out); and where
+their time went: processor, reads and writes of pages, waits for locks, the log, the client, and what sessions were seen
+waiting for, sampled.
 """
 
 import math

@@ -1,4 +1,9 @@
-"""Snapshots of PostgreSQL's views, one or more a file, as CSV, JSON, or what psql prints."""
+"""Snapshots of PostgreSQL's views, one or more a file, and rows out of the texts that they are saved as: CSV, JSON, and
+what psql prints (aligned, expanded, unaligned).
+
+Rows are read one after the other, so that memory does not grow with their number. psql's own forms cannot tell an empty
+text from null, which is what is taken, nor spaces at the ends of a value from those that fill a column.
+"""
 
 import json
 import re
